@@ -1,1 +1,75 @@
-//! skeleton
+//! **Ordinary Rust threads drive NVIDIA's math libraries through plain handles.**
+//!
+//! Every call returns a [`PendingDispatch`] that owns all it needs until the device is done; a supervisor looks after
+//! faults; and the same program runs on a machine without a GPU, on the CPU. No actors, no async runtime.
+//!
+//! ```
+//! # fn main() -> Result<(), windlass::Error> {
+//! use windlass::{Device, Gemm};
+//!
+//! let device = Device::best()?;                                   // the first healthy GPU, else the CPU
+//! let a = device.upload(vec![1.0f64; 6])?.into_output();          // 2 x 3, column-major
+//! let b = device.upload(vec![2.0f64; 12])?.into_output();         // 3 x 4
+//! let c = device.zeros::<f64>(8)?;                                // 2 x 4
+//! let pending = device.blas().gemm(Gemm::new(2, 4, 3), &a, &b, c)?; // in flight
+//! let c = pending.await_result()?;
+//! assert_eq!(device.download(&c)?.await_result()?, [6.0; 8]);
+//! # Ok(()) }
+//! ```
+//!
+//! # The nouns
+//! - [`Device`]: a handle to a GPU or the CPU; lives through every rebuild.
+//! - [`DeviceBuffer`]: owns device memory and may be written; [`GpuRef`]: shared, read only.
+//! - Fronts such as [`Blas`](blas::Blas): `device.blas()`; they hold no native state.
+//! - [`Op`]: one unit of work as plain data; write your own.
+//! - [`PendingDispatch`]: work in flight.
+//!
+//! # Order
+//! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
+//! wait on the host. Work on unrelated buffers overlaps.
+
+pub mod blas;
+mod buffer;
+mod copy;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod cuda_enqueue;
+mod device;
+mod dispatch;
+mod element;
+mod engine;
+mod error;
+mod host;
+#[cfg(feature = "host")]
+mod numerics;
+mod op;
+mod supervisor;
+mod sync;
+mod trace;
+
+pub use blas::{Blas, Gemm, Transpose};
+pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
+pub use copy::HostData;
+pub use cuda_enqueue::Enqueue;
+pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
+pub use dispatch::raw::Landed;
+pub use dispatch::{InFlight, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any};
+pub use element::{DType, Element};
+pub use error::{Error, Rejected, Result, Site, Stale};
+#[cfg(feature = "host")]
+pub use host::{FaultPlan, HostPool};
+pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
+pub use supervisor::{Health, Phase, RestartPolicy};
+pub use trace::{OpInfo, Stats, Trace};
+
+/// Slow, independent answers and their error bounds, for tests of this crate. Not part of the API.
+#[cfg(feature = "host")]
+#[doc(hidden)]
+pub mod reference {
+    pub use crate::numerics::reference::*;
+    pub use crate::numerics::{GemmSpec, Trans};
+}
+
+// The types that cross this crate's API, in the versions it was built with.
+pub use half::{bf16, f16};
+pub use num_complex::Complex;

@@ -1,0 +1,36 @@
+//! Dense linear algebra: cuBLAS on a GPU, the crates `gemm` and our own kernels on the CPU.
+//!
+//! # Conventions
+//! - Matrices are **column-major** with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`.
+//! - What an operation updates is moved in and comes back; what it only reads is borrowed.
+//! - `beta == 0` means that the output is not read: a NaN in it does not survive. `alpha == 0` means that the operands
+//!   are not read.
+//! - Halves (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
+//! - Outputs never alias inputs: a buffer that is written has one owner.
+//!
+//! One file an operation: its data, its checks, its CUDA half and its host half side by side.
+
+mod axpy;
+mod dot;
+mod gemm;
+mod nrm2;
+mod scal;
+mod vector;
+
+pub use gemm::{Gemm, GemmElement, Transpose};
+pub use vector::VectorElement;
+
+use crate::Device;
+
+/// The front of the dense linear algebra of one device: `device.blas()`. Holds no native state.
+#[derive(Clone, Debug)]
+pub struct Blas {
+    device: Device,
+}
+
+impl Device {
+    /// Dense linear algebra (cuBLAS).
+    pub fn blas(&self) -> Blas {
+        Blas { device: self.clone() }
+    }
+}

@@ -1,0 +1,161 @@
+//! A piece of an engine's memory.
+
+use super::track::Track;
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::{Error, Result};
+use crate::error::Site;
+use std::alloc::Layout;
+
+/// Counts bytes against a device's limit.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    used: AtomicU64,
+    peak: AtomicU64,
+    limit: AtomicU64,
+    count: AtomicU64,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: u64) -> Self {
+        Meter { used: AtomicU64::new(0), peak: AtomicU64::new(0), limit: AtomicU64::new(limit), count: AtomicU64::new(0) }
+    }
+
+    /// Takes `bytes` from the limit, or says how much is left.
+    pub(crate) fn take(&self, bytes: u64) -> Result<()> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        match before.checked_add(bytes) {
+            Some(now) if now <= limit => {
+                self.peak.fetch_max(now, Ordering::Relaxed);
+                self.count.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => {
+                self.used.fetch_sub(bytes, Ordering::Relaxed);
+                let free = limit.saturating_sub(before);
+                Err(Error::OutOfMemory { requested: bytes, free, total: limit, limit, site: Site::none() })
+            }
+        }
+    }
+
+    /// Gives `bytes` back.
+    pub(crate) fn give(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Bytes in use.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that were ever in use.
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// The limit in bytes.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Allocations alive.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+/// Who takes the bytes back.
+#[derive(Debug)]
+pub(crate) enum Home {
+    /// Zero bytes: nobody.
+    Empty,
+    /// The process's allocator.
+    Host(Layout),
+    /// A CUDA engine's pool.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::PoolBytes),
+}
+
+/// Some bytes of an engine's memory, and how they go back. Holds no epoch.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    /// Where it begins: a host or a device address.
+    pub(crate) address: u64,
+    /// How long it is.
+    pub(crate) bytes: u64,
+    pub(crate) home: Home,
+    meter: Arc<Meter>,
+    regions: AtomicUsize,
+    /// What the regions that are gone had in flight.
+    uses: Mutex<Track>,
+}
+
+impl Allocation {
+    /// The meter must already have been charged with `bytes`; the allocation gives them back when it ends.
+    pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
+        Allocation { address, bytes, home, meter, regions: AtomicUsize::new(0), uses: Mutex::new(Track::default()) }
+    }
+
+    /// Zeroed memory of this process, aligned for every element and for vector instructions.
+    pub(crate) fn host(bytes: usize, meter: Arc<Meter>) -> Result<Self> {
+        const ALIGN: usize = 64;
+        meter.take(bytes as u64)?;
+        let layout = Layout::from_size_align(bytes, ALIGN);
+        let address = match layout {
+            Ok(layout) if layout.size() > 0 => {
+                // SAFETY: the layout's size is not zero.
+                unsafe { std::alloc::alloc_zeroed(layout) as u64 }
+            }
+            // Never dereferenced: zero bytes.
+            Ok(_) => return Ok(Self::new(ALIGN as u64, 0, Home::Empty, meter)),
+            Err(_) => 0,
+        };
+        match layout {
+            Ok(layout) if address != 0 => Ok(Self::new(address, bytes as u64, Home::Host(layout), meter)),
+            _ => {
+                meter.give(bytes as u64);
+                Err(Error::OutOfMemory {
+                    requested: bytes as u64,
+                    free: meter.limit().saturating_sub(meter.used()),
+                    total: meter.limit(),
+                    limit: meter.limit(),
+                    site: Site::none(),
+                })
+            }
+        }
+    }
+
+    pub(super) fn add_region(&self) {
+        self.regions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One region ended with `track` in flight. The last one gives device memory back to its pool, together with all
+    /// that is in flight on it; host memory is freed by the last `Arc`, of which work in flight holds its own.
+    pub(super) fn end_region(self: &Arc<Self>, track: Track) {
+        match &self.home {
+            Home::Empty | Home::Host(_) => {}
+            #[cfg(feature = "cuda")]
+            Home::Cuda(pool) => {
+                let mut uses = self.uses.lock();
+                uses.absorb(track);
+                // Under the lock, so that the last one sees what all the others left.
+                let last = self.regions.fetch_sub(1, Ordering::AcqRel) == 1;
+                let uses = std::mem::take(&mut *uses);
+                if last {
+                    pool.release(self, uses);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if let Home::Host(layout) = self.home {
+            // SAFETY: `address` came from `alloc_zeroed` with this layout, and this is the only owner left.
+            unsafe { std::alloc::dealloc(self.address as *mut u8, layout) }
+        }
+        self.meter.give(self.bytes);
+    }
+}

@@ -1,0 +1,45 @@
+//! What a region's bytes are worth, as far as the submitting side knows.
+
+use crate::sync::{AtomicU8, Ordering};
+
+/// A failure that shows only when the work runs is carried by its completion instead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Content {
+    /// Written, or its writer is in flight.
+    #[default]
+    Valid = 0,
+    /// Never written since it was allocated: refused to readers.
+    Uninit = 1,
+    /// The operation that was to write it failed while it was submitted: readers are told `Upstream`.
+    Failed = 2,
+}
+
+impl Content {
+    /// What a buffer joined of two parts is worth.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        if self as u8 >= other as u8 { self } else { other }
+    }
+}
+
+/// The worth of a region. Relaxed: who may look at it was handed the buffer by who set it.
+#[derive(Debug)]
+pub(crate) struct Worth(AtomicU8);
+
+impl Worth {
+    pub(crate) fn new(content: Content) -> Self {
+        Worth(AtomicU8::new(content as u8))
+    }
+
+    pub(crate) fn get(&self) -> Content {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Content::Valid,
+            1 => Content::Uninit,
+            _ => Content::Failed,
+        }
+    }
+
+    pub(crate) fn set(&self, content: Content) {
+        self.0.store(content as u8, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,205 @@
+//! Operands as tuples of element types.
+//!
+//! An op names its operands by types alone, `type Reads = (f32, Option<f32>)`; this file gives each such tuple all its
+//! shapes: what the caller passes, what an engine sees, what a host half gets. **This is the only trusted part of
+//! [`Op`](crate::Op)**, and sealed for that reason: that every operand is visited exactly once, reads as reads and
+//! writes as writes, is what the ordering of buffers and the exclusive slices of host halves rest on.
+
+use super::operand::View;
+use super::{DeviceBuffer, In, Span, Views};
+use crate::{DType, Element};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+mod sealed {
+    pub trait Operand {}
+    pub trait Elems {}
+}
+
+/// Any number of operands of one element type.
+pub struct List<T>(PhantomData<T>);
+
+/// One position of a tuple of operands: an [`Element`] type, an `Option` of one, or a [`List`]. Sealed.
+pub trait Operand: sealed::Operand + 'static {
+    /// What the caller passes to be read.
+    type In<'a>;
+    /// What the caller moves in to be written.
+    type Buf: Send;
+    /// Where it lies.
+    type Span: Send + Sync + 'static;
+    /// What a host half reads.
+    type Slice<'a>;
+    /// What a host half writes.
+    type SliceMut<'a>;
+    /// The element type.
+    const DTYPE: DType;
+
+    #[doc(hidden)]
+    fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span;
+    #[doc(hidden)]
+    fn write<'x>(buffer: &'x Self::Buf, visit: &mut Visit<'_, 'x>) -> Self::Span;
+    /// # Safety
+    /// Live host memory that nobody writes during `'a`.
+    #[doc(hidden)]
+    unsafe fn slice<'a>(span: &Self::Span) -> Self::Slice<'a>;
+    /// # Safety
+    /// Live host memory that nobody else touches during `'a`.
+    #[doc(hidden)]
+    unsafe fn slice_mut<'a>(span: &Self::Span) -> Self::SliceMut<'a>;
+}
+
+/// Collects the views of a dispatch's operands. Opaque.
+pub struct Visit<'v, 'x>(pub(crate) &'v mut Views<'x>);
+
+impl<'x> Visit<'_, 'x> {
+    fn add<T: Element>(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) -> Span<T> {
+        self.0.push(View { region, whole: len == region.window.len() });
+        Span::of(region, offset, len)
+    }
+}
+
+impl<T: Element> sealed::Operand for T {}
+impl<T: Element> Operand for T {
+    type In<'a> = In<'a, T>;
+    type Buf = DeviceBuffer<T>;
+    type Span = Span<T>;
+    type Slice<'a> = &'a [T];
+    type SliceMut<'a> = &'a mut [T];
+    const DTYPE: DType = T::DTYPE;
+
+    fn read<'x>(input: &'x In<'_, T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
+        visit.add(input.region, input.offset, input.len)
+    }
+    fn write<'x>(buffer: &'x DeviceBuffer<T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
+        visit.add(&buffer.region, buffer.offset, buffer.len)
+    }
+    unsafe fn slice<'a>(span: &Span<T>) -> &'a [T] {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { span.slice() }
+    }
+    unsafe fn slice_mut<'a>(span: &Span<T>) -> &'a mut [T] {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { span.slice_mut() }
+    }
+}
+
+impl<T: Element> sealed::Operand for Option<T> {}
+impl<T: Element> Operand for Option<T> {
+    type In<'a> = Option<In<'a, T>>;
+    type Buf = Option<DeviceBuffer<T>>;
+    type Span = Option<Span<T>>;
+    type Slice<'a> = Option<&'a [T]>;
+    type SliceMut<'a> = Option<&'a mut [T]>;
+    const DTYPE: DType = T::DTYPE;
+
+    fn read<'x>(input: &'x Option<In<'_, T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
+        input.as_ref().map(|i| T::read(i, visit))
+    }
+    fn write<'x>(buffer: &'x Option<DeviceBuffer<T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
+        buffer.as_ref().map(|b| T::write(b, visit))
+    }
+    unsafe fn slice<'a>(span: &Option<Span<T>>) -> Option<&'a [T]> {
+        // SAFETY: the caller's promise, passed on.
+        span.as_ref().map(|s| unsafe { s.slice() })
+    }
+    unsafe fn slice_mut<'a>(span: &Option<Span<T>>) -> Option<&'a mut [T]> {
+        // SAFETY: the caller's promise, passed on.
+        span.as_ref().map(|s| unsafe { s.slice_mut() })
+    }
+}
+
+impl<T: Element> sealed::Operand for List<T> {}
+impl<T: Element> Operand for List<T> {
+    type In<'a> = &'a [In<'a, T>];
+    type Buf = Vec<DeviceBuffer<T>>;
+    type Span = SmallVec<[Span<T>; 4]>;
+    type Slice<'a> = Vec<&'a [T]>;
+    type SliceMut<'a> = Vec<&'a mut [T]>;
+    const DTYPE: DType = T::DTYPE;
+
+    fn read<'x>(input: &'x &[In<'_, T>], visit: &mut Visit<'_, 'x>) -> Self::Span {
+        input.iter().map(|i| T::read(i, visit)).collect()
+    }
+    fn write<'x>(buffers: &'x Vec<DeviceBuffer<T>>, visit: &mut Visit<'_, 'x>) -> Self::Span {
+        buffers.iter().map(|b| T::write(b, visit)).collect()
+    }
+    unsafe fn slice<'a>(spans: &Self::Span) -> Vec<&'a [T]> {
+        // SAFETY: the caller's promise, passed on.
+        spans.iter().map(|s| unsafe { s.slice() }).collect()
+    }
+    unsafe fn slice_mut<'a>(spans: &Self::Span) -> Vec<&'a mut [T]> {
+        // SAFETY: the caller's promise, passed on; the operands are different buffers.
+        spans.iter().map(|s| unsafe { s.slice_mut() }).collect()
+    }
+}
+
+/// A tuple of operands, up to eight. Sealed.
+pub trait Elems: sealed::Elems + 'static {
+    /// What the caller passes to be read.
+    type Ins<'a>;
+    /// What the caller moves in to be written.
+    type Bufs: Send;
+    /// Where the operands lie.
+    type Spans: Send + Sync + 'static;
+    /// What a host half reads.
+    type Slices<'a>;
+    /// What a host half writes.
+    type SlicesMut<'a>;
+    /// The element types, in order.
+    const DTYPES: &'static [DType];
+
+    #[doc(hidden)]
+    fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans;
+    #[doc(hidden)]
+    fn write<'x>(buffers: &'x Self::Bufs, visit: &mut Visit<'_, 'x>) -> Self::Spans;
+    /// # Safety
+    /// Live host memory that nobody writes during `'a`.
+    #[doc(hidden)]
+    unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a>;
+    /// # Safety
+    /// Live host memory that nobody else touches during `'a`.
+    #[doc(hidden)]
+    unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a>;
+}
+
+macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
+    impl<$($t: Operand),*> sealed::Elems for ($($t,)*) {}
+    impl<$($t: Operand),*> Elems for ($($t,)*) {
+        type Ins<'a> = ($($t::In<'a>,)*);
+        type Bufs = ($($t::Buf,)*);
+        type Spans = ($($t::Span,)*);
+        type Slices<'a> = ($($t::Slice<'a>,)*);
+        type SlicesMut<'a> = ($($t::SliceMut<'a>,)*);
+        const DTYPES: &'static [DType] = &[$($t::DTYPE),*];
+
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, clippy::unused_unit)]
+        fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans { ($($t::read(&ins.$i, visit),)*) }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, clippy::unused_unit)]
+        fn write<'x>(buffers: &'x Self::Bufs, visit: &mut Visit<'_, 'x>) -> Self::Spans { ($($t::write(&buffers.$i, visit),)*) }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, clippy::unused_unit)]
+        unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
+            // SAFETY: the caller's promise, passed on to each operand.
+            ($(unsafe { $t::slice(&spans.$i) },)*)
+        }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, clippy::unused_unit)]
+        unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a> {
+            // SAFETY: the caller's promise, passed on to each operand.
+            ($(unsafe { $t::slice_mut(&spans.$i) },)*)
+        }
+    }
+)* } }
+elems! {
+    ()
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}

@@ -1,0 +1,102 @@
+//! The cloneable read handle.
+
+use super::operand::narrow;
+use super::{DeviceBuffer, In, Region};
+use crate::sync::Arc;
+use crate::{Element, Result};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+
+/// A read handle of device memory: cloneable, `Send + Sync + 'static`, made by [`DeviceBuffer::share`].
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// let device = windlass::Device::host()?;
+/// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output().share();
+/// let y = x.clone().slice(1..3)?;
+/// assert_eq!(device.download(&y)?.await_result()?, [2.0, 3.0]);
+/// drop(y);
+/// assert!(x.try_unique().is_ok()); // the last handle: writable again
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub struct GpuRef<T: Element> {
+    region: Arc<Region>,
+    offset: usize,
+    len: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T: Element> GpuRef<T> {
+    pub(super) fn new(region: Arc<Region>, offset: usize, len: usize) -> Self {
+        GpuRef { region, offset, len, _type: PhantomData }
+    }
+
+    /// Elements in the window.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The generation of the device that it was made in.
+    pub fn generation(&self) -> u64 {
+        self.region.epoch.generation
+    }
+
+    /// As a read operand.
+    pub fn as_in(&self) -> In<'_, T> {
+        In::new(&self.region, self.offset, self.len)
+    }
+
+    /// Only `range` of it, in elements.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range does not lie inside.
+    pub fn slice(mut self, range: Range<usize>) -> Result<Self> {
+        (self.offset, self.len) = narrow(self.offset, self.len, range)?;
+        Ok(self)
+    }
+
+    /// The owner again, with its full extent, when this is the last **handle**.
+    ///
+    /// Work in flight does not count: the next writer follows the readers' completions.
+    ///
+    /// # Errors
+    /// Gives itself back while other handles exist.
+    pub fn try_unique(self) -> Result<DeviceBuffer<T>, Self> {
+        if !self.region.handles.is_unique() {
+            return Err(self);
+        }
+        // The count stays at one: it is the buffer's now. So `Drop`, which would lower it, must not run.
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped or used again, so the region is moved out exactly once.
+        let region = unsafe { std::ptr::read(&this.region) };
+        let (offset, len) = (region.window.start, region.window.len());
+        Ok(DeviceBuffer::new(region, offset, len))
+    }
+}
+
+impl<T: Element> Clone for GpuRef<T> {
+    fn clone(&self) -> Self {
+        self.region.handles.add_one();
+        GpuRef::new(self.region.clone(), self.offset, self.len)
+    }
+}
+
+impl<T: Element> Drop for GpuRef<T> {
+    fn drop(&mut self) {
+        self.region.handles.drop_one();
+    }
+}
+
+impl<T: Element> std::fmt::Debug for GpuRef<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GpuRef<{}>({} on {}", T::DTYPE, self.len, self.region.epoch.label)?;
+        write!(f, ", generation {})", self.region.epoch.generation)
+    }
+}

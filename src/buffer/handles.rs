@@ -1,0 +1,34 @@
+//! How many user handles a region has: what `try_unique` asks.
+//!
+//! Counts *handles*, not `Arc`s: work in flight holds the region too and must not matter, because the next writer
+//! follows the readers' completions. The release in [`Handles::drop_one`] pairs with the acquire in
+//! [`Handles::is_unique`]: a dispatch publishes its completion before it lets the borrow of its handle end, so whoever
+//! sees the count at one also sees every completion that the other handles published.
+
+use crate::sync::{AtomicUsize, Ordering};
+
+/// The count. Starts at one.
+#[derive(Debug)]
+pub(crate) struct Handles(AtomicUsize);
+
+impl Handles {
+    pub(crate) fn one() -> Self {
+        Handles(AtomicUsize::new(1))
+    }
+
+    /// A handle was cloned.
+    pub(crate) fn add_one(&self) {
+        // Relaxed is enough: the new handle is reached through an existing one.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A handle was dropped.
+    pub(crate) fn drop_one(&self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+
+    /// The caller holds the only one.
+    pub(crate) fn is_unique(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 1
+    }
+}

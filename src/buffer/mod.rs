@@ -1,0 +1,39 @@
+//! Device memory and its handles.
+//!
+//! ```text
+//! DeviceBuffer<T> ─┐                      (owns, may be written; share() / try_unique() turn one into the other)
+//! GpuRef<T> ───────┼─> Region ─> Allocation ─> bytes of an engine
+//! In<'a, T> ───────┘   │  track: completions of the last writers and of the readers since
+//!                      └─ epoch: the life of the device these bytes belong to
+//! ```
+//!
+//! - An [`Allocation`] is a piece of an engine's memory. It knows how to give itself back, and **no epoch**: work in
+//!   flight keeps allocations alive, and must not keep the engine that runs it alive (no cycle).
+//! - A [`Region`] is a window of an allocation with its own ordering state: whole buffers have one, the parts that
+//!   [`DeviceBuffer::split_at`] makes have one each, so that their writers do not wait for each other.
+//! - Giving memory back makes no driver call where it happens: see `Region`'s `Drop`.
+//!
+//! Ordering lives in `track.rs`, operands as tuples in `elems.rs`.
+
+mod allocation;
+mod content;
+mod device_buffer;
+mod elems;
+mod gpu_ref;
+mod handles;
+mod operand;
+mod region;
+mod track;
+
+#[cfg(feature = "cuda")]
+pub(crate) use allocation::Home;
+pub(crate) use allocation::{Allocation, Meter};
+pub use device_buffer::DeviceBuffer;
+pub use elems::{Elems, List, Operand};
+pub use gpu_ref::GpuRef;
+pub use operand::{In, Span};
+pub(crate) use operand::{View, Views};
+pub(crate) use region::Region;
+pub(crate) use content::Content;
+pub(crate) use elems::Visit;
+pub(crate) use track::Track;

@@ -1,0 +1,158 @@
+//! Read operands, and what an engine sees of an operand.
+
+use super::{DeviceBuffer, GpuRef, Region};
+use crate::error::Text;
+use crate::sync::Arc;
+use crate::{Element, Error, Result};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// A read operand: a borrowed [`DeviceBuffer`] or [`GpuRef`], or a range of one.
+///
+/// Borrowed for the length of the *call* only: when a dispatch returns, its completion is published, and whatever the
+/// caller does with the buffer next follows it.
+pub struct In<'a, T: Element> {
+    pub(crate) region: &'a Arc<Region>,
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T: Element> Clone for In<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Element> Copy for In<'_, T> {}
+
+impl<'a, T: Element> In<'a, T> {
+    pub(crate) fn new(region: &'a Arc<Region>, offset: usize, len: usize) -> Self {
+        In { region, offset, len, _type: PhantomData }
+    }
+
+    /// Only `range` of it, in elements.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the range does not lie inside.
+    pub fn slice(self, range: Range<usize>) -> Result<Self> {
+        let (offset, len) = narrow(self.offset, self.len, range)?;
+        Ok(In { offset, len, ..self })
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for In<'a, T> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        buffer.as_in()
+    }
+}
+
+impl<'a, T: Element> From<&'a GpuRef<T>> for In<'a, T> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        shared.as_in()
+    }
+}
+
+/// Checked sub-range of a window of `len` elements that begins at `offset`.
+pub(super) fn narrow(offset: usize, len: usize, range: Range<usize>) -> Result<(usize, usize)> {
+    if range.start > range.end || range.end > len {
+        return Err(Error::invalid(
+            Text::Borrowed("range"),
+            format!("{}..{} does not lie inside 0..{len}", range.start, range.end),
+        ));
+    }
+    Ok((offset + range.start, range.end - range.start))
+}
+
+/// An operand without its type, as ordering sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) region: &'a Arc<Region>,
+    /// It is all of the region, not a narrowed window: overwriting it leaves nothing of what was there.
+    pub(crate) whole: bool,
+}
+
+/// The operands of one dispatch.
+pub(crate) type Views<'a> = SmallVec<[View<'a>; 4]>;
+
+/// Where an operand lies: an address of the engine's memory and a length in elements.
+///
+/// What [`Op::check`](crate::Op::check) looks at, and what an op's CUDA half passes to a library.
+#[derive(Debug)]
+pub struct Span<T> {
+    pub(crate) address: u64,
+    pub(crate) len: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T> Clone for Span<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Span<T> {}
+
+impl<T: Element> Span<T> {
+    pub(crate) fn of(region: &Region, offset: usize, len: usize) -> Self {
+        // An offset lies inside the allocation, whose length in bytes was checked when it was made.
+        let address = region.allocation.address + (offset * size_of::<T>()) as u64;
+        Span { address, len, _type: PhantomData }
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The elements, on an engine whose memory is this process's.
+    ///
+    /// # Safety
+    /// The span lies in host memory that outlives `'a`, and nobody writes it meanwhile.
+    pub(super) unsafe fn slice<'a>(&self) -> &'a [T] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the caller promises live, unshared-for-writing memory; every bit pattern is a value; the allocation
+        // is aligned to 64 bytes and the offset is a multiple of the element's size.
+        unsafe { std::slice::from_raw_parts(self.address as *const T, self.len) }
+    }
+
+    /// The elements, to be written.
+    ///
+    /// # Safety
+    /// As [`Span::slice`], and nobody else reads them meanwhile either.
+    pub(super) unsafe fn slice_mut<'a>(&self) -> &'a mut [T] {
+        if self.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and the caller promises that the access is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.address as *mut T, self.len) }
+    }
+}

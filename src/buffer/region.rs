@@ -1,0 +1,42 @@
+//! A window of an allocation with its own ordering state.
+
+use super::allocation::Allocation;
+use super::content::{Content, Worth};
+use super::handles::Handles;
+use super::track::Track;
+use crate::engine::Epoch;
+use crate::sync::{Arc, Mutex};
+use std::ops::Range;
+
+/// What handles and operands share. `window` counts elements of the handle's type from the allocation's beginning.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) allocation: Arc<Allocation>,
+    pub(crate) epoch: Arc<Epoch>,
+    pub(crate) handles: Handles,
+    pub(crate) worth: Worth,
+    pub(crate) track: Mutex<Track>,
+    pub(crate) window: Range<usize>,
+}
+
+impl Region {
+    pub(crate) fn new(
+        allocation: Arc<Allocation>,
+        epoch: Arc<Epoch>,
+        content: Content,
+        track: Track,
+        window: Range<usize>,
+    ) -> Arc<Self> {
+        allocation.add_region();
+        let (handles, worth, track) = (Handles::one(), Worth::new(content), Mutex::new(track));
+        Arc::new(Region { allocation, epoch, handles, worth, track, window })
+    }
+}
+
+impl Drop for Region {
+    /// No driver call and no wait: what is in flight is handed over with the allocation.
+    fn drop(&mut self) {
+        let track = std::mem::take(self.track.get_mut());
+        self.allocation.end_region(track);
+    }
+}

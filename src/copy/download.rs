@@ -1,0 +1,67 @@
+//! Device to host.
+
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::{Device, Element, Enqueue, In, Landed, PendingDispatch, Result};
+use std::marker::PhantomData;
+
+/// Reads a buffer into host memory of ours.
+struct Download<T> {
+    len: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T: Element> Op for Download<T> {
+    const NAME: &'static str = "download";
+    const LIBRARY: &'static str = "copy";
+    type Reads = (T,);
+    type Output = Vec<T>;
+    type Raw = Landed<T>;
+
+    fn check(&self, _: &Spans<(T,)>, (): &Spans<()>) -> Result<()> {
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: (self.len * size_of::<T>()) as u64 }
+    }
+
+    fn host(&self, (source,): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<Landed<T>> {
+        Ok(source.to_vec().into())
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        {
+            let (source,) = *queue.reads();
+            queue.copy_to_staging(source.address(), source.bytes())
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = queue;
+            Err(crate::Error::unsupported("this build has no CUDA engine"))
+        }
+    }
+
+    fn finish(&self, landed: Landed<T>) -> Result<Landed<T>> {
+        Ok(landed)
+    }
+}
+
+impl Device {
+    /// Copies a buffer (or a range of one) to the host.
+    ///
+    /// The answer is a new `Vec`; [`await_result_into`](PendingDispatch::await_result_into) fills a slice instead. It is
+    /// what the buffer holds at this point of the program's order, whatever is submitted later.
+    ///
+    /// # Errors
+    /// A stale or foreign buffer; on CUDA [`Error::OutOfMemory`](crate::Error::OutOfMemory) when the staging limit does
+    /// not hold it: all of the staging is reserved before the first byte moves.
+    pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
+        let source = source.into();
+        let op = Download { len: source.len(), _type: PhantomData };
+        let pending = self.dispatch(op, (source,), ())?;
+        let bytes = (source.len() * size_of::<T>()) as u64;
+        self.inner().counters.bytes_down.fetch_add(bytes, crate::sync::Ordering::Relaxed);
+        Ok(pending)
+    }
+}

@@ -1,0 +1,67 @@
+//! One value everywhere.
+
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::{Device, DeviceBuffer, Element, Enqueue, PendingDispatch, Rejected, Result};
+
+/// Sets every element.
+struct Fill<T> {
+    value: T,
+    len: usize,
+}
+
+impl<T: Element> Op for Fill<T> {
+    const NAME: &'static str = "fill";
+    const LIBRARY: &'static str = "copy";
+    type Reads = ();
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(T,)>) -> Result<()> {
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: (self.len * size_of::<T>()) as u64 }
+    }
+
+    fn host(&self, (): Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
+        target.fill(self.value);
+        Ok(())
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        {
+            let (target,) = *queue.writes();
+            queue.fill(target.address(), target.len(), bytemuck::bytes_of(&self.value))
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = queue;
+            Err(crate::Error::unsupported("this build has no CUDA engine"))
+        }
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Sets every element of the buffer (or of its window) to `value`.
+    ///
+    /// # Errors
+    /// A stale or foreign buffer; it comes back.
+    pub fn fill<T: Element>(
+        &self,
+        target: DeviceBuffer<T>,
+        value: T,
+    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+        let len = target.len();
+        self.dispatch(Fill { value, len }, (), (target,))
+    }
+}

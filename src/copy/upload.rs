@@ -1,0 +1,169 @@
+//! Host to device.
+
+use super::HostData;
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::sync::Mutex;
+use crate::{Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result};
+
+/// Writes host data into a buffer.
+struct Upload<T: Element> {
+    /// Taken by whoever carries it out, so that it is gone when the copy is.
+    data: Mutex<Payload<T>>,
+    len: usize,
+}
+
+enum Payload<T> {
+    Gone,
+    Owned(Vec<T>),
+    #[cfg(feature = "cuda")]
+    Staged(crate::cuda::Staging),
+}
+
+impl<T: Element> Op for Upload<T> {
+    const NAME: &'static str = "upload";
+    const LIBRARY: &'static str = "copy";
+    type Reads = ();
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, _: &Spans<()>, (target,): &Spans<(T,)>) -> Result<()> {
+        if target.len() == self.len {
+            Ok(())
+        } else {
+            Err(Error::invalid("target", format!("{} elements for {} uploaded", target.len(), self.len)))
+        }
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: (self.len * size_of::<T>()) as u64 }
+    }
+
+    fn host(&self, _: Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
+        match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
+            Payload::Owned(data) => target.copy_from_slice(&data),
+            Payload::Gone => {}
+            #[cfg(feature = "cuda")]
+            Payload::Staged(_) => return Err(Error::library("staged data on a host device")),
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let (target,) = *queue.writes();
+        match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
+            Payload::Staged(staging) => queue.copy_from_staging(target.address(), staging),
+            Payload::Gone => Ok(()),
+            Payload::Owned(_) => Err(Error::library("host data that was not staged")),
+        }
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no CUDA engine"))
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Copies host data into a new buffer.
+    ///
+    /// A `Vec` is given away; a slice is copied before this returns, so it may be changed at once.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; the device's own error when it cannot be used.
+    pub fn upload<'a, T: Element>(
+        &self,
+        data: impl Into<HostData<'a, T>>,
+    ) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+        let data = data.into();
+        let target = self.uninit(data.as_slice().len())?;
+        Ok(self.upload_into(data, target)?)
+    }
+
+    /// Copies host data into a buffer of the same length (a window of one, by [`DeviceBuffer::narrow`]).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ; the buffer comes back.
+    pub fn upload_into<'a, T: Element>(
+        &self,
+        data: impl Into<HostData<'a, T>>,
+        target: DeviceBuffer<T>,
+    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+        let data = data.into();
+        let len = data.as_slice().len();
+        self.inner().counters.bytes_up.fetch_add((len * size_of::<T>()) as u64, crate::sync::Ordering::Relaxed);
+        match self.kind() {
+            DeviceKind::Host => {
+                let data = match data {
+                    HostData::Owned(data) => data,
+                    HostData::Borrowed(data) => data.to_vec(),
+                };
+                self.dispatch(Upload { data: Mutex::new(Payload::Owned(data)), len }, (), (target,))
+            }
+            #[cfg(feature = "cuda")]
+            DeviceKind::Cuda => self.upload_staged(data.as_slice(), target),
+            #[cfg(not(feature = "cuda"))]
+            DeviceKind::Cuda => Err(Rejected::new(Error::unsupported("this build has no CUDA engine"), (target,))),
+        }
+    }
+
+    /// In pieces through pinned staging: while the device copies one piece, this thread and its helpers fill the next.
+    /// Each piece is a dispatch of its own on a window of the target, so order and failure flow as always; a piece
+    /// follows the one before it, so the last one's completion is that of all.
+    #[cfg(feature = "cuda")]
+    fn upload_staged<T: Element>(
+        &self,
+        data: &[T],
+        target: DeviceBuffer<T>,
+    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+        use crate::buffer::Content;
+        let (offset, total) = (target.offset, target.len());
+        let restore = move |(mut window,): (DeviceBuffer<T>,)| {
+            (window.offset, window.len) = (offset, total);
+            (window,)
+        };
+        if total != data.len() {
+            return self.dispatch(Upload { data: Mutex::new(Payload::Gone), len: data.len() }, (), (target,));
+        }
+        let whole = target.len() == target.region.window.len();
+        let piece = (crate::cuda::STAGING_PIECE / size_of::<T>()).max(1);
+        let mut window = target;
+        let mut done = 0;
+        loop {
+            let len = piece.min(total - done);
+            let part = data.get(done..done + len).unwrap_or_default();
+            (window.offset, window.len) = (offset + done, len);
+            done += len;
+            let staged = match &self.epoch().engine {
+                crate::engine::Engine::Cuda(engine) => engine.stage(bytemuck::cast_slice(part)),
+                #[cfg(feature = "host")]
+                crate::engine::Engine::Host(_) => Err(Error::library("a host engine in a CUDA device")),
+            };
+            let pending = match staged {
+                Ok(staging) => {
+                    self.dispatch(Upload { data: Mutex::new(Payload::Staged(staging)), len }, (), (window,))
+                }
+                Err(error) => Err(Rejected::new(error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY), (window,))),
+            };
+            match pending {
+                Ok(pending) if done == total => {
+                    let pending = pending.map_buffers(restore);
+                    if whole {
+                        pending.buffers().0.region.worth.set(Content::Valid);
+                    }
+                    return Ok(pending);
+                }
+                Ok(pending) => window = pending.into_output(),
+                Err(rejected) => return Err(rejected.map(restore)),
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Status codes as numbers, and their names.
+
+use std::fmt;
+
+/// A status code of a CUDA library: 0 is success, what else it means is the library's affair.
+#[must_use = "a status code tells whether the call did anything"]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Code(pub(crate) i32);
+
+impl Code {
+    /// Success, in every library.
+    pub(crate) const SUCCESS: Code = Code(0);
+    /// `CUDA_ERROR_NOT_READY`: an answer of the queries, not a failure.
+    pub(crate) const NOT_READY: Code = Code(600);
+
+    /// The code as an error, unless it is 0.
+    pub(crate) fn ok(self) -> Result<(), Code> {
+        if self.is_success() { Ok(()) } else { Err(self) }
+    }
+
+    /// Whether the code is 0.
+    pub(crate) fn is_success(self) -> bool {
+        self == Code::SUCCESS
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Code({})", self.0)
+    }
+}
+
+/// The name of a driver code (`CUresult`), such as `CUDA_ERROR_ILLEGAL_ADDRESS`. Needs no driver.
+pub(crate) fn driver_name(code: i32) -> Option<&'static str> {
+    name(DRIVER, code)
+}
+
+/// The name of a cuBLAS code (`cublasStatus_t`).
+pub(crate) fn cublas_name(code: i32) -> Option<&'static str> {
+    name(CUBLAS, code)
+}
+
+/// Whether a driver code means that the context, and with it the process's use of the device, is lost: every later call
+/// fails until the process ends.
+pub(crate) fn is_sticky(code: i32) -> bool {
+    matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 999)
+}
+
+fn name(table: &[(i32, &'static str)], code: i32) -> Option<&'static str> {
+    let at = table.binary_search_by_key(&code, |&(code, _)| code).ok()?;
+    table.get(at).map(|&(_, name)| name)
+}
+
+/// `CUresult` of CUDA 11.4 to 13.4, in order.
+const DRIVER: &[(i32, &str)] = &[
+    (0, "CUDA_SUCCESS"),
+    (1, "CUDA_ERROR_INVALID_VALUE"),
+    (2, "CUDA_ERROR_OUT_OF_MEMORY"),
+    (3, "CUDA_ERROR_NOT_INITIALIZED"),
+    (4, "CUDA_ERROR_DEINITIALIZED"),
+    (5, "CUDA_ERROR_PROFILER_DISABLED"),
+    (6, "CUDA_ERROR_PROFILER_NOT_INITIALIZED"),
+    (7, "CUDA_ERROR_PROFILER_ALREADY_STARTED"),
+    (8, "CUDA_ERROR_PROFILER_ALREADY_STOPPED"),
+    (34, "CUDA_ERROR_STUB_LIBRARY"),
+    (36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER"),
+    (46, "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+    (47, "CUDA_ERROR_MULTICAST_RESOURCE_FULL"),
+    (100, "CUDA_ERROR_NO_DEVICE"),
+    (101, "CUDA_ERROR_INVALID_DEVICE"),
+    (102, "CUDA_ERROR_DEVICE_NOT_LICENSED"),
+    (200, "CUDA_ERROR_INVALID_IMAGE"),
+    (201, "CUDA_ERROR_INVALID_CONTEXT"),
+    (202, "CUDA_ERROR_CONTEXT_ALREADY_CURRENT"),
+    (205, "CUDA_ERROR_MAP_FAILED"),
+    (206, "CUDA_ERROR_UNMAP_FAILED"),
+    (207, "CUDA_ERROR_ARRAY_IS_MAPPED"),
+    (208, "CUDA_ERROR_ALREADY_MAPPED"),
+    (209, "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+    (210, "CUDA_ERROR_ALREADY_ACQUIRED"),
+    (211, "CUDA_ERROR_NOT_MAPPED"),
+    (212, "CUDA_ERROR_NOT_MAPPED_AS_ARRAY"),
+    (213, "CUDA_ERROR_NOT_MAPPED_AS_POINTER"),
+    (214, "CUDA_ERROR_ECC_UNCORRECTABLE"),
+    (215, "CUDA_ERROR_UNSUPPORTED_LIMIT"),
+    (216, "CUDA_ERROR_CONTEXT_ALREADY_IN_USE"),
+    (217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"),
+    (218, "CUDA_ERROR_INVALID_PTX"),
+    (219, "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT"),
+    (220, "CUDA_ERROR_NVLINK_UNCORRECTABLE"),
+    (221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND"),
+    (222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+    (223, "CUDA_ERROR_JIT_COMPILATION_DISABLED"),
+    (224, "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY"),
+    (225, "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC"),
+    (226, "CUDA_ERROR_CONTAINED"),
+    (227, "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION"),
+    (300, "CUDA_ERROR_INVALID_SOURCE"),
+    (301, "CUDA_ERROR_FILE_NOT_FOUND"),
+    (302, "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND"),
+    (303, "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"),
+    (304, "CUDA_ERROR_OPERATING_SYSTEM"),
+    (400, "CUDA_ERROR_INVALID_HANDLE"),
+    (401, "CUDA_ERROR_ILLEGAL_STATE"),
+    (402, "CUDA_ERROR_LOSSY_QUERY"),
+    (500, "CUDA_ERROR_NOT_FOUND"),
+    (600, "CUDA_ERROR_NOT_READY"),
+    (700, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+    (701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"),
+    (702, "CUDA_ERROR_LAUNCH_TIMEOUT"),
+    (703, "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING"),
+    (704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"),
+    (705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"),
+    (708, "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE"),
+    (709, "CUDA_ERROR_CONTEXT_IS_DESTROYED"),
+    (710, "CUDA_ERROR_ASSERT"),
+    (711, "CUDA_ERROR_TOO_MANY_PEERS"),
+    (712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
+    (713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"),
+    (714, "CUDA_ERROR_HARDWARE_STACK_ERROR"),
+    (715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+    (716, "CUDA_ERROR_MISALIGNED_ADDRESS"),
+    (717, "CUDA_ERROR_INVALID_ADDRESS_SPACE"),
+    (718, "CUDA_ERROR_INVALID_PC"),
+    (719, "CUDA_ERROR_LAUNCH_FAILED"),
+    (720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"),
+    (721, "CUDA_ERROR_TENSOR_MEMORY_LEAK"),
+    (800, "CUDA_ERROR_NOT_PERMITTED"),
+    (801, "CUDA_ERROR_NOT_SUPPORTED"),
+    (802, "CUDA_ERROR_SYSTEM_NOT_READY"),
+    (803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    (804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+    (805, "CUDA_ERROR_MPS_CONNECTION_FAILED"),
+    (806, "CUDA_ERROR_MPS_RPC_FAILURE"),
+    (807, "CUDA_ERROR_MPS_SERVER_NOT_READY"),
+    (808, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED"),
+    (809, "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED"),
+    (810, "CUDA_ERROR_MPS_CLIENT_TERMINATED"),
+    (811, "CUDA_ERROR_CDP_NOT_SUPPORTED"),
+    (812, "CUDA_ERROR_CDP_VERSION_MISMATCH"),
+    (900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+    (901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
+    (902, "CUDA_ERROR_STREAM_CAPTURE_MERGE"),
+    (903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"),
+    (904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"),
+    (905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"),
+    (906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"),
+    (907, "CUDA_ERROR_CAPTURED_EVENT"),
+    (908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"),
+    (909, "CUDA_ERROR_TIMEOUT"),
+    (910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"),
+    (911, "CUDA_ERROR_EXTERNAL_DEVICE"),
+    (912, "CUDA_ERROR_INVALID_CLUSTER_SIZE"),
+    (913, "CUDA_ERROR_FUNCTION_NOT_LOADED"),
+    (914, "CUDA_ERROR_INVALID_RESOURCE_TYPE"),
+    (915, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"),
+    (916, "CUDA_ERROR_KEY_ROTATION"),
+    (917, "CUDA_ERROR_STREAM_DETACHED"),
+    (918, "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE"),
+    (919, "CUDA_ERROR_FABRIC_NOT_READY"),
+    (999, "CUDA_ERROR_UNKNOWN"),
+];
+
+/// `cublasStatus_t`, in order.
+const CUBLAS: &[(i32, &str)] = &[
+    (0, "CUBLAS_STATUS_SUCCESS"),
+    (1, "CUBLAS_STATUS_NOT_INITIALIZED"),
+    (3, "CUBLAS_STATUS_ALLOC_FAILED"),
+    (7, "CUBLAS_STATUS_INVALID_VALUE"),
+    (8, "CUBLAS_STATUS_ARCH_MISMATCH"),
+    (11, "CUBLAS_STATUS_MAPPING_ERROR"),
+    (13, "CUBLAS_STATUS_EXECUTION_FAILED"),
+    (14, "CUBLAS_STATUS_INTERNAL_ERROR"),
+    (15, "CUBLAS_STATUS_NOT_SUPPORTED"),
+    (16, "CUBLAS_STATUS_LICENSE_ERROR"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The search is by halves.
+    #[test]
+    fn tables_are_in_order_without_repeats() {
+        for table in [DRIVER, CUBLAS] {
+            assert!(table.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
+    }
+
+    #[test]
+    fn codes_have_the_names_of_the_headers_and_unknown_ones_have_none() {
+        assert_eq!(driver_name(0), Some("CUDA_SUCCESS"));
+        assert_eq!(driver_name(700), Some("CUDA_ERROR_ILLEGAL_ADDRESS"));
+        assert_eq!(driver_name(999), Some("CUDA_ERROR_UNKNOWN"));
+        assert_eq!(cublas_name(13), Some("CUBLAS_STATUS_EXECUTION_FAILED"));
+        assert_eq!(driver_name(-1), None);
+        assert_eq!(driver_name(12345), None);
+    }
+
+    #[test]
+    fn faults_are_sticky_and_refusals_are_not() {
+        for code in [214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 999] {
+            assert!(is_sticky(code), "{code}");
+            assert!(driver_name(code).is_some(), "{code} has no name");
+        }
+        for code in [0, 1, 2, 200, 201, 209, 218, 600, 701, 709, 713, 720, 801, -1] {
+            assert!(!is_sticky(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn only_zero_is_success() {
+        assert_eq!(Code(0).ok(), Ok(()));
+        assert_eq!(Code(600).ok(), Err(Code::NOT_READY));
+        assert_eq!(Code(-1).ok(), Err(Code(-1)));
+    }
+}

@@ -1,0 +1,187 @@
+//! The driver's functions (`libcuda`), by the names that the library exports.
+//!
+//! Methods are named without the `cu` and without the version suffix: `stream_destroy` is `cuStreamDestroy_v2`.
+
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+
+use cudarc::driver::sys::{
+    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemAccessDesc, CUmemPoolProps,
+    CUmemoryPool, CUmodule, CUstream, CUuuid,
+};
+
+use super::Code;
+use super::table::function_table;
+
+function_table! {
+    /// The functions of `libcuda`. All may be called from any thread; which context they work on is the calling
+    /// thread's current one.
+    Driver = Driver
+    required {
+        /// Starts the driver; see [`Driver::init`].
+        fn init_with(flags: c_uint) = c"cuInit";
+        /// The newest CUDA that the driver supports: 13000 is 13.0. Works before `init`.
+        fn driver_get_version(version: *mut c_int) = c"cuDriverGetVersion";
+        /// The name of a code, a static string of the driver.
+        fn get_error_name(code: i32, text: *mut *const c_char) = c"cuGetErrorName";
+        /// The sentence for a code, a static string of the driver.
+        fn get_error_string(code: i32, text: *mut *const c_char) = c"cuGetErrorString";
+
+        /// The number of devices.
+        fn device_get_count(count: *mut c_int) = c"cuDeviceGetCount";
+        /// The device of an ordinal.
+        fn device_get(device: *mut CUdevice, ordinal: c_int) = c"cuDeviceGet";
+        /// The device's name, of at most `len` bytes with the terminator.
+        fn device_get_name(name: *mut c_char, len: c_int, device: CUdevice) = c"cuDeviceGetName";
+        /// The device's UUID; of a MIG slice, the slice's own.
+        fn device_get_uuid(uuid: *mut CUuuid, device: CUdevice) = c"cuDeviceGetUuid_v2", c"cuDeviceGetUuid";
+        /// An attribute, by its number in `CUdevice_attribute`.
+        fn device_get_attribute(value: *mut c_int, attribute: u32, device: CUdevice) = c"cuDeviceGetAttribute";
+        /// The device's memory in bytes.
+        fn device_total_mem(bytes: *mut usize, device: CUdevice) = c"cuDeviceTotalMem_v2";
+        /// The PCI address, of at most `len` bytes with the terminator.
+        fn device_get_pci_bus_id(text: *mut c_char, len: c_int, device: CUdevice) = c"cuDeviceGetPCIBusId";
+        /// Whether `device` can reach the memory of `peer`.
+        fn device_can_access_peer(can: *mut c_int, device: CUdevice, peer: CUdevice) = c"cuDeviceCanAccessPeer";
+        /// Takes a share in the device's primary context.
+        fn device_primary_ctx_retain(context: *mut CUcontext, device: CUdevice) = c"cuDevicePrimaryCtxRetain";
+        /// Gives the share back.
+        fn device_primary_ctx_release(device: CUdevice) = c"cuDevicePrimaryCtxRelease_v2";
+        /// The primary context's flags, and whether it is active.
+        fn device_primary_ctx_get_state(device: CUdevice, flags: *mut c_uint, active: *mut c_int)
+            = c"cuDevicePrimaryCtxGetState";
+
+        /// The calling thread's context.
+        fn ctx_get_current(context: *mut CUcontext) = c"cuCtxGetCurrent";
+        /// Sets the calling thread's context.
+        fn ctx_set_current(context: CUcontext) = c"cuCtxSetCurrent";
+        /// Blocks until the context's work is done.
+        fn ctx_synchronize() = c"cuCtxSynchronize";
+
+        /// Makes a stream.
+        fn stream_create(stream: *mut CUstream, flags: c_uint) = c"cuStreamCreate";
+        /// Makes a stream of a priority; smaller is more urgent.
+        fn stream_create_with_priority(stream: *mut CUstream, flags: c_uint, priority: c_int)
+            = c"cuStreamCreateWithPriority";
+        /// Destroys a stream; its work goes on.
+        fn stream_destroy(stream: CUstream) = c"cuStreamDestroy_v2";
+        /// 0 when the stream's work is done, 600 while it is not.
+        fn stream_query(stream: CUstream) = c"cuStreamQuery";
+        /// Blocks until the stream's work is done.
+        fn stream_synchronize(stream: CUstream) = c"cuStreamSynchronize";
+        /// Makes the stream wait for the event's most recent record.
+        fn stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint) = c"cuStreamWaitEvent";
+
+        /// Makes an event.
+        fn event_create(event: *mut CUevent, flags: c_uint) = c"cuEventCreate";
+        /// Destroys an event.
+        fn event_destroy(event: CUevent) = c"cuEventDestroy_v2";
+        /// Records the stream's work so far.
+        fn event_record(event: CUevent, stream: CUstream) = c"cuEventRecord";
+        /// 0 when the recorded work is done, 600 while it is not.
+        fn event_query(event: CUevent) = c"cuEventQuery";
+        /// Blocks until the recorded work is done.
+        fn event_synchronize(event: CUevent) = c"cuEventSynchronize";
+        /// The time between two records in milliseconds.
+        fn event_elapsed_time(milliseconds: *mut f32, start: CUevent, end: CUevent)
+            = c"cuEventElapsedTime_v2", c"cuEventElapsedTime";
+
+        /// Makes a memory pool.
+        fn mem_pool_create(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps) = c"cuMemPoolCreate";
+        /// Destroys a pool.
+        fn mem_pool_destroy(pool: CUmemoryPool) = c"cuMemPoolDestroy";
+        /// Sets an attribute, by its number in `CUmemPool_attribute`.
+        fn mem_pool_set_attribute(pool: CUmemoryPool, attribute: u32, value: *mut c_void) = c"cuMemPoolSetAttribute";
+        /// Reads an attribute, by its number in `CUmemPool_attribute`.
+        fn mem_pool_get_attribute(pool: CUmemoryPool, attribute: u32, value: *mut c_void) = c"cuMemPoolGetAttribute";
+        /// Gives memory back to the system, down to so many bytes kept.
+        fn mem_pool_trim_to(pool: CUmemoryPool, bytes_to_keep: usize) = c"cuMemPoolTrimTo";
+        /// Lets devices reach the pool's memory.
+        fn mem_pool_set_access(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) = c"cuMemPoolSetAccess";
+        /// Allocates from a pool, in the order of the stream.
+        fn mem_alloc_from_pool_async(pointer: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream)
+            = c"cuMemAllocFromPoolAsync";
+        /// Frees memory of a pool, in the order of the stream.
+        fn mem_free_async(pointer: CUdeviceptr, stream: CUstream) = c"cuMemFreeAsync";
+        /// Allocates outside of pools; may synchronize.
+        fn mem_alloc(pointer: *mut CUdeviceptr, bytes: usize) = c"cuMemAlloc_v2";
+        /// Frees what `mem_alloc` gave; synchronizes.
+        fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";
+        /// The device's free and total memory in bytes.
+        fn mem_get_info(free: *mut usize, total: *mut usize) = c"cuMemGetInfo_v2";
+        /// Allocates pinned memory.
+        fn mem_host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostAlloc";
+        /// Frees pinned memory.
+        fn mem_free_host(pointer: *mut c_void) = c"cuMemFreeHost";
+
+        /// Copies to the device.
+        fn memcpy_htod_async(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream)
+            = c"cuMemcpyHtoDAsync_v2";
+        /// Copies from the device.
+        fn memcpy_dtoh_async(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream)
+            = c"cuMemcpyDtoHAsync_v2";
+        /// Copies within the device.
+        fn memcpy_dtod_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream)
+            = c"cuMemcpyDtoDAsync_v2";
+        /// Copies between devices.
+        fn memcpy_peer_async(
+            to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize,
+            stream: CUstream,
+        ) = c"cuMemcpyPeerAsync";
+        /// Copies a rectangle.
+        fn memcpy_2d_async(copy: *const CUDA_MEMCPY2D, stream: CUstream) = c"cuMemcpy2DAsync_v2";
+
+        /// Fills bytes.
+        fn memset_d8_async(to: CUdeviceptr, value: c_uchar, count: usize, stream: CUstream) = c"cuMemsetD8Async";
+        /// Fills words of 16 bits.
+        fn memset_d16_async(to: CUdeviceptr, value: c_ushort, count: usize, stream: CUstream) = c"cuMemsetD16Async";
+        /// Fills words of 32 bits.
+        fn memset_d32_async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream) = c"cuMemsetD32Async";
+        /// Fills a rectangle of bytes; the pitch is in bytes.
+        fn memset_d2d8_async(
+            to: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize, stream: CUstream,
+        ) = c"cuMemsetD2D8Async";
+        /// Fills a rectangle of 16-bit words; the pitch is in bytes, the width in words.
+        fn memset_d2d16_async(
+            to: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize, stream: CUstream,
+        ) = c"cuMemsetD2D16Async";
+        /// Fills a rectangle of 32-bit words; the pitch is in bytes, the width in words.
+        fn memset_d2d32_async(
+            to: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize, stream: CUstream,
+        ) = c"cuMemsetD2D32Async";
+
+        /// Loads a module from PTX, CUBIN or a fat binary in memory.
+        fn module_load_data(module: *mut CUmodule, image: *const c_void) = c"cuModuleLoadData";
+        /// Unloads a module.
+        fn module_unload(module: CUmodule) = c"cuModuleUnload";
+        /// A kernel of a module, by its name.
+        fn module_get_function(function: *mut CUfunction, module: CUmodule, name: *const c_char)
+            = c"cuModuleGetFunction";
+        /// Launches a kernel.
+        fn launch_kernel(
+            function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+            block_z: c_uint, shared_bytes: c_uint, stream: CUstream, parameters: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        ) = c"cuLaunchKernel";
+    }
+    optional {
+        /// Where a kernel's parameter lies, and its size: for checking a launch. From CUDA 12.4 on.
+        fn func_get_param_info(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize)
+            = c"cuFuncGetParamInfo";
+        /// Writes a word from the stream, once its work so far is done.
+        fn stream_write_value32(stream: CUstream, to: CUdeviceptr, value: u32, flags: c_uint)
+            = c"cuStreamWriteValue32_v2";
+    }
+}
+
+impl Driver {
+    /// Starts the driver in this process; harmless when repeated. What a failure means (100: no device, 802, 803, 999)
+    /// is for the caller to say.
+    pub(crate) fn init(&self) -> Code {
+        // SAFETY: cuInit may be called from any thread, any number of times; 0 is the only value of its flags.
+        unsafe { self.init_with(0) }
+    }
+}
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

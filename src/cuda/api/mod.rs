@@ -1,0 +1,26 @@
+//! The raw functions of the CUDA libraries: one table for each library, filled once from what the loader found.
+//!
+//! Why tables of our own beside `cudarc::*::sys`, whose types they use:
+//! - **Every function returns an integer.** A status code that the bindings' enum lacks would be undefined behaviour,
+//!   and drivers are newer than bindings. Enum parameters are integers too.
+//! - **A missing symbol is an error that names it**, at loading, not a panic at the call. What only newer releases have
+//!   is optional, and its call answers `None`.
+//! - **The renamed functions**: where a release added `_v2`, the older name is tried after it.
+//!
+//! Nothing here keeps a promise beyond the call itself: contexts, lifetimes and order are the engine's business. To add
+//! a function, add its line to the table; to add a library, add a file with a table, and the library to the loader.
+
+#![allow(dead_code, unused_imports, reason = "a table holds what the engine may call, whether or not it does yet")]
+
+pub(crate) mod codes;
+#[cfg(feature = "blas")]
+pub(crate) mod cublas;
+pub(crate) mod driver;
+pub(crate) mod nvtx;
+mod table;
+
+pub(crate) use codes::Code;
+#[cfg(feature = "blas")]
+pub(crate) use cublas::Cublas;
+pub(crate) use driver::Driver;
+pub(crate) use table::LoadError;

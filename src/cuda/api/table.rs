@@ -1,0 +1,132 @@
+//! The macro that declares a table of functions, and the error of filling one.
+
+use std::ffi::CStr;
+use std::path::PathBuf;
+
+use crate::loader::{Library, Loaded, Missing};
+
+/// A library that cannot be used: it is not there, or it lacks a function.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum LoadError {
+    /// The library was not found, or does not load.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The library lacks a function that this crate cannot do without: it is too old, or not the library.
+    #[error("{library} in {} has no function {symbol}", path.display())]
+    Symbol {
+        /// The library.
+        library: Library,
+        /// The file that was loaded.
+        path: PathBuf,
+        /// The function's name in the library.
+        symbol: &'static str,
+    },
+}
+
+/// The first of `names` that the library has.
+///
+/// # Safety
+/// All of `names` have the type `T`.
+pub(super) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Option<T> {
+    // SAFETY: the caller's promise, passed on.
+    names.iter().find_map(|name| unsafe { loaded.symbol::<T>(name) })
+}
+
+/// As [`optional`], or the error that names the first.
+///
+/// # Safety
+/// As [`optional`].
+pub(super) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Result<T, LoadError> {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { optional::<T>(loaded, names) }.ok_or_else(|| LoadError::Symbol {
+        library: loaded.library,
+        path: loaded.path.clone(),
+        symbol: names.first().and_then(|name| name.to_str().ok()).unwrap_or("?"),
+    })
+}
+
+/// Declares a table: a struct of function pointers, an unsafe method to call each, `load` to get the one of the
+/// process, and `of` to fill one from a given library.
+///
+/// `fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";` gives `unsafe fn mem_free(&self, pointer) -> Code`. Further
+/// names after the first are tried in order. Functions in `optional` answer `Option<Code>`, `None` where the library
+/// has no such function.
+macro_rules! function_table {
+    (
+        $(#[$meta:meta])*
+        $Table:ident = $library:ident
+        required { $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) = $($symbol:literal),+;)* }
+        optional { $($(#[$odoc:meta])* fn $oname:ident($($oarg:ident: $oty:ty),* $(,)?) = $($osymbol:literal),+;)* }
+    ) => {
+        $(#[$meta])*
+        pub(crate) struct $Table {
+            loaded: &'static $crate::loader::Loaded,
+            $($name: unsafe extern "C" fn($($ty),*) -> i32,)*
+            $($oname: Option<unsafe extern "C" fn($($oty),*) -> i32>,)*
+        }
+
+        impl $Table {
+            /// The table of this process: the first call loads the library, for ever. A failure is not kept here.
+            pub(crate) fn load() -> Result<&'static Self, $crate::cuda::api::LoadError> {
+                static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
+                if let Some(table) = TABLE.get() {
+                    return Ok(table);
+                }
+                let table = Self::of($crate::loader::open($crate::loader::Library::$library)?)?;
+                Ok(TABLE.get_or_init(|| table))
+            }
+
+            /// Fills a table from `loaded`.
+            pub(crate) fn of(
+                loaded: &'static $crate::loader::Loaded,
+            ) -> Result<Self, $crate::cuda::api::LoadError> {
+                Ok($Table {
+                    loaded,
+                    $(
+                        // SAFETY: the declared parameters are those of the library's header, and the status is an
+                        // integer of 32 bits there; all names of a line share one signature.
+                        $name: unsafe { $crate::cuda::api::table::required(loaded, &[$($symbol),+]) }?,
+                    )*
+                    $(
+                        // SAFETY: as above.
+                        $oname: unsafe { $crate::cuda::api::table::optional(loaded, &[$($osymbol),+]) },
+                    )*
+                })
+            }
+
+            /// The library behind the table.
+            pub(crate) fn library(&self) -> &'static $crate::loader::Loaded {
+                self.loaded
+            }
+
+            $(
+                $(#[$doc])*
+                #[doc = concat!("\n\n# Safety\nThe rules of `", stringify!($($symbol),+), "`: valid pointers, and")]
+                #[doc = "handles of the current context that no other thread destroys meanwhile."]
+                #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
+                #[inline]
+                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::cuda::api::Code {
+                    // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
+                    $crate::cuda::api::Code(unsafe { (self.$name)($($arg),*) })
+                }
+            )*
+            $(
+                $(#[$odoc])*
+                #[doc = "\n\n`None` where the library lacks it."]
+                #[doc = concat!("\n\n# Safety\nThe rules of `", stringify!($($osymbol),+), "`.")]
+                #[inline]
+                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::cuda::api::Code> {
+                    let function = self.$oname?;
+                    // SAFETY: as for the required functions.
+                    Some($crate::cuda::api::Code(unsafe { function($($oarg),*) }))
+                }
+            )*
+
+            /// The exact names of the functions that the library must have, the first of each line.
+            #[cfg(test)]
+            pub(crate) const REQUIRED: &'static [&'static [&'static std::ffi::CStr]] = &[$(&[$($symbol),+]),*];
+        }
+    };
+}
+pub(super) use function_table;

@@ -1,0 +1,11 @@
+//! What an op's CUDA half works with.
+
+#[cfg(feature = "cuda")]
+pub use crate::cuda::Enqueue;
+
+/// What an op's CUDA half would work with; this build has no CUDA engine (feature `cuda`), so there are no values.
+#[cfg(not(feature = "cuda"))]
+pub struct Enqueue<'q, O> {
+    never: std::convert::Infallible,
+    _op: std::marker::PhantomData<&'q O>,
+}

@@ -1,0 +1,200 @@
+//! How a device is opened.
+
+use super::Device;
+use crate::dispatch::{InFlight, Wait};
+use crate::supervisor::{Hook, RestartPolicy};
+use crate::sync::Arc;
+use crate::trace::Trace;
+use crate::{Error, Result};
+
+/// Which device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The first healthy GPU, else the host.
+    Best,
+    Host,
+    Cuda(usize),
+}
+
+/// Asked for memory when there is none left: `requested` bytes; true when something was given back.
+pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
+
+/// Everything a device is opened with; kept, because a rebuild opens it again.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "some settings are the CUDA engine's"))]
+pub(crate) struct Config {
+    pub(crate) kind: Kind,
+    pub(crate) slots: usize,
+    pub(crate) memory_limit: Option<u64>,
+    pub(crate) staging_limit: u64,
+    pub(crate) wait: Wait,
+    pub(crate) in_flight: InFlight,
+    pub(crate) policy: RestartPolicy,
+    pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) before: Vec<Hook>,
+    pub(crate) after: Vec<Hook>,
+    pub(crate) on_out_of_memory: Option<OnOutOfMemory>,
+    #[cfg(feature = "host")]
+    pub(crate) pool: crate::host::HostPool,
+    #[cfg(feature = "host")]
+    pub(crate) plan: Option<crate::host::FaultPlan>,
+}
+
+/// Opens a [`Device`] with settings of your own.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::{Device, HostPool, Wait};
+/// let device = Device::builder().host().host_pool(HostPool::Threads(2)).wait(Wait::Block).memory_limit(1 << 30).open()?;
+/// assert!(device.zeros::<f32>(1 << 29).is_err()); // 2 GiB
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Clone)]
+pub struct DeviceBuilder {
+    config: Config,
+}
+
+impl DeviceBuilder {
+    pub(super) fn new() -> Self {
+        DeviceBuilder {
+            config: Config {
+                kind: Kind::Best,
+                slots: 16,
+                memory_limit: None,
+                staging_limit: 4 << 30,
+                wait: Wait::default(),
+                in_flight: InFlight::default(),
+                policy: RestartPolicy::default(),
+                trace: None,
+                before: Vec::new(),
+                after: Vec::new(),
+                on_out_of_memory: None,
+                #[cfg(feature = "host")]
+                pool: crate::host::HostPool::default(),
+                #[cfg(feature = "host")]
+                plan: None,
+            },
+        }
+    }
+
+    /// The CPU.
+    pub fn host(mut self) -> Self {
+        self.config.kind = Kind::Host;
+        self
+    }
+
+    /// The GPU with this ordinal.
+    pub fn cuda(mut self, ordinal: usize) -> Self {
+        self.config.kind = Kind::Cuda(ordinal);
+        self
+    }
+
+    /// The first healthy GPU, else the CPU. The default.
+    pub fn best(mut self) -> Self {
+        self.config.kind = Kind::Best;
+        self
+    }
+
+    /// How many stream slots a GPU gets; 16 unless set. Any number of dispatches may be in flight on few slots; up to
+    /// this many have a stream to themselves.
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.config.slots = slots;
+        self
+    }
+
+    /// The most bytes that buffers may hold. Unless set: all but 1 GiB of a GPU's memory, all of a host's.
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.config.memory_limit = Some(bytes);
+        self
+    }
+
+    /// The most bytes of pinned host memory for staging; 4 GiB unless set (CUDA).
+    pub fn staging_limit(mut self, bytes: u64) -> Self {
+        self.config.staging_limit = bytes;
+        self
+    }
+
+    /// How threads wait.
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.config.wait = wait;
+        self
+    }
+
+    /// The bound on dispatches in flight.
+    pub fn in_flight(mut self, bound: InFlight) -> Self {
+        self.config.in_flight = bound;
+        self
+    }
+
+    /// How often the supervisor may rebuild.
+    pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
+        self.config.policy = policy;
+        self
+    }
+
+    /// Hooks around every operation.
+    pub fn trace(mut self, trace: Arc<dyn Trace>) -> Self {
+        self.config.trace = Some(trace);
+        self
+    }
+
+    /// Called after every rebuild, before anybody else may use the new generation: puts data back. The handle it gets
+    /// works in the new generation. An error counts as a failed rebuild.
+    pub fn before_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
+        self.config.before.push(Arc::new(hook));
+        self
+    }
+
+    /// Called after every rebuild, when the new generation is in use. An error is counted and otherwise ignored.
+    pub fn after_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
+        self.config.after.push(Arc::new(hook));
+        self
+    }
+
+    /// Called with the bytes requested when device memory has run out and all that was parked has been given back;
+    /// true when something was freed, so that a last try is worth it.
+    pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+        self.config.on_out_of_memory = Some(Arc::new(callback));
+        self
+    }
+
+    /// Where a host device runs its operations.
+    #[cfg(feature = "host")]
+    pub fn host_pool(mut self, pool: crate::host::HostPool) -> Self {
+        self.config.pool = pool;
+        self
+    }
+
+    /// Faults for a host device to suffer.
+    #[cfg(feature = "host")]
+    pub fn fault_plan(mut self, plan: crate::host::FaultPlan) -> Self {
+        self.config.plan = Some(plan);
+        self
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for settings that cannot work; [`Error::LibraryMissing`] when CUDA is asked for and
+    /// not there; the driver's own errors.
+    pub fn open(self) -> Result<Device> {
+        let config = self.config;
+        if config.slots == 0 {
+            return Err(Error::invalid("slots", "0 stream slots cannot run anything, at least 1 is needed"));
+        }
+        if config.slots > 1024 {
+            return Err(Error::invalid("slots", format!("{} stream slots, at most 1024 are possible", config.slots)));
+        }
+        if config.memory_limit == Some(0) {
+            return Err(Error::invalid("memory_limit", "a limit of 0 bytes holds nothing, at least 1 is needed"));
+        }
+        if config.staging_limit == 0 {
+            return Err(Error::invalid("staging_limit", "0 bytes of staging move nothing, at least 1 is needed"));
+        }
+        if matches!(config.in_flight, InFlight::Wait(0) | InFlight::Busy(0)) {
+            return Err(Error::invalid("in_flight", "a bound of 0 admits nothing, at least 1 is needed"));
+        }
+        Device::open(config)
+    }
+}

@@ -1,0 +1,239 @@
+//! What all handles of one device share.
+
+use super::{Config, DeviceInfo, Kind, MemoryInfo};
+use crate::buffer::Meter;
+use crate::dispatch::{Backoff, InFlight};
+use crate::engine::life::{Life, Stand};
+use crate::engine::{Cause, Engine, Epoch, Parts, process};
+use crate::supervisor::Supervisor;
+use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
+use crate::trace::{Counters, Stats};
+use crate::{Error, Result};
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+/// One device through all its lives.
+pub(crate) struct Inner {
+    pub(crate) id: u64,
+    pub(crate) label: Arc<str>,
+    pub(crate) config: Config,
+    pub(crate) info: DeviceInfo,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) now: Arc<AtomicU64>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) supervisor: Supervisor,
+    current: RwLock<Arc<Epoch>>,
+}
+
+/// What opening a device's engine for the first time finds out.
+pub(crate) struct Opened {
+    pub(crate) engine: Engine,
+    pub(crate) info: DeviceInfo,
+    pub(crate) label: String,
+    pub(crate) limit: u64,
+}
+
+impl Inner {
+    pub(super) fn open(config: Config) -> Result<Arc<Self>> {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        process::watch();
+        let life = Arc::new(Life::new());
+        let counters = Arc::new(Counters::new(config.trace.clone()));
+        let opened = match config.kind {
+            #[cfg(feature = "host")]
+            Kind::Best | Kind::Host => open_host(&config)?,
+            #[cfg(not(feature = "host"))]
+            Kind::Best | Kind::Host => {
+                return Err(Error::unsupported("this build has no host engine (feature `host`)"));
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(ordinal) => crate::cuda::open(ordinal, &config, life.clone(), counters.clone())?,
+            #[cfg(not(feature = "cuda"))]
+            Kind::Cuda(_) => return Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)")),
+        };
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let label: Arc<str> = opened.label.into();
+        let meter = Arc::new(Meter::new(config.memory_limit.unwrap_or(opened.limit)));
+        let now = Arc::new(AtomicU64::new(0));
+        let inner = Arc::new_cyclic(|owner: &Weak<Inner>| {
+            let epoch = Epoch::new(Parts {
+                device: id,
+                label: label.clone(),
+                generation: 0,
+                life,
+                engine: opened.engine,
+                meter: meter.clone(),
+                counters: counters.clone(),
+                now: now.clone(),
+                owner: owner.clone(),
+            });
+            Inner {
+                id,
+                label,
+                in_flight: config.in_flight,
+                supervisor: Supervisor::new(config.policy),
+                config,
+                info: opened.info,
+                counters,
+                meter,
+                now,
+                current: RwLock::new(epoch),
+            }
+        });
+        #[cfg(feature = "cuda")]
+        crate::cuda::installed(&inner);
+        Ok(inner)
+    }
+
+    pub(crate) fn epoch(&self) -> Arc<Epoch> {
+        self.current.read().clone()
+    }
+
+    /// A fresh life for generation `generation`, not installed yet.
+    pub(crate) fn next_epoch(self: &Arc<Self>, generation: u64) -> Result<Arc<Epoch>> {
+        let life = Arc::new(Life::new());
+        let engine = match self.epoch().engine {
+            #[cfg(feature = "host")]
+            Engine::Host(ref engine) => Engine::Host(engine.clone()),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(ref engine) => Engine::Cuda(engine.again(&self.config, life.clone(), self.counters.clone())?),
+        };
+        let epoch = Epoch::new(Parts {
+            device: self.id,
+            label: self.label.clone(),
+            generation,
+            life,
+            engine,
+            meter: self.meter.clone(),
+            counters: self.counters.clone(),
+            now: self.now.clone(),
+            owner: Arc::downgrade(self),
+        });
+        #[cfg(feature = "cuda")]
+        if let Engine::Cuda(engine) = &epoch.engine {
+            engine.installed(&epoch);
+        }
+        Ok(epoch)
+    }
+
+    /// Swaps the pointer: installs, bumps and admits in one step. The old life becomes stale.
+    pub(crate) fn install(&self, epoch: Arc<Epoch>) {
+        let old = {
+            let mut current = self.current.write();
+            self.now.store(epoch.generation, Ordering::SeqCst);
+            std::mem::replace(&mut *current, epoch)
+        };
+        old.end(Stand::Stale, Cause::default);
+    }
+
+    /// An epoch of this device ended by a fault.
+    pub(crate) fn on_fault(self: &Arc<Self>, epoch: &Arc<Epoch>) {
+        self.supervisor.on_fault(self, epoch);
+    }
+
+    /// Waits until nothing is in flight in `epoch`. False when `limit` was not enough.
+    pub(crate) fn drain(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
+        let until = Instant::now().checked_add(limit);
+        let mut backoff = Backoff::new();
+        loop {
+            let in_flight = match &epoch.engine {
+                #[cfg(feature = "host")]
+                Engine::Host(_) => epoch.counters.in_flight(),
+                #[cfg(feature = "cuda")]
+                Engine::Cuda(engine) => engine.in_flight(epoch),
+            };
+            if in_flight == 0 {
+                return Ok(true);
+            }
+            if epoch.dead() {
+                return Err(epoch.verdict());
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(false);
+            }
+            backoff.pause(until);
+        }
+    }
+
+    pub(super) fn memory(&self) -> Result<MemoryInfo> {
+        let (used, limit) = (self.meter.used(), self.meter.limit());
+        let epoch = self.epoch();
+        match &epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {
+                let total = self.info.total_memory;
+                Ok(MemoryInfo { free: total.saturating_sub(used), total, used, limit })
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => {
+                let (free, total) = engine.memory(&epoch)?;
+                Ok(MemoryInfo { free, total, used, limit })
+            }
+        }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let c = &self.counters;
+        let epoch = self.epoch();
+        let mut stats = Stats {
+            dispatches: c.dispatches(),
+            in_flight: c.in_flight(),
+            bytes_used: self.meter.used(),
+            bytes_peak: self.meter.peak(),
+            bytes_limit: self.meter.limit(),
+            allocations: self.meter.count(),
+            bytes_up: c.bytes_up.load(Ordering::Relaxed),
+            bytes_down: c.bytes_down.load(Ordering::Relaxed),
+            leaked: c.leaked.load(Ordering::Relaxed),
+            forced_waits: c.forced_waits.load(Ordering::Relaxed),
+            faults: c.faults.load(Ordering::Relaxed),
+            rebuilds: c.rebuilds.load(Ordering::Relaxed),
+            generation: epoch.generation,
+            errors: c.errors(),
+            ..Stats::default()
+        };
+        match &epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(engine) => {
+                stats.slots = engine.threads();
+                stats.slots_busy = engine.runners();
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.fill(&mut stats),
+        }
+        stats
+    }
+}
+
+impl Drop for Inner {
+    /// Every handle is gone. No driver call here: the engine's housekeeping tears it down.
+    fn drop(&mut self) {
+        let epoch = self.current.get_mut();
+        epoch.end(Stand::Gone, || Cause { message: "the device was dropped".into(), ..Cause::default() });
+        #[cfg(feature = "cuda")]
+        if let Engine::Cuda(engine) = &epoch.engine {
+            engine.close();
+        }
+    }
+}
+
+#[cfg(feature = "host")]
+fn open_host(config: &Config) -> Result<Opened> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let label = format!("host:{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let engine = crate::host::HostEngine::new(config.pool.clone(), &label, config.plan.clone())?;
+    let total_memory = crate::host::total_memory();
+    let info = DeviceInfo {
+        kind: super::DeviceKind::Host,
+        name: crate::host::processor_name(),
+        compute_capability: None,
+        total_memory,
+        uuid: None,
+        pci: None,
+        processors: engine.threads() as u32,
+        driver_version: None,
+        shared_by_mps: false,
+    };
+    Ok(Opened { engine: Engine::Host(Arc::new(engine)), info, label, limit: total_memory })
+}

@@ -1,0 +1,186 @@
+//! Devices: cheap handles that live through every rebuild.
+//!
+//! A [`Device`] is a handle to an `Inner`, which holds one pointer to the current epoch; the supervisor swaps it. The
+//! handle also carries per-call options, so every front made from it (`device.timed().blas()`) has them.
+
+mod builder;
+mod info;
+mod inner;
+mod memory;
+mod open;
+
+pub use builder::DeviceBuilder;
+pub(crate) use builder::{Config, Kind};
+pub use info::{DeviceInfo, DeviceKind, MemoryInfo};
+pub(crate) use inner::Inner;
+
+use crate::dispatch::Wait;
+use crate::engine::Epoch;
+use crate::supervisor::Health;
+use crate::sync::Arc;
+use crate::trace::Stats;
+use crate::{Error, Result};
+use std::time::Duration;
+
+/// What one handle asks of its calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) wait: Option<Wait>,
+    pub(crate) timed: bool,
+    pub(crate) label: Option<&'static str>,
+}
+
+/// A handle to one device: a GPU, or the CPU.
+///
+/// Cheap to clone, `Send + Sync`, and good through every rebuild of the device. Several devices may be open at once,
+/// also several host devices, and also the same GPU twice (their buffers do not mix).
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::{Device, Gemm};
+/// let device = Device::best()?; // the first healthy GPU, else the CPU
+/// let a = device.upload(vec![1.0f32, 3.0, 2.0, 4.0])?.into_output(); // column-major: [[1, 2], [3, 4]]
+/// let c = device.zeros::<f32>(4)?;
+/// let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, c)?.await_result()?;
+/// assert_eq!(device.download(&c)?.await_result()?, [7.0, 15.0, 10.0, 22.0]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+    options: Options,
+    /// Bound to one epoch, admitted or not: the supervisor's own handle while it puts data back.
+    bound: Option<Arc<Epoch>>,
+}
+
+impl Device {
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
+        Device { inner, options: Options::default(), bound: None }
+    }
+
+    /// A handle that works in `epoch` although it is not admitted yet.
+    pub(crate) fn bound_to(inner: Arc<Inner>, epoch: Arc<Epoch>) -> Self {
+        Device { inner, options: Options::default(), bound: Some(epoch) }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    pub(crate) fn epoch(&self) -> Arc<Epoch> {
+        match &self.bound {
+            Some(epoch) => epoch.clone(),
+            None => self.inner.epoch(),
+        }
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(crate) fn wait_policy(&self) -> Wait {
+        self.options.wait.unwrap_or(self.inner.config.wait)
+    }
+
+    /// A handle whose calls measure the time they take on the device; see
+    /// [`PendingDispatch::await_timed`](crate::PendingDispatch::await_timed).
+    pub fn timed(&self) -> Self {
+        Device { options: Options { timed: true, ..self.options }, ..self.clone() }
+    }
+
+    /// A handle whose waits follow `how` instead of the device's policy.
+    pub fn waiting(&self, how: Wait) -> Self {
+        Device { options: Options { wait: Some(how), ..self.options }, ..self.clone() }
+    }
+
+    /// A handle whose operations carry `label` in traces and NVTX ranges.
+    pub fn labelled(&self, label: &'static str) -> Self {
+        Device { options: Options { label: Some(label), ..self.options }, ..self.clone() }
+    }
+
+    /// `host:0`, `cuda:1`.
+    pub fn name(&self) -> &str {
+        &self.inner.label
+    }
+
+    /// What kind of device it is.
+    pub fn kind(&self) -> DeviceKind {
+        self.inner.info.kind
+    }
+
+    /// Name, compute capability, memory, UUID, PCI address, versions.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.inner.info
+    }
+
+    /// The generation: how often it was rebuilt.
+    pub fn generation(&self) -> u64 {
+        self.epoch().generation
+    }
+
+    /// How it stands: healthy, being rebuilt, or lost and why.
+    pub fn health(&self) -> Health {
+        self.inner.supervisor.health(&self.inner)
+    }
+
+    /// Waits until the device is healthy, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`].
+    pub fn wait_healthy(&self, limit: Duration) -> Result<Health> {
+        self.inner.supervisor.wait_healthy(&self.inner, limit)
+    }
+
+    /// Rebuilds the device: drains what is in flight (at most `deadline`), gives back all that it owns and makes it
+    /// anew in the next generation. Handles go on working; data does not survive, so old buffers answer
+    /// [`Error::GpuRefStale`]. The hooks run as after a fault.
+    ///
+    /// On CUDA this never resets the primary context, which other code in the process may be using.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when the work in flight did not end in time; then nothing changed. [`Error::DeviceLost`] when
+    /// the device is lost, which a rebuild in this process cannot mend.
+    pub fn rebuild(&self, deadline: Duration) -> Result<()> {
+        self.inner.supervisor.rebuild(&self.inner, deadline)
+    }
+
+    /// What it has done and holds.
+    pub fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+
+    /// Memory: free, total, in use, limit.
+    ///
+    /// # Errors
+    /// The device's own error when it cannot be asked.
+    pub fn memory(&self) -> Result<MemoryInfo> {
+        self.inner.memory()
+    }
+
+    /// Waits until everything submitted so far is complete, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], or the device's own error when it died.
+    pub fn synchronize(&self, limit: Duration) -> Result<()> {
+        let epoch = self.epoch();
+        if self.inner.drain(&epoch, limit)? {
+            Ok(())
+        } else {
+            Err(Error::Timeout { waited: limit, site: crate::error::Site::none() })
+        }
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Device {}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({}, generation {})", self.name(), self.generation())
+    }
+}

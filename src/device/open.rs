@@ -1,0 +1,96 @@
+//! The ways to a device.
+
+use super::{Config, Device, DeviceBuilder, Inner, Kind};
+use crate::{Error, Result};
+
+impl Device {
+    /// Opens a device with settings of your own.
+    pub fn builder() -> DeviceBuilder {
+        DeviceBuilder::new()
+    }
+
+    /// The CPU.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] when this build has no host engine; a thread pool that cannot be started.
+    pub fn host() -> Result<Self> {
+        Self::builder().host().open()
+    }
+
+    /// The GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::LibraryMissing`] when there is no driver; [`Error::InvalidArgument`] when there is no such GPU; the
+    /// driver's own errors.
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        Self::builder().cuda(ordinal).open()
+    }
+
+    /// The first healthy GPU, else the CPU.
+    ///
+    /// # Errors
+    /// Only when there is neither.
+    pub fn best() -> Result<Self> {
+        Self::builder().best().open()
+    }
+
+    /// The device that the environment names: `WINDLASS_DEVICE=host`, `cuda`, `cuda:N` or `best`; [`best`](Self::best)
+    /// when it is not set.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for any other text; else as the device named.
+    pub fn from_env() -> Result<Self> {
+        match std::env::var("WINDLASS_DEVICE") {
+            Ok(text) => Self::named(&text),
+            Err(_) => Self::best(),
+        }
+    }
+
+    /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for any other text; else as the device named.
+    pub fn named(text: &str) -> Result<Self> {
+        match text.trim() {
+            "" | "best" => Self::best(),
+            "host" => Self::host(),
+            "cuda" => Self::cuda(0),
+            other => match other.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
+                Some(ordinal) => Self::cuda(ordinal),
+                None => Err(Error::invalid(
+                    "device",
+                    format!("`{other}` names no device; known are `host`, `cuda`, `cuda:N` and `best`"),
+                )),
+            },
+        }
+    }
+
+    /// Every GPU; the CPU alone where there is none.
+    ///
+    /// # Errors
+    /// As [`best`](Self::best).
+    pub fn all() -> Result<Vec<Self>> {
+        #[cfg(feature = "cuda")]
+        {
+            let gpus: Vec<Self> = (0..crate::cuda::device_count()).filter_map(|n| Self::cuda(n).ok()).collect();
+            if !gpus.is_empty() {
+                return Ok(gpus);
+            }
+        }
+        Ok(vec![Self::host()?])
+    }
+
+    pub(super) fn open(mut config: Config) -> Result<Self> {
+        if config.kind == Kind::Best {
+            #[cfg(feature = "cuda")]
+            for ordinal in 0..crate::cuda::device_count() {
+                let attempt = Config { kind: Kind::Cuda(ordinal), ..config.clone() };
+                if let Ok(inner) = Inner::open(attempt) {
+                    return Ok(Self::from_inner(inner));
+                }
+            }
+            config.kind = Kind::Host;
+        }
+        Inner::open(config).map(Self::from_inner)
+    }
+}

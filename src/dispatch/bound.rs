@@ -1,0 +1,51 @@
+//! How much work may be in flight.
+
+use super::Backoff;
+use crate::engine::{Engine, Epoch};
+use crate::error::Site;
+use crate::sync::Arc;
+use crate::{Error, Result};
+
+/// A bound on the dispatches in flight, counted in completions on the device: work that is done but was not awaited
+/// does not count, so a caller who submits everything and then collects cannot lock himself out.
+///
+/// Threads that submit in the same instant may overshoot the bound by one each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InFlight {
+    /// No bound.
+    #[default]
+    Unbounded,
+    /// At the bound, submitting waits until the device has finished something.
+    Wait(u64),
+    /// At the bound, submitting fails with [`Error::Busy`].
+    Busy(u64),
+}
+
+impl InFlight {
+    /// Waits or refuses at the bound.
+    pub(crate) fn admit(self, epoch: &Arc<Epoch>) -> Result<()> {
+        let (limit, wait) = match self {
+            InFlight::Unbounded => return Ok(()),
+            InFlight::Wait(limit) => (limit, true),
+            InFlight::Busy(limit) => (limit, false),
+        };
+        let mut backoff = Backoff::new();
+        loop {
+            let in_flight = match &epoch.engine {
+                #[cfg(feature = "host")]
+                Engine::Host(_) => epoch.counters.in_flight(),
+                #[cfg(feature = "cuda")]
+                Engine::Cuda(engine) => engine.in_flight(epoch),
+            };
+            if in_flight < limit {
+                return Ok(());
+            }
+            if !wait {
+                return Err(Error::Busy { in_flight, limit, site: Site::none() });
+            }
+            backoff.pause(None);
+            epoch.admit()?;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The one way of a dispatch, for every op of every library, on every engine.
+//!
+//! ```text
+//!   1 admit     epoch alive? every operand of this device and this generation?        here
+//!   2 check     the op's own look at sizes and strides, before anything native        here
+//!   3 lease     a stream slot                                                         the engine
+//!   4 order     make it wait, on the device, for what this work must follow           the engine
+//!   5 enqueue   the op's CUDA or host half, inside the trace hooks                    the engine
+//!   6 record    the completion, publish it to the buffers, give the slot back         the engine
+//!   -> PendingDispatch                                                                pending.rs
+//! ```
+//!
+//! Reads are borrowed until this function returns, and completions are published before that: so whoever writes next,
+//! which takes ownership, follows them.
+
+mod bound;
+mod collect;
+mod parker;
+mod pending;
+pub(crate) mod raw;
+mod settle;
+mod wait;
+
+pub use bound::InFlight;
+pub use collect::{await_all, await_any};
+pub(crate) use parker::Parker;
+pub(crate) use pending::{Subscribed, Task};
+pub use pending::{PendingDispatch, PendingHost, Timed};
+pub(crate) use settle::{Settle, Waiter};
+pub use wait::Wait;
+pub(crate) use wait::{Backoff, SPIN, is_stealing, steal_one};
+
+use crate::buffer::{Content, Elems, View, Views, Visit};
+use crate::device::Options;
+use crate::engine::{Engine, Epoch};
+use crate::error::{Rejected, Site};
+use crate::op::{HostOf, Ins, Op, Outs, Spans, WritesOf};
+use crate::sync::Arc;
+use crate::{Device, Error, Result};
+
+/// One admitted and checked piece of work, on its way into an engine.
+pub(crate) struct Submission<'a, 'x, O: Op> {
+    pub(crate) op: O,
+    pub(crate) epoch: &'a Arc<Epoch>,
+    pub(crate) options: &'a Options,
+    /// Reads first, then writes.
+    pub(crate) views: &'a [View<'x>],
+    /// How many of the views are reads.
+    pub(crate) read_count: usize,
+    pub(crate) reads: Spans<O::Reads>,
+    pub(crate) writes: Spans<WritesOf<O>>,
+    /// Earlier contents of the outputs do not matter.
+    pub(crate) overwrites: bool,
+}
+
+/// What a dispatch becomes inside an engine.
+pub(crate) type TaskOf<O> = Arc<dyn Task<HostOf<O>>>;
+
+impl Device {
+    /// Submits one unit of device work. Every operation of the library goes through here.
+    ///
+    /// `reads` are borrowed for the call, `writes` are moved in and come back from the pending. Returns as soon as the
+    /// work is enqueued; it follows every earlier operation on the same buffers, whatever thread submitted it, and
+    /// overlaps with work on others.
+    ///
+    /// # Errors
+    /// A typed error before anything native was called, with the moved-in buffers back: a stale or foreign operand, an
+    /// argument that the op's own check refuses, a device that is poisoned, lost or busy.
+    pub fn dispatch<O: Op>(
+        &self,
+        op: O,
+        reads: Ins<'_, O>,
+        writes: Outs<O>,
+    ) -> Result<PendingDispatch<O::Output>, Rejected<Outs<O>>> {
+        match self.submit(op, &reads, &writes) {
+            Ok(task) => Ok(PendingDispatch::new(task, writes, self.wait_policy())),
+            Err(error) => {
+                let error = error.in_op(O::NAME, O::LIBRARY);
+                self.inner().counters.count_error(&error);
+                Err(Rejected::new(error, writes))
+            }
+        }
+    }
+
+    fn submit<O: Op>(&self, op: O, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
+        if crate::host::inside_op() {
+            return Err(Error::unsupported("a dispatch from inside an operation's host half would deadlock its device"));
+        }
+        let current;
+        let mut views = Views::new();
+        let read_spans = O::Reads::read(reads, &mut Visit(&mut views));
+        let read_count = views.len();
+        let write_spans = WritesOf::<O>::write(writes, &mut Visit(&mut views));
+        let epoch = match views.first() {
+            Some(view) => &view.region.epoch,
+            None => {
+                current = self.epoch();
+                &current
+            }
+        };
+        let overwrites = op.overwrites(&write_spans);
+        self.admit(epoch, &views, read_count, overwrites)?;
+        op.check(&read_spans, &write_spans)?;
+        self.inner().in_flight.admit(epoch)?;
+        let submission = Submission {
+            op,
+            epoch,
+            options: self.options(),
+            views: &views,
+            read_count,
+            reads: read_spans,
+            writes: write_spans,
+            overwrites,
+        };
+        match &epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(engine) => Ok(engine.submit(submission)),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.submit(submission),
+        }
+    }
+
+    /// Step 1: the life of every operand, and what it holds.
+    fn admit(&self, epoch: &Arc<Epoch>, views: &[View<'_>], read_count: usize, overwrites: bool) -> Result<()> {
+        if epoch.device != self.inner().id {
+            return Err(self.foreign(epoch, 0, read_count));
+        }
+        epoch.admit()?;
+        for (i, view) in views.iter().enumerate() {
+            let other = &view.region.epoch;
+            if !Arc::ptr_eq(other, epoch) {
+                if other.device != epoch.device {
+                    return Err(self.foreign(other, i, read_count));
+                }
+                other.admit()?; // the older of the two is stale
+            }
+            match view.region.worth.get() {
+                Content::Valid => {}
+                // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
+                _ if i >= read_count && overwrites => {}
+                Content::Uninit => {
+                    return Err(Error::invalid(
+                        operand_name(i, read_count),
+                        "it was never written; only an operation that overwrites all of it may be given it",
+                    ));
+                }
+                Content::Failed => {
+                    return Err(Error::Upstream { operand: operand_name(i, read_count), site: Site::none() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn foreign(&self, epoch: &Epoch, index: usize, read_count: usize) -> Error {
+        Error::invalid(
+            operand_name(index, read_count),
+            format!("a buffer of {} was given to {}", epoch.label, self.name()),
+        )
+    }
+}
+
+impl View<'_> {
+    /// What a submitted write makes of the region's worth.
+    pub(crate) fn written(&self) {
+        if self.whole {
+            self.region.worth.set(Content::Valid);
+        }
+    }
+}
+
+/// `read 0`, `write 1`: an operand's place in the op's declaration.
+pub(crate) fn operand_name(index: usize, read_count: usize) -> String {
+    match index.checked_sub(read_count) {
+        None => format!("read {index}"),
+        Some(write) => format!("write {write}"),
+    }
+}

@@ -1,0 +1,35 @@
+//! One sleeping thread.
+
+use crate::sync::{Condvar, Mutex};
+use std::time::Instant;
+
+/// A wake-up that is remembered, so that it may come before the sleep.
+#[derive(Default)]
+pub(crate) struct Parker {
+    woken: Mutex<bool>,
+    condvar: Condvar,
+}
+
+impl Parker {
+    pub(crate) fn wake(&self) {
+        *self.woken.lock() = true;
+        self.condvar.notify_all();
+    }
+
+    /// Sleeps until woken, and uses the wake-up up. False when the time ran out first.
+    pub(crate) fn sleep(&self, until: Option<Instant>) -> bool {
+        let mut woken = self.woken.lock();
+        while !*woken {
+            match until {
+                None => self.condvar.wait(&mut woken),
+                Some(until) => {
+                    if self.condvar.wait_until(&mut woken, until).timed_out() && !*woken {
+                        return false;
+                    }
+                }
+            }
+        }
+        *woken = false;
+        true
+    }
+}

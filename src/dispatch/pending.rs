@@ -1,0 +1,252 @@
+//! Work in flight.
+
+use super::{Parker, Wait};
+use crate::error::Rejected;
+use crate::op::{Bufs, Immediate, Output};
+use crate::sync::Arc;
+use crate::{Element, Error, Result};
+use std::time::{Duration, Instant};
+
+/// What an engine promises of a piece of work. `H` is the host's part of its answer.
+pub(crate) trait Task<H>: Send + Sync {
+    /// The answer is there, also when it is an error. Looks, never waits.
+    fn is_settled(&self) -> bool;
+    /// Waits; false when the time ran out first.
+    fn wait(&self, how: Wait, until: Option<Instant>) -> bool;
+    /// The host's part, once. Before the work is settled only for an output that is [`Output::EAGER`].
+    fn take(&self) -> Result<H>;
+    /// The result will not be asked for.
+    fn abandon(&self);
+    /// Time on the device, when it was asked for at submission. After it settled.
+    fn device_time(&self) -> Option<Duration>;
+    /// Asks for `parker` to be woken.
+    fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed;
+    /// Takes that back.
+    fn unsubscribe(&self, parker: &Arc<Parker>);
+}
+
+/// Answer to [`Task::subscribe`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subscribed {
+    /// Settled meanwhile: nobody will be woken.
+    Settled,
+    /// Will be woken.
+    Armed,
+    /// This engine wakes nobody: look again now and then.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "answered by the CUDA engine"))]
+    Poll,
+}
+
+/// An output and the time the device spent on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timed<O> {
+    /// The output.
+    pub output: O,
+    /// Time between the beginning and the end of the work on the device; `None` unless
+    /// [`Device::timed`](crate::Device::timed) asked for it at submission.
+    pub device: Option<Duration>,
+}
+
+/// Work in flight: its completion, and the output that it will give.
+///
+/// Dropping one does nothing at all: the work goes on, and what it needs is kept alive until it is done. The buffers in
+/// the output are freed once the device is done with them.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use std::time::Duration;
+/// let device = windlass::Device::host()?;
+/// let x = device.upload(vec![3.0f32, 4.0])?.into_output();
+/// let pending = device.blas().nrm2(&x)?;
+/// let norm = match pending.await_timeout(Duration::from_secs(10)) {
+///     Ok(answer) => answer?,
+///     Err(_pending) => unreachable!("still ours, to wait on again"),
+/// };
+/// assert_eq!(norm, 5.0);
+/// # Ok(()) }
+/// ```
+#[must_use = "dropping a pending drops its output"]
+pub struct PendingDispatch<O: Output> {
+    work: Work<O::Host>,
+    buffers: Bufs<O>,
+}
+
+/// The task with its wait policy; abandons the result when dropped unasked.
+struct Work<H> {
+    task: Option<Arc<dyn Task<H>>>,
+    how: Wait,
+}
+
+impl<H> Work<H> {
+    fn is_ready(&self) -> bool {
+        self.task.as_ref().is_none_or(|t| t.is_settled())
+    }
+
+    fn wait(&self, until: Option<Instant>) -> bool {
+        match &self.task {
+            Some(_) if crate::host::inside_op() => self.is_ready(),
+            Some(task) => task.wait(self.how, until),
+            None => true,
+        }
+    }
+
+    /// Waits (unless the pieces can be waited for one by one) and takes the host's part.
+    fn result(&mut self, eager: bool) -> Result<H> {
+        if crate::host::inside_op() && !self.is_ready() {
+            return Err(Error::unsupported("a wait from inside an operation's host half would deadlock its device"));
+        }
+        if !eager {
+            self.wait(None);
+        }
+        match self.task.take() {
+            Some(task) => task.take(),
+            None => Err(Error::library("the result was already taken")),
+        }
+    }
+}
+
+impl<H> Drop for Work<H> {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abandon();
+        }
+    }
+}
+
+impl<O: Output> PendingDispatch<O> {
+    pub(crate) fn new(task: Arc<dyn Task<O::Host>>, buffers: Bufs<O>, how: Wait) -> Self {
+        PendingDispatch { work: Work { task: Some(task), how }, buffers }
+    }
+
+    /// The answer is there, also when it is an error. Usually one atomic load.
+    pub fn is_ready(&self) -> bool {
+        self.work.is_ready()
+    }
+
+    /// Waits by this pending's policy instead of the device's.
+    pub fn waiting(mut self, how: Wait) -> Self {
+        self.work.how = how;
+        self
+    }
+
+    /// Waits and gives the output.
+    ///
+    /// In process, nobody can stop an endless kernel: this waits as long as it runs.
+    ///
+    /// # Errors
+    /// The failure of the work, of something it follows, of the device, or a numerical verdict; with the buffers, unless
+    /// their state cannot be proven.
+    pub fn await_result(mut self) -> Result<O, Rejected<Bufs<O>>> {
+        match self.work.result(O::EAGER) {
+            Ok(host) => O::join(self.buffers, host).map_err(Rejected::from),
+            Err(error) => Err(Rejected::new(error, self.buffers)),
+        }
+    }
+
+    /// Waits at most `limit`; gives the pending back when that was not enough.
+    ///
+    /// # Errors
+    /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
+    pub fn await_timeout(self, limit: Duration) -> Result<Result<O, Rejected<Bufs<O>>>, Self> {
+        if self.wait_timeout(limit) { Ok(self.await_result()) } else { Err(self) }
+    }
+
+    /// Waits at most `limit`. True when the answer is there.
+    pub fn wait_timeout(&self, limit: Duration) -> bool {
+        self.work.wait(Instant::now().checked_add(limit))
+    }
+
+    /// Waits and gives the output with the time that the device spent on it.
+    ///
+    /// # Errors
+    /// As [`await_result`](Self::await_result).
+    pub fn await_timed(self) -> Result<Timed<O>, Rejected<Bufs<O>>> {
+        self.work.wait(None);
+        let device = self.work.task.as_ref().and_then(|t| t.device_time());
+        let output = self.await_result()?;
+        Ok(Timed { output, device })
+    }
+
+    /// The output at once, for the next operation to follow on the device.
+    ///
+    /// Exists only where nothing is left to report. Should the work fail after all, what reads the output answers
+    /// [`Error::Upstream`].
+    pub fn into_output(self) -> O
+    where
+        O: Immediate,
+    {
+        O::assemble(self.buffers)
+    }
+
+    /// The buffers now, for the next operation to follow on the device; the verdict stays a pending.
+    pub fn split(self) -> (Bufs<O>, PendingHost<O::Host>) {
+        (self.buffers, PendingHost { work: self.work })
+    }
+
+    /// The same work with the buffers' windows changed.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn map_buffers(self, f: impl FnOnce(Bufs<O>) -> Bufs<O>) -> Self {
+        PendingDispatch { work: self.work, buffers: f(self.buffers) }
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn buffers(&self) -> &Bufs<O> {
+        &self.buffers
+    }
+
+    pub(super) fn task(&self) -> Option<&Arc<dyn Task<O::Host>>> {
+        self.work.task.as_ref()
+    }
+}
+
+impl<T: Element> PendingDispatch<Vec<T>> {
+    /// Waits and fills `target` instead of making a new vector. Nothing is written unless the lengths agree.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ; else as [`await_result`](Self::await_result).
+    pub fn await_result_into(mut self, target: &mut [T]) -> Result<()> {
+        self.work.result(true)?.copy_into(target)
+    }
+}
+
+impl<O: Output> std::fmt::Debug for PendingDispatch<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PendingDispatch(ready: {})", self.is_ready())
+    }
+}
+
+/// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::split`].
+#[must_use = "the verdict says whether the buffers hold what they should"]
+pub struct PendingHost<H> {
+    work: Work<H>,
+}
+
+impl<H> PendingHost<H> {
+    /// The verdict is there.
+    pub fn is_ready(&self) -> bool {
+        self.work.is_ready()
+    }
+
+    /// Waits and gives the host's part: a scalar, or nothing.
+    ///
+    /// # Errors
+    /// The failure of the work or its numerical verdict.
+    pub fn await_result(mut self) -> Result<H> {
+        self.work.result(false)
+    }
+
+    /// Waits at most `limit`; gives itself back when that was not enough.
+    ///
+    /// # Errors
+    /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
+    pub fn await_timeout(self, limit: Duration) -> Result<Result<H>, Self> {
+        if self.work.wait(Instant::now().checked_add(limit)) { Ok(self.await_result()) } else { Err(self) }
+    }
+}
+
+impl<H> std::fmt::Debug for PendingHost<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PendingHost(ready: {})", self.is_ready())
+    }
+}
+

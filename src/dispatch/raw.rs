@@ -1,0 +1,150 @@
+//! What the device leaves for the host.
+
+use crate::error::Result;
+use crate::{Element, Error};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What an op leaves for the host besides its buffers: nothing, a scalar, a few scalars, or [`Landed`] data.
+///
+/// On CUDA it lands in a small pinned slot (or in pinned staging), written by the device in stream order. Sealed: every
+/// bit pattern must be a value.
+pub trait Raw: Sized + Send + 'static + sealed::Sealed {
+    /// Bytes of the pinned slot, at most 64.
+    #[doc(hidden)]
+    const BYTES: usize;
+    /// Reads it from where it landed.
+    #[doc(hidden)]
+    fn land(landing: Landing) -> Result<Self>;
+}
+
+/// Where raw results are when the device is done.
+#[doc(hidden)]
+pub enum Landing {
+    /// The bytes of the pinned slot.
+    Slot([u8; 64]),
+    /// Pinned staging.
+    #[cfg(feature = "cuda")]
+    Staged(crate::cuda::Staged),
+}
+
+fn misplaced() -> Error {
+    Error::library("the op's CUDA half left its result in another place than its type says")
+}
+
+impl sealed::Sealed for () {}
+impl Raw for () {
+    const BYTES: usize = 0;
+    fn land(_: Landing) -> Result<Self> {
+        Ok(())
+    }
+}
+
+impl<T: Element> sealed::Sealed for T {}
+impl<T: Element> Raw for T {
+    const BYTES: usize = size_of::<T>();
+    fn land(landing: Landing) -> Result<Self> {
+        match landing {
+            Landing::Slot(bytes) => {
+                bytes.get(..size_of::<T>()).map(bytemuck::pod_read_unaligned).ok_or_else(misplaced)
+            }
+            #[cfg(feature = "cuda")]
+            Landing::Staged(_) => Err(misplaced()),
+        }
+    }
+}
+
+/// Host data that a download brought: owned by us, or still in the pinned memory where the device put it.
+pub struct Landed<T>(pub(crate) Place<T>);
+
+pub(crate) enum Place<T> {
+    Owned(Vec<T>),
+    #[cfg(feature = "cuda")]
+    Staged(crate::cuda::Staged),
+}
+
+impl<T: Element> sealed::Sealed for Landed<T> {}
+impl<T: Element> Raw for Landed<T> {
+    const BYTES: usize = 0;
+    fn land(landing: Landing) -> Result<Self> {
+        match landing {
+            Landing::Slot(_) => Err(misplaced()),
+            #[cfg(feature = "cuda")]
+            Landing::Staged(staged) => Ok(Landed(Place::Staged(staged))),
+        }
+    }
+}
+
+impl<T: Element> Landed<T> {
+    /// Elements.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Place::Owned(data) => data.len(),
+            #[cfg(feature = "cuda")]
+            Place::Staged(staged) => staged.bytes() / size_of::<T>(),
+        }
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies it into `target`, piece by piece as it arrives.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ; the device's own error when it died meanwhile.
+    pub fn copy_into(self, target: &mut [T]) -> Result<()> {
+        if self.len() != target.len() {
+            return Err(Error::invalid("target", format!("{} elements for {} downloaded", target.len(), self.len())));
+        }
+        match self.0 {
+            Place::Owned(data) => target.copy_from_slice(&data),
+            #[cfg(feature = "cuda")]
+            Place::Staged(staged) => staged.copy_into(bytemuck::cast_slice_mut(target))?,
+        }
+        Ok(())
+    }
+
+    /// As a new vector.
+    ///
+    /// # Errors
+    /// The device's own error when it died before all had arrived.
+    pub fn into_vec(self) -> Result<Vec<T>> {
+        match self.0 {
+            Place::Owned(data) => Ok(data),
+            #[cfg(feature = "cuda")]
+            Place::Staged(staged) => {
+                let mut data = Vec::new();
+                let len = staged.bytes() / size_of::<T>();
+                data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
+                    requested: staged.bytes() as u64,
+                    free: 0,
+                    total: 0,
+                    limit: 0,
+                    site: crate::error::Site::none(),
+                })?;
+                data.resize(len, T::default());
+                staged.copy_into(bytemuck::cast_slice_mut(&mut data))?;
+                Ok(data)
+            }
+        }
+    }
+}
+
+impl<T: Element> crate::Output for Vec<T> {
+    type Writes = ();
+    type Host = Landed<T>;
+    const EAGER: bool = true;
+    fn join(_: (), host: Landed<T>) -> Result<Self> {
+        host.into_vec()
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Landed<T> {
+    fn from(data: Vec<T>) -> Self {
+        Landed(Place::Owned(data))
+    }
+}

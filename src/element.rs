@@ -1,0 +1,132 @@
+//! The types that device memory holds.
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use num_complex::Complex;
+use serde::{Deserialize, Serialize};
+
+/// Names an element type at run time: in traces, errors and kernel arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum DType {
+    /// 32-bit IEEE 754 floating point.
+    F32,
+    /// 64-bit IEEE 754 floating point.
+    F64,
+    /// 16-bit IEEE 754 floating point.
+    F16,
+    /// bfloat16: the upper half of an `f32`.
+    Bf16,
+    /// Complex number of two `f32`.
+    C32,
+    /// Complex number of two `f64`.
+    C64,
+    /// Signed 8-bit integer.
+    I8,
+    /// Unsigned 8-bit integer.
+    U8,
+    /// Signed 16-bit integer.
+    I16,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Signed 32-bit integer.
+    I32,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Signed 64-bit integer.
+    I64,
+    /// Unsigned 64-bit integer.
+    U64,
+}
+
+impl DType {
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            DType::I8 | DType::U8 => 1,
+            DType::F16 | DType::Bf16 | DType::I16 | DType::U16 => 2,
+            DType::F32 | DType::I32 | DType::U32 => 4,
+            DType::F64 | DType::C32 | DType::I64 | DType::U64 => 8,
+            DType::C64 => 16,
+        }
+    }
+
+    /// The name as Rust and this crate's docs write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::F16 => "f16",
+            DType::Bf16 => "bf16",
+            DType::C32 => "c32",
+            DType::C64 => "c64",
+            DType::I8 => "i8",
+            DType::U8 => "u8",
+            DType::I16 => "i16",
+            DType::U16 => "u16",
+            DType::I32 => "i32",
+            DType::U32 => "u32",
+            DType::I64 => "i64",
+            DType::U64 => "u64",
+        }
+    }
+}
+
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+mod sealed {
+    /// Only the types below cross to a device: every bit pattern of theirs is a value.
+    pub trait Sealed {}
+}
+
+/// A type that device memory can hold.
+///
+/// Sealed: the engines, the worker and the kernels know exactly these fourteen. Every bit pattern is a valid value
+/// ([`Pod`]), which is what makes reading what a device left behind sound.
+pub trait Element:
+    Pod + Default + PartialEq + Send + Sync + std::fmt::Debug + Serialize + for<'de> Deserialize<'de> + sealed::Sealed
+{
+    /// This type's name at run time.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty => $d:ident),* $(,)?) => { $(
+        impl sealed::Sealed for $t {}
+        impl Element for $t { const DTYPE: DType = DType::$d; }
+    )* };
+}
+elements!(
+    f32 => F32, f64 => F64, f16 => F16, bf16 => Bf16, Complex<f32> => C32, Complex<f64> => C64,
+    i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_rust_types() {
+        fn check<T: Element>() {
+            assert_eq!(T::DTYPE.size(), size_of::<T>(), "{}", T::DTYPE);
+        }
+        check::<f32>();
+        check::<f64>();
+        check::<f16>();
+        check::<bf16>();
+        check::<Complex<f32>>();
+        check::<Complex<f64>>();
+        check::<i8>();
+        check::<u8>();
+        check::<i16>();
+        check::<u16>();
+        check::<i32>();
+        check::<u32>();
+        check::<i64>();
+        check::<u64>();
+    }
+}

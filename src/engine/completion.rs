@@ -1,0 +1,41 @@
+//! Where a dispatch ends.
+
+use crate::host::Runnable;
+use crate::sync::Arc;
+
+/// Marks the end of a dispatch: (epoch, queue, ticket) in the engine's own terms.
+#[derive(Clone)]
+pub(crate) enum Completion {
+    /// The node itself; it remembers whether it failed.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "made by the host engine only"))]
+    Host(Arc<dyn Runnable>),
+    /// A ticket of a stream slot.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::Mark),
+}
+
+impl Completion {
+    /// Known to be over, with no question to a driver.
+    pub(crate) fn is_past(&self) -> bool {
+        match self {
+            Completion::Host(node) => node.core().is_settled(),
+            #[cfg(feature = "cuda")]
+            Completion::Cuda(mark) => mark.is_past(),
+        }
+    }
+
+    /// Both end on one in-order queue, so the later of the two is enough.
+    pub(crate) fn same_queue(&self, other: &Completion) -> bool {
+        match (self, other) {
+            #[cfg(feature = "cuda")]
+            (Completion::Cuda(a), Completion::Cuda(b)) => a.same_slot(b),
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Completion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Completion(past: {})", self.is_past())
+    }
+}

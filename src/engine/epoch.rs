@@ -1,0 +1,227 @@
+//! One life of a context.
+
+use super::life::{Life, Stand};
+use super::process;
+use crate::buffer::Meter;
+use crate::device::Inner;
+use crate::dispatch::Parker;
+use crate::error::{Site, Stale, Text};
+use crate::supervisor::REMEDY_RESTART;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::trace::Counters;
+use crate::{Error, Result};
+use std::sync::Weak;
+
+/// What ended a life.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cause {
+    pub(crate) message: String,
+    pub(crate) code: Option<(i32, Text)>,
+    pub(crate) last_ops: Vec<Text>,
+}
+
+/// What executes.
+pub(crate) enum Engine {
+    /// The CPU, on a pool of its own.
+    #[cfg(feature = "host")]
+    Host(Arc<crate::host::HostEngine>),
+    /// A GPU, in this process.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaEngine),
+}
+
+/// One life of a context. Buffers hold it, so admission needs no look at the device.
+pub(crate) struct Epoch {
+    /// The device's number in this process; never reused.
+    pub(crate) device: u64,
+    /// `host:0`, `cuda:1`.
+    pub(crate) label: Arc<str>,
+    /// Counts the lives of a device from 0.
+    pub(crate) generation: u64,
+    pub(crate) life: Arc<Life>,
+    pub(crate) engine: Engine,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) counters: Arc<Counters>,
+    /// The generation the device is in now.
+    pub(crate) now: Arc<AtomicU64>,
+    pub(crate) owner: Weak<Inner>,
+    era: u32,
+    cause: Mutex<Option<Cause>>,
+    sleepers: Mutex<Vec<Arc<Parker>>>,
+    recent: Mutex<Recent>,
+}
+
+/// The names of the last operations, for the report of a fault.
+#[derive(Default)]
+struct Recent {
+    names: [&'static str; 8],
+    next: usize,
+}
+
+/// What an epoch is made of; the rest starts empty.
+pub(crate) struct Parts {
+    pub(crate) device: u64,
+    pub(crate) label: Arc<str>,
+    pub(crate) generation: u64,
+    pub(crate) life: Arc<Life>,
+    pub(crate) engine: Engine,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) now: Arc<AtomicU64>,
+    pub(crate) owner: Weak<Inner>,
+}
+
+impl Epoch {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let Parts { device, label, generation, life, engine, meter, counters, now, owner } = parts;
+        Arc::new(Epoch {
+            device,
+            label,
+            generation,
+            life,
+            engine,
+            meter,
+            counters,
+            now,
+            owner,
+            era: process::era(),
+            cause: Mutex::new(None),
+            sleepers: Mutex::default(),
+            recent: Mutex::default(),
+        })
+    }
+
+    /// May be used: two loads.
+    pub(crate) fn alive(&self) -> bool {
+        self.life.alive() && self.era == process::era()
+    }
+
+    /// What is in flight will not end by itself any more.
+    pub(crate) fn dead(&self) -> bool {
+        self.life.dead() || self.era != process::era()
+    }
+
+    /// Refuses with the reason when this life is over. A buffer's user asks this, so a generation that was followed by
+    /// another answers [`Error::GpuRefStale`].
+    pub(crate) fn admit(&self) -> Result<()> {
+        if self.alive() { Ok(()) } else { Err(self.refusal()) }
+    }
+
+    #[cold]
+    fn refusal(&self) -> Error {
+        let stale = |reason| Error::GpuRefStale { reason, site: Site::none() };
+        let error = if self.era != process::era() {
+            if process::exiting() { stale(Stale::ShuttingDown) } else { self.forked() }
+        } else {
+            match self.life.stand() {
+                Stand::Gone => stale(Stale::DeviceGone),
+                Stand::Stale => {
+                    stale(Stale::Generation { made: self.generation, now: self.now.load(Ordering::Relaxed) })
+                }
+                Stand::Draining => {
+                    Error::ContextPoisoned { cause: "the device is being rebuilt".into(), site: Site::none() }
+                }
+                _ => self.verdict(),
+            }
+        };
+        error.locate(|site| {
+            site.set_device(self.label.to_string(), self.generation);
+        })
+    }
+
+    fn forked(&self) -> Error {
+        Error::DeviceLost {
+            cause: "this process was forked from the one that opened the device".into(),
+            remedy: "open devices after the fork".into(),
+            site: Site::none(),
+        }
+    }
+
+    /// How work in flight ends when this life does.
+    #[cold]
+    pub(crate) fn verdict(&self) -> Error {
+        let cause = self.cause.lock().clone().unwrap_or_default();
+        let message = if cause.message.is_empty() { "the epoch ended".to_string() } else { cause.message };
+        let error = if self.era != process::era() && !process::exiting() {
+            self.forked()
+        } else if self.life.stand() == Stand::Lost {
+            Error::DeviceLost { cause: message, remedy: REMEDY_RESTART.into(), site: Site::none() }
+        } else {
+            Error::ContextPoisoned { cause: message, site: Site::none() }
+        };
+        error.locate(|site| {
+            if let Some((code, name)) = cause.code {
+                site.set_code(code, name);
+            }
+            site.set_device(self.label.to_string(), self.generation).set_last_ops(cause.last_ops);
+        })
+    }
+
+    /// Ends this life: the flag, then everybody who sleeps on it. True for the caller whose word counted.
+    pub(crate) fn end(&self, to: Stand, cause: impl FnOnce() -> Cause) -> bool {
+        {
+            let mut known = self.cause.lock();
+            if known.is_none() {
+                *known = Some(cause());
+            }
+        }
+        let first = self.life.end(to);
+        for parker in std::mem::take(&mut *self.sleepers.lock()) {
+            parker.wake();
+        }
+        first
+    }
+
+    /// A fault was seen: ends this life and sets the supervisor to work.
+    pub(crate) fn fault(self: &Arc<Self>, message: impl Into<String>, code: Option<(i32, Text)>) {
+        let cause = || Cause { message: message.into(), code, last_ops: self.last_ops() };
+        if self.end(Stand::Poisoned, cause) {
+            self.counters.faults.fetch_add(1, Ordering::Relaxed);
+            if let Some(owner) = self.owner.upgrade() {
+                owner.on_fault(self);
+            }
+        }
+    }
+
+    /// What ended it, for the device's health.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        self.cause.lock().clone()
+    }
+
+    /// A waiter goes to sleep; it must look at the flag once more after this.
+    pub(crate) fn sleep_on(&self, parker: &Arc<Parker>) {
+        self.sleepers.lock().push(parker.clone());
+    }
+
+    /// A waiter is done sleeping.
+    pub(crate) fn forget(&self, parker: &Arc<Parker>) {
+        self.sleepers.lock().retain(|p| !Arc::ptr_eq(p, parker));
+    }
+
+    /// Remembers an operation's name for the report of a fault.
+    pub(crate) fn remember(&self, op: &'static str) {
+        let mut recent = self.recent.lock();
+        let at = recent.next % 8;
+        if let Some(name) = recent.names.get_mut(at) {
+            *name = op;
+        }
+        recent.next = recent.next.wrapping_add(1);
+    }
+
+    /// The last operations, oldest first.
+    pub(crate) fn last_ops(&self) -> Vec<Text> {
+        #[cfg(feature = "cuda")]
+        if let Engine::Cuda(engine) = &self.engine {
+            return engine.last_ops();
+        }
+        let recent = self.recent.lock();
+        let (old, new) = recent.names.split_at(recent.next % 8);
+        new.iter().chain(old).filter(|n| !n.is_empty()).map(|n| Text::Borrowed(*n)).collect()
+    }
+}
+
+impl std::fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Epoch({}, generation {}, {:?})", self.label, self.generation, self.life.stand())
+    }
+}

@@ -1,0 +1,102 @@
+//! Whether an epoch may still be used: one flag that every entry looks at, and who ended it.
+//!
+//! ```text
+//!   Alive <──> Draining        admits nothing new, what is in flight goes on (an asked-for rebuild)
+//!     │           │
+//!     └─────┬─────┘
+//!           v
+//!        Poisoned ──> Stale | Gone | Lost        dead: what is in flight settles with the cause
+//! ```
+//!
+//! But for a drain that is called off, states only move forward. The flag is set *before* the supervisor takes the
+//! slots, and looked at *after* a slot is leased (see `engine/mod.rs`), so a holder of a lease that saw `Alive` is
+//! inside the driver strictly before the supervisor's exclusive section.
+
+use crate::sync::{AtomicU8, Ordering};
+
+/// How an epoch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stand {
+    /// In use.
+    Alive = 0,
+    /// Closed to new work; what is in flight goes on.
+    Draining = 1,
+    /// A fault was seen; the supervisor has not decided yet.
+    Poisoned = 2,
+    /// Followed by another generation.
+    Stale = 3,
+    /// Every handle of the device was dropped.
+    Gone = 4,
+    /// Ended for good; no generation follows.
+    Lost = 5,
+}
+
+/// The flag itself.
+#[derive(Debug)]
+pub(crate) struct Life(AtomicU8);
+
+impl Life {
+    pub(crate) fn new() -> Self {
+        Life(AtomicU8::new(Stand::Alive as u8))
+    }
+
+    /// New work may begin. One load; the hot path's only question.
+    pub(crate) fn alive(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Stand::Alive as u8
+    }
+
+    /// What is in flight will not end by itself any more.
+    pub(crate) fn dead(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= Stand::Poisoned as u8
+    }
+
+    /// Closes admission for a drain. False when it was not open.
+    pub(crate) fn drain(&self) -> bool {
+        self.0
+            .compare_exchange(Stand::Alive as u8, Stand::Draining as u8, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
+    }
+
+    /// Calls a drain off.
+    pub(crate) fn reopen(&self) {
+        let _ =
+            self.0.compare_exchange(Stand::Draining as u8, Stand::Alive as u8, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    pub(crate) fn stand(&self) -> Stand {
+        match self.0.load(Ordering::Acquire) {
+            0 => Stand::Alive,
+            1 => Stand::Draining,
+            2 => Stand::Poisoned,
+            3 => Stand::Stale,
+            4 => Stand::Gone,
+            _ => Stand::Lost,
+        }
+    }
+
+    /// Moves forward to `to`. True for the one caller that ended the life or changed how it ended.
+    pub(crate) fn end(&self, to: Stand) -> bool {
+        self.0.fetch_max(to as u8, Ordering::SeqCst) < to as u8
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_only_moves_forward_and_one_caller_ends_it() {
+        let life = Life::new();
+        assert!(life.alive());
+        assert!(life.drain() && !life.alive() && !life.dead());
+        life.reopen();
+        assert!(life.alive());
+        assert!(life.end(Stand::Poisoned) && life.dead() && !life.drain());
+        assert!(!life.end(Stand::Poisoned));
+        assert!(!life.alive());
+        assert!(life.end(Stand::Stale));
+        assert!(!life.end(Stand::Poisoned));
+        assert_eq!(life.stand(), Stand::Stale);
+    }
+}

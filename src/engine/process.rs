@@ -1,0 +1,44 @@
+//! What this process is allowed to do: nothing after it began to exit, nothing in a forked child.
+//!
+//! The era is a number that only an exit or a fork changes. An epoch remembers the era it was made in and compares one
+//! relaxed load; no system call, no lock, so both handlers are safe where they run (a fork handler may only touch
+//! atomics). See `CUDA.md`, "Context, process, fork": after `exit` begins libcuda is going away, and a forked child
+//! shares handles it must not use.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const EXITING: u32 = 1 << 31;
+
+static ERA: AtomicU32 = AtomicU32::new(0);
+
+/// The era now.
+pub(crate) fn era() -> u32 {
+    ERA.load(Ordering::Relaxed)
+}
+
+/// The process has begun to exit.
+pub(crate) fn exiting() -> bool {
+    era() & EXITING != 0
+}
+
+extern "C" fn on_exit() {
+    ERA.fetch_or(EXITING, Ordering::SeqCst);
+}
+
+extern "C" fn in_child() {
+    ERA.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Registers both handlers, once. Called after `cuInit`, so that ours runs before the driver's own exit handler.
+pub(crate) fn watch() {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        // SAFETY: both handlers are `extern "C"` functions without captures that only touch an atomic.
+        unsafe {
+            libc::atexit(on_exit);
+            #[cfg(unix)]
+            libc::pthread_atfork(None, None, Some(in_child));
+        }
+    });
+}

@@ -1,0 +1,56 @@
+//! An error together with what was moved in.
+
+use crate::Error;
+
+/// A dispatch that failed, at submission or at the wait, with the buffers that were moved into it.
+///
+/// A bad argument or a singular matrix must not cost a 10 GB buffer. `back` is `None` only where the state of the
+/// buffers cannot be proven. Converts into [`Error`], so `?` works where the buffers are not wanted.
+#[must_use]
+pub struct Rejected<B> {
+    /// What went wrong.
+    pub error: Error,
+    /// The buffers that were moved in.
+    pub back: Option<B>,
+}
+
+impl<B> Rejected<B> {
+    pub(crate) fn new(error: Error, back: B) -> Self {
+        Rejected { error, back: Some(back) }
+    }
+
+    /// The same error with the buffers in another shape.
+    pub fn map<C>(self, f: impl FnOnce(B) -> C) -> Rejected<C> {
+        Rejected { error: self.error, back: self.back.map(f) }
+    }
+}
+
+impl<B> From<Error> for Rejected<B> {
+    fn from(error: Error) -> Self {
+        Rejected { error, back: None }
+    }
+}
+
+impl<B> From<Rejected<B>> for Error {
+    fn from(rejected: Rejected<B>) -> Self {
+        rejected.error
+    }
+}
+
+impl<B> std::fmt::Debug for Rejected<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rejected").field("error", &self.error).field("back", &self.back.is_some()).finish()
+    }
+}
+
+impl<B> std::fmt::Display for Rejected<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl<B> std::error::Error for Rejected<B> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

@@ -1,0 +1,106 @@
+//! Faults to order, so that recovery can be tested with no GPU.
+
+use crate::sync::{Arc, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What a host device shall suffer, and when: operations and allocations are counted from 0 over the device's whole
+/// life, in the order of submission.
+///
+/// ```
+/// use windlass::{Device, Error, FaultPlan};
+/// # fn main() -> Result<(), Error> {
+/// let device = Device::builder().host().fault_plan(FaultPlan::new().fail(1)).open()?;
+/// let x = device.upload(vec![1.0f32])?.into_output(); // operation 0
+/// let pending = device.fill(x, 2.0)?;                 // operation 1 fails
+/// assert!(matches!(pending.await_result().unwrap_err().error, Error::LibraryError { .. }));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct FaultPlan {
+    rules: Arc<[Rule]>,
+    ops: Arc<AtomicU64>,
+    allocations: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    at: u64,
+    every: Option<u64>,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Op(Fault),
+    OutOfMemory,
+}
+
+/// What happens to one operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    Fail,
+    Poison,
+    Delay(Duration),
+}
+
+impl FaultPlan {
+    /// Nothing happens.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Operation `n` fails with a library error.
+    pub fn fail(self, n: u64) -> Self {
+        self.rule(n, None, What::Op(Fault::Fail))
+    }
+
+    /// Operation `n` poisons the context, as an illegal address on a GPU does.
+    pub fn poison(self, n: u64) -> Self {
+        self.rule(n, None, What::Op(Fault::Poison))
+    }
+
+    /// Every `n`-th operation poisons the context, beginning with operation `n - 1`.
+    pub fn poison_every(self, n: u64) -> Self {
+        let n = n.max(1);
+        self.rule(n - 1, Some(n), What::Op(Fault::Poison))
+    }
+
+    /// Operation `n` takes `time` longer.
+    pub fn delay(self, n: u64, time: Duration) -> Self {
+        self.rule(n, None, What::Op(Fault::Delay(time)))
+    }
+
+    /// Allocation `n` finds no memory.
+    pub fn out_of_memory(self, n: u64) -> Self {
+        self.rule(n, None, What::OutOfMemory)
+    }
+
+    fn rule(mut self, at: u64, every: Option<u64>, what: What) -> Self {
+        let mut rules = self.rules.to_vec();
+        rules.push(Rule { at, every, what });
+        self.rules = rules.into();
+        self
+    }
+
+    fn due(&self, n: u64) -> impl Iterator<Item = &What> {
+        self.rules
+            .iter()
+            .filter(move |r| n == r.at || r.every.is_some_and(|e| n > r.at && (n - r.at).is_multiple_of(e)))
+            .map(|r| &r.what)
+    }
+
+    /// Counts one operation and says what happens to it.
+    pub(super) fn next_op(&self) -> Option<Fault> {
+        let n = self.ops.fetch_add(1, Ordering::Relaxed);
+        self.due(n).find_map(|what| match what {
+            What::Op(fault) => Some(fault.clone()),
+            What::OutOfMemory => None,
+        })
+    }
+
+    /// Counts one allocation and says whether it fails.
+    pub(crate) fn next_allocation_fails(&self) -> bool {
+        let n = self.allocations.fetch_add(1, Ordering::Relaxed);
+        self.due(n).any(|what| matches!(what, What::OutOfMemory))
+    }
+}

@@ -1,0 +1,28 @@
+//! The CPU engine: the default where there is no GPU, and the oracle for the GPU's answers.
+//!
+//! It has **its own rayon pool that runs nothing but device ops**. On the caller's pool it would deadlock: a worker
+//! inside an op's `join` steals a job of the caller's that waits for that very op (measured: 8 of 40 runs hung, 0 of 40
+//! with a pool of its own). A host half may use rayon (it then runs in this pool), but never dispatches or waits; that
+//! is checked, see [`inside_op`].
+//!
+//! No worker ever blocks. An op starts when its last dependency is done: `node.rs` counts, `queue.rs` runs.
+
+#[cfg(feature = "host")]
+mod fault_plan;
+mod inside;
+#[cfg(feature = "host")]
+mod machine;
+mod node;
+#[cfg(feature = "host")]
+mod queue;
+
+#[cfg(feature = "host")]
+pub use fault_plan::FaultPlan;
+pub(crate) use inside::inside_op;
+#[cfg(feature = "host")]
+pub(crate) use machine::{processor_name, total_memory};
+pub(crate) use node::Runnable;
+#[cfg(feature = "host")]
+pub use queue::HostPool;
+#[cfg(feature = "host")]
+pub(crate) use queue::HostEngine;

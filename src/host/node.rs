@@ -1,0 +1,379 @@
+//! One op in flight on the host engine.
+//!
+//! A node is the one allocation of a dispatch: state, op, operands and result. Linking it:
+//!
+//! 1. under each buffer's lock, take the completions it must follow and publish its own: only what was published
+//!    earlier is followed, so no cycle can form;
+//! 2. subscribe to each of them, counting;
+//! 3. drop the guard count: at zero the node is ready.
+//!
+//! When it ran, its operands' keep-alives are dropped **before** it settles: buffers remember nodes, so a node must not
+//! hold buffers (a cycle), and a waiter sees the memory back.
+
+use crate::dispatch::{Parker, Settle, Waiter};
+use crate::sync::Arc;
+use crate::Error;
+
+/// The state of a node, without its types.
+pub(crate) type Core = Settle<Error, Follower>;
+
+/// A node without its types: what completions hold.
+pub(crate) trait Runnable: Send + Sync {
+    fn core(&self) -> &Core;
+    /// Runs the op and settles. Called once.
+    fn run(&self);
+    /// A dependency is done; the last one starts the work.
+    fn dep_done(self: Arc<Self>);
+}
+
+/// Who is told when a node settles.
+pub(crate) enum Follower {
+    /// A later op; a failure flows on along data edges only.
+    Node { node: Arc<dyn Runnable>, data: bool },
+    /// A sleeping thread.
+    Thread(Arc<Parker>),
+}
+
+impl Waiter for Follower {
+    fn settled(self, failed: bool) {
+        match self {
+            Follower::Thread(parker) => parker.wake(),
+            Follower::Node { node, data } => {
+                if failed && data {
+                    node.core().taint();
+                }
+                node.dep_done();
+            }
+        }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        matches!((self, other), (Follower::Thread(a), Follower::Thread(b)) if Arc::ptr_eq(a, b))
+    }
+}
+
+#[cfg(feature = "host")]
+mod typed {
+    use super::{Core, Follower, Runnable};
+    use crate::buffer::{Allocation, Elems};
+    use crate::dispatch::{Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Wait, is_stealing, steal_one};
+    use crate::engine::{Completion, Epoch};
+    use crate::error::Site;
+    use crate::host::fault_plan::Fault;
+    use crate::host::inside::Inside;
+    use crate::host::HostEngine;
+    use crate::op::{HostOf, Op, Spans, WritesOf};
+    use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+    use crate::trace::{Event, OpInfo};
+    use crate::{Error, Result};
+    use smallvec::SmallVec;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::{Duration, Instant};
+
+    struct Node<O: Op> {
+        core: Core,
+        op: O,
+        epoch: Arc<Epoch>,
+        engine: Arc<HostEngine>,
+        cargo: Mutex<Option<Cargo<O>>>,
+        claimed: AtomicBool,
+        outcome: Mutex<Outcome<O>>,
+        submitted: Option<Instant>,
+        fault: Option<Fault>,
+        timed: bool,
+        label: Option<&'static str>,
+    }
+
+    /// What the op works on. Gone before the node settles.
+    struct Cargo<O: Op> {
+        reads: Spans<O::Reads>,
+        writes: Spans<WritesOf<O>>,
+        _keep: SmallVec<[Arc<Allocation>; 4]>,
+    }
+
+    struct Outcome<O: Op> {
+        raw: Option<O::Raw>,
+        time: Option<Duration>,
+        abandoned: bool,
+    }
+
+    impl HostEngine {
+        /// Steps 3 to 6.
+        pub(crate) fn submit<O: Op>(self: &Arc<Self>, s: Submission<'_, '_, O>) -> TaskOf<O> {
+            let epoch = s.epoch;
+            epoch.remember(O::NAME);
+            epoch.counters.dispatched();
+            let trace = epoch.counters.trace();
+            let info = || OpInfo::of(&s.op, s.options.label, None);
+            if let Some(trace) = trace {
+                trace.emit(Event::BeforeEnqueue, &info());
+            }
+            let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
+            let after = trace.map(|t| (t, info()));
+            let node = Arc::new(Node {
+                core: Core::new(),
+                op: s.op,
+                epoch: epoch.clone(),
+                engine: self.clone(),
+                claimed: AtomicBool::new(false),
+                cargo: Mutex::new(Some(Cargo { reads: s.reads, writes: s.writes, _keep: keep })),
+                outcome: Mutex::new(Outcome { raw: None, time: None, abandoned: false }),
+                submitted: trace.map(|_| Instant::now()),
+                fault: self.plan().and_then(|plan| plan.next_op()),
+                timed: s.options.timed,
+                label: s.options.label,
+            });
+            let me: Arc<dyn Runnable> = node.clone();
+            // Publish first, then follow: see the head of this file.
+            let mut edges: SmallVec<[(Completion, bool); 6]> = SmallVec::new();
+            for (i, view) in s.views.iter().enumerate() {
+                let mut track = view.region.track.lock();
+                if i < s.read_count {
+                    edges.extend(track.writers.iter().cloned().map(|c| (c, true)));
+                    track.publish_read(Completion::Host(me.clone()));
+                } else {
+                    edges.extend(track.writers.drain(..).map(|c| (c, !s.overwrites)));
+                    edges.extend(track.readers.drain(..).map(|c| (c, false)));
+                    track.publish_write(Completion::Host(me.clone()));
+                    view.written();
+                }
+            }
+            for (completion, data) in edges {
+                #[cfg_attr(not(feature = "cuda"), expect(clippy::infallible_destructuring_match, reason = "one engine"))]
+                let dep = match completion {
+                    Completion::Host(dep) => dep,
+                    #[cfg(feature = "cuda")]
+                    Completion::Cuda(_) => continue, // a host device's buffer was never written by another engine
+                };
+                node.core.add_dep();
+                let follower = Follower::Node { node: me.clone(), data };
+                if !dep.core().subscribe(follower) {
+                    if data && dep.core().has_failed() {
+                        node.core.taint();
+                    }
+                    node.core.dep_done(); // not the last: the guard is still up
+                }
+            }
+            if let Some((trace, info)) = after {
+                trace.emit(Event::AfterEnqueue, &info);
+            }
+            me.dep_done(); // the guard
+            node
+        }
+    }
+
+    impl<O: Op> Node<O> {
+        fn execute(&self, cargo: &Cargo<O>) -> Result<O::Raw> {
+            if self.core.is_tainted() {
+                return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+            }
+            if self.epoch.dead() {
+                return Err(self.epoch.verdict());
+            }
+            match &self.fault {
+                None => {}
+                Some(Fault::Fail) => return Err(Error::library("failed by the fault plan")),
+                Some(Fault::Delay(time)) => std::thread::sleep(*time),
+                Some(Fault::Poison) => {
+                    self.epoch.fault("poisoned by the fault plan", None);
+                    return Err(self.epoch.verdict());
+                }
+            }
+            let _inside = Inside::enter();
+            let start = self.timed.then(Instant::now);
+            let run = || {
+                // SAFETY: the allocations are kept by the cargo and are this process's memory. Nobody writes what is
+                // read and nobody touches what is written: everything that used these regions before has settled
+                // (their completions were dependencies), everything after waits for this node, and different operands
+                // of one op are different regions (buffers are unique owners; `alias` makes its caller promise it).
+                unsafe { self.op.host(O::Reads::slices(&cargo.reads), <WritesOf<O>>::slices_mut(&cargo.writes)) }
+            };
+            let result = catch_unwind(AssertUnwindSafe(run))
+                .unwrap_or_else(|panic| Err(Error::Panicked { message: panic_message(&*panic), site: Site::none() }));
+            if let Some(start) = start {
+                self.outcome.lock().time = Some(start.elapsed());
+            }
+            result
+        }
+
+        /// Settles once: the one who claims it counts, tells the trace and settles. (A waiter that saw the epoch end
+        /// and the runner may both come here.)
+        fn conclude(&self, result: Result<()>) {
+            let result = result.map_err(|e| {
+                e.in_op(O::NAME, O::LIBRARY).locate(|s| {
+                    s.set_device(self.epoch.label.to_string(), self.epoch.generation);
+                })
+            });
+            if self.claimed.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            let failed = result.as_ref().err().cloned();
+            let trace = self.epoch.counters.trace();
+            let info = || OpInfo::of(&self.op, self.label, None);
+            if let Some(trace) = trace {
+                trace.emit(Event::BeforeComplete, &info());
+            }
+            // Counted first, so that who sees it settled sees it counted.
+            self.epoch.counters.completed();
+            if let Some(error) = failed {
+                self.epoch.counters.count_error(&error);
+            }
+            self.core.settle(result);
+            if let (Some(trace), Some(submitted)) = (trace, self.submitted) {
+                trace.emit(Event::AfterComplete(submitted.elapsed()), &info());
+            }
+        }
+    }
+
+    fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+        match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_string(),
+            (_, Some(text)) => text.clone(),
+            _ => "a value that is no text".to_string(),
+        }
+    }
+
+    impl<O: Op> Runnable for Node<O> {
+        fn core(&self) -> &Core {
+            &self.core
+        }
+
+        fn dep_done(self: Arc<Self>) {
+            if self.core.dep_done() {
+                let engine = self.engine.clone();
+                engine.start(self);
+            }
+        }
+
+        fn run(&self) {
+            let Some(cargo) = self.cargo.lock().take() else { return };
+            let result = self.execute(&cargo);
+            drop(cargo);
+            let result = result.map(|raw| {
+                let mut outcome = self.outcome.lock();
+                if !outcome.abandoned {
+                    outcome.raw = Some(raw);
+                }
+            });
+            self.conclude(result);
+        }
+    }
+
+    impl<O: Op> Task<HostOf<O>> for Node<O> {
+        fn is_settled(&self) -> bool {
+            if !self.core.is_settled() && self.epoch.dead() {
+                self.conclude(Err(self.epoch.verdict()));
+            }
+            self.core.is_settled()
+        }
+
+        fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+            let past = |until: Option<Instant>| until.is_some_and(|until| Instant::now() >= until);
+            if self.is_settled() {
+                return true;
+            }
+            match how {
+                Wait::Spin | Wait::Yield => loop {
+                    if self.is_settled() {
+                        return true;
+                    }
+                    if past(until) {
+                        return false;
+                    }
+                    if how == Wait::Spin { std::hint::spin_loop() } else { std::thread::yield_now() }
+                },
+                Wait::Adaptive => {
+                    let start = Instant::now();
+                    loop {
+                        // The clock is dearer than the look.
+                        for _ in 0..64 {
+                            if self.core.is_settled() {
+                                return true;
+                            }
+                            std::hint::spin_loop();
+                        }
+                        if start.elapsed() >= SPIN || past(until) {
+                            return self.park(until);
+                        }
+                    }
+                }
+                Wait::Rayon if !is_stealing() => {
+                    let mut backoff = Backoff::new();
+                    loop {
+                        if self.is_settled() {
+                            return true;
+                        }
+                        if past(until) {
+                            return false;
+                        }
+                        if !steal_one() {
+                            // Nothing to run: the own pool may finish, or new jobs may come.
+                            backoff.pause(until);
+                        } else {
+                            backoff = Backoff::new();
+                        }
+                    }
+                }
+                Wait::Block | Wait::Rayon => self.park(until),
+            }
+        }
+
+        fn take(&self) -> Result<HostOf<O>> {
+            // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
+            self.wait(Wait::Adaptive, None);
+            if let Some(error) = self.core.error() {
+                return Err(error);
+            }
+            let raw = self.outcome.lock().raw.take();
+            let raw = raw.ok_or_else(|| Error::library("the result was already taken"))?;
+            self.op.finish(raw).map_err(|e| {
+                let e = e.in_op(O::NAME, O::LIBRARY).locate(|s| {
+                    s.set_device(self.epoch.label.to_string(), self.epoch.generation);
+                });
+                self.epoch.counters.count_error(&e);
+                e
+            })
+        }
+
+        fn abandon(&self) {
+            let mut outcome = self.outcome.lock();
+            outcome.abandoned = true;
+            let raw = outcome.raw.take();
+            drop(outcome);
+            drop(raw);
+        }
+
+        fn device_time(&self) -> Option<Duration> {
+            self.outcome.lock().time
+        }
+
+        fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed {
+            self.epoch.sleep_on(parker);
+            // After registering with the epoch, so that its end either is seen here or wakes the parker.
+            if self.is_settled() || !self.core.subscribe(Follower::Thread(parker.clone())) {
+                Subscribed::Settled
+            } else {
+                Subscribed::Armed
+            }
+        }
+
+        fn unsubscribe(&self, parker: &Arc<Parker>) {
+            self.epoch.forget(parker);
+            self.core.unsubscribe(&Follower::Thread(parker.clone()));
+        }
+    }
+
+    impl<O: Op> Node<O> {
+        fn park(&self, until: Option<Instant>) -> bool {
+            let parker = Arc::new(Parker::default());
+            let settled = self.subscribe(&parker) == Subscribed::Settled;
+            let done = settled || {
+                parker.sleep(until);
+                self.is_settled()
+            };
+            self.unsubscribe(&parker);
+            self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+            done
+        }
+    }
+}

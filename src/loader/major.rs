@@ -1,0 +1,96 @@
+//! Which CUDA major a file belongs to.
+//!
+//! Most names tell it. `libcurand.so.10` and `libcusparse.so.12` do not: the same name is in several toolkits. For
+//! those the folder is asked: its other libraries, then its path.
+
+use std::path::{Component, Path};
+
+use super::library::Soname;
+
+/// The majors that this crate can drive.
+pub(crate) const SUPPORTED: &[u32] = &[13, 12];
+
+/// The CUDA major of the file `soname` in `folder`; `None` where the library is not bound to one, or nothing tells.
+pub(crate) fn of(soname: &Soname, folder: Option<&Path>) -> Option<u32> {
+    match soname.majors {
+        [] => None,
+        [one] => Some(*one),
+        several => {
+            // `/usr/local/cuda` is a link to `/usr/local/cuda-13.0`, which tells more.
+            let folder = folder?;
+            let real = folder.canonicalize();
+            let folder = real.as_deref().unwrap_or(folder);
+            let told = by_neighbours(folder).or_else(|| by_path(folder))?;
+            several.contains(&told).then_some(told)
+        }
+    }
+}
+
+/// Names whose number is the CUDA major itself.
+const TELLING: &[&str] = &["libcublas.so.", "libcublasLt.so.", "libcudart.so.", "libnvrtc.so.", "libnvJitLink.so."];
+
+/// The major of the libraries beside it, where they agree.
+fn by_neighbours(folder: &Path) -> Option<u32> {
+    let mut told = None;
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let Some(rest) = TELLING.iter().find_map(|stem| name.strip_prefix(stem)) else { continue };
+        let Some(major) = leading_number(rest) else { continue };
+        match told {
+            None => told = Some(major),
+            Some(other) if other != major => return None,
+            Some(_) => {}
+        }
+    }
+    told
+}
+
+/// The major in a path such as `/usr/local/cuda-12.8/lib64` or `nvidia/cu13/lib`. The wheels of CUDA 12 have a folder
+/// for each library (`nvidia/curand/lib`), those of CUDA 13 have not.
+fn by_path(folder: &Path) -> Option<u32> {
+    let parts: Vec<&str> = folder
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(text) => text.to_str(),
+            _ => None,
+        })
+        .collect();
+    let named = parts.iter().rev().find_map(|part| {
+        let rest = part.strip_prefix("cuda-").or_else(|| part.strip_prefix("cu"))?;
+        leading_number(rest)
+    });
+    named.or(match parts.as_slice() {
+        [.., "nvidia", "curand" | "cusparse" | "cusolver", "lib"] => Some(12),
+        _ => None,
+    })
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPARSE: Soname = Soname { file: "libcusparse.so.12", majors: &[13, 12] };
+
+    #[test]
+    fn a_telling_name_needs_no_folder() {
+        assert_eq!(of(&Soname { file: "libcublas.so.13", majors: &[13] }, None), Some(13));
+        assert_eq!(of(&Soname { file: "libnccl.so.2", majors: &[] }, Some(Path::new("/cuda-13.0"))), None);
+    }
+
+    #[test]
+    fn the_path_tells_where_the_name_does_not() {
+        let at = |path: &str| of(&SPARSE, Some(Path::new(path)));
+        assert_eq!(at("/usr/local/cuda-12.8/targets/x86_64-linux/lib"), Some(12));
+        assert_eq!(at("/venv/site-packages/nvidia/cu13/lib"), Some(13));
+        assert_eq!(at("/venv/site-packages/nvidia/cusparse/lib"), Some(12));
+        assert_eq!(at("/usr/lib/x86_64-linux-gnu"), None);
+        // A major that never shipped this name is no answer.
+        assert_eq!(at("/usr/local/cuda-11.8/lib64"), None);
+    }
+}

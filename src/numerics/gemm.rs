@@ -1,0 +1,291 @@
+//! Products of f32, f64 and their complex, on crate `gemm`; the entry for every type.
+
+use std::ops::{Add, Mul};
+
+use gemm::Parallelism;
+use num_complex::Complex;
+use rayon::prelude::*;
+
+use super::spec::{GemmSpec, Trans};
+
+/// A type that the host multiplies matrices of.
+pub(crate) trait HostGemm: Copy + Send + Sync {
+    /// The type of `alpha` and `beta`.
+    type Scalar: Copy + Send + Sync;
+    /// The type of C.
+    type Out: Copy + Send + Sync;
+
+    /// `C = alpha * op(A) * op(B) + beta * C`; does nothing where the slices do not hold the matrices.
+    fn gemm(spec: &GemmSpec<Self::Scalar>, a: &[Self], b: &[Self], c: &mut [Self::Out]);
+}
+
+/// A type that crate `gemm` has kernels for.
+pub(super) trait Native:
+    Copy + Default + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + 'static
+{
+    /// Real multiply-adds in one of this type's.
+    const WEIGHT: usize;
+    const ONE: Self;
+
+    fn conj(self) -> Self;
+}
+
+macro_rules! native {
+    ($($real:ty),*) => {$(
+        impl Native for $real {
+            const WEIGHT: usize = 1;
+            const ONE: Self = 1.0;
+
+            fn conj(self) -> Self {
+                self
+            }
+        }
+
+        impl Native for Complex<$real> {
+            const WEIGHT: usize = 4;
+            const ONE: Self = Complex::new(1.0, 0.0);
+
+            fn conj(self) -> Self {
+                Complex::conj(&self)
+            }
+        }
+
+        native!(@gemm $real);
+        native!(@gemm Complex<$real>);
+    )*};
+    (@gemm $t:ty) => {
+        impl HostGemm for $t {
+            type Scalar = $t;
+            type Out = $t;
+
+            fn gemm(spec: &GemmSpec<$t>, a: &[$t], b: &[$t], c: &mut [$t]) {
+                multiply(spec, a, b, c);
+            }
+        }
+    };
+}
+native!(f32, f64);
+
+/// Up to so many multiply-adds a plain loop is faster than entering the packed kernels.
+const TINY: usize = 4 * 4 * 8;
+/// From so many real multiply-adds on, threads are worth waking.
+const PARALLEL: usize = 96 * 96 * 96;
+/// The same for products that read each element of A or B about once: what counts is bandwidth.
+const PARALLEL_THIN: usize = 1 << 18;
+
+/// `C = alpha * op(A) * op(B) + beta * C`.
+pub(super) fn multiply<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
+    if !spec.c_fits(c.len()) || spec.m == 0 || spec.n == 0 {
+        return;
+    }
+    if spec.k == 0 || spec.alpha == T::default() {
+        return scale(spec.m, spec.ldc, spec.n, spec.beta, c);
+    }
+    if !spec.ab_fit(a.len(), b.len()) {
+        return;
+    }
+    let work = spec.work();
+    if work <= TINY {
+        return tiny(spec, a, b, c);
+    }
+    let threads = rayon::current_num_threads() > 1;
+    // `gemm` runs matrix-vector products and rank-2 updates on one thread, whatever it is asked for.
+    let thin = spec.m == 1 || spec.n == 1 || spec.k <= 2;
+    if thin && threads && work.saturating_mul(T::WEIGHT) >= PARALLEL_THIN {
+        return split(spec, a, b, c);
+    }
+    let parallel = threads && work.saturating_mul(T::WEIGHT) >= PARALLEL;
+    packed(
+        spec,
+        a,
+        b,
+        c,
+        if parallel {
+            Parallelism::Rayon(0)
+        } else {
+            Parallelism::None
+        },
+    );
+}
+
+/// `C = beta * C`, without reading C where beta is zero.
+pub(super) fn scale<T>(m: usize, ldc: usize, n: usize, beta: T, c: &mut [T])
+where
+    T: Native,
+{
+    each_column(m, ldc, n, c, |_, column| match beta {
+        b if b == T::default() => column.fill(b),
+        b if b == T::ONE => (),
+        b => column.iter_mut().for_each(|x| *x = b * *x),
+    });
+}
+
+/// Calls `f` with each column of an `m` x `n` matrix: over threads for a large one.
+pub(super) fn each_column<T, F>(m: usize, ld: usize, n: usize, c: &mut [T], f: F)
+where
+    T: Send,
+    F: Fn(usize, &mut [T]) + Sync + Send,
+{
+    let ld = ld.max(1);
+    let column = |(j, chunk): (usize, &mut [T])| {
+        if let Some(column) = chunk.get_mut(..m) {
+            f(j, column);
+        }
+    };
+    if m.saturating_mul(n) < PARALLEL_THIN {
+        c.chunks_mut(ld).take(n).enumerate().for_each(column);
+    } else {
+        // A task of one short column would cost more than the column.
+        let least = (PARALLEL_THIN / 8 / m.max(1)).max(1);
+        c.par_chunks_mut(ld)
+            .take(n)
+            .enumerate()
+            .with_min_len(least)
+            .for_each(column);
+    }
+}
+
+/// A thin product, cut over C's columns (or rows, where it has one column) into one part for each thread.
+fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
+    let parts = rayon::current_num_threads();
+    // Whole cache lines of C for each part of a column.
+    let rows = spec.m.div_ceil(parts).next_multiple_of(64);
+    let columns = spec.n.div_ceil(parts);
+    if spec.n == 1 {
+        let step = if spec.op_a == Trans::No {
+            rows
+        } else {
+            rows.saturating_mul(spec.lda)
+        };
+        c.par_chunks_mut(rows).enumerate().for_each(|(i, c)| {
+            let m = spec.m.saturating_sub(i.saturating_mul(rows)).min(rows);
+            let a = i.checked_mul(step).and_then(|at| a.get(at..));
+            if let (Some(a), true) = (a, m > 0) {
+                packed(&GemmSpec { m, ..*spec }, a, b, c, Parallelism::None);
+            }
+        });
+    } else {
+        let step = if spec.op_b == Trans::No {
+            columns.saturating_mul(spec.ldb)
+        } else {
+            columns
+        };
+        c.par_chunks_mut(columns.saturating_mul(spec.ldc))
+            .enumerate()
+            .for_each(|(j, c)| {
+                let n = spec
+                    .n
+                    .saturating_sub(j.saturating_mul(columns))
+                    .min(columns);
+                let b = j.checked_mul(step).and_then(|at| b.get(at..));
+                if let (Some(b), true) = (b, n > 0) {
+                    packed(&GemmSpec { n, ..*spec }, a, b, c, Parallelism::None);
+                }
+            });
+    }
+}
+
+/// Row and column stride of `op(X)`, where X is stored with `ld` elements between `columns` columns.
+fn strides(op: Trans, columns: usize, ld: usize) -> (isize, isize) {
+    // One column has no stride: whatever the caller named must not overflow here.
+    let ld = if columns > 1 {
+        isize::try_from(ld).unwrap_or(0)
+    } else {
+        1
+    };
+    match op {
+        Trans::No => (1, ld),
+        Trans::Yes | Trans::Conj => (ld, 1),
+    }
+}
+
+/// The product by crate `gemm`.
+fn packed<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T], parallelism: Parallelism) {
+    // The last line of defence of the unsafe block: cheap beside the product, so checked here once more.
+    if !spec.c_fits(c.len()) || !spec.ab_fit(a.len(), b.len()) {
+        return;
+    }
+    let (a_rs, a_cs) = strides(spec.op_a, spec.a_shape().1, spec.lda);
+    let (b_rs, b_cs) = strides(spec.op_b, spec.b_shape().1, spec.ldb);
+    let (c_rs, c_cs) = strides(Trans::No, spec.n, spec.ldc);
+    // SAFETY: `c_fits` and `ab_fit` hold, so every element that these shapes and strides reach lies in its slice; `c`
+    // is borrowed mutably, so it overlaps neither `a` nor `b`; `Native` is implemented for the four types that
+    // `gemm::gemm` has kernels for. Its first factor scales C and its second the product.
+    unsafe {
+        gemm::gemm(
+            spec.m,
+            spec.n,
+            spec.k,
+            c.as_mut_ptr(),
+            c_cs,
+            c_rs,
+            spec.beta != T::default(),
+            a.as_ptr(),
+            a_cs,
+            a_rs,
+            b.as_ptr(),
+            b_cs,
+            b_rs,
+            spec.beta,
+            spec.alpha,
+            false,
+            spec.op_a == Trans::Conj,
+            spec.op_b == Trans::Conj,
+            parallelism,
+        );
+    }
+}
+
+/// The product by a plain loop: four rows of a column at a time, their sums in registers.
+fn tiny<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
+    const ROWS: usize = 4;
+    let (a_row, a_col) = if spec.op_a == Trans::No {
+        (1, spec.lda)
+    } else {
+        (spec.lda, 1)
+    };
+    let (b_row, b_col) = if spec.op_b == Trans::No {
+        (1, spec.ldb)
+    } else {
+        (spec.ldb, 1)
+    };
+    let take_a = |at: usize| {
+        let x = a.get(at).copied().unwrap_or_default();
+        if spec.op_a == Trans::Conj {
+            x.conj()
+        } else {
+            x
+        }
+    };
+    let take_b = |at: usize| {
+        let x = b.get(at).copied().unwrap_or_default();
+        if spec.op_b == Trans::Conj {
+            x.conj()
+        } else {
+            x
+        }
+    };
+    for (j, column) in c.chunks_mut(spec.ldc).take(spec.n).enumerate() {
+        let Some(column) = column.get_mut(..spec.m) else {
+            return;
+        };
+        for (i, rows) in column.chunks_mut(ROWS).enumerate() {
+            let mut sums = [T::default(); ROWS];
+            for p in 0..spec.k {
+                let x = take_b(p * b_row + j * b_col);
+                let at = i * ROWS * a_row + p * a_col;
+                for (r, sum) in sums.iter_mut().enumerate().take(rows.len()) {
+                    *sum = *sum + take_a(at + r * a_row) * x;
+                }
+            }
+            for (out, sum) in rows.iter_mut().zip(sums) {
+                let product = spec.alpha * sum;
+                *out = if spec.beta == T::default() {
+                    product
+                } else {
+                    product + spec.beta * *out
+                };
+            }
+        }
+    }
+}

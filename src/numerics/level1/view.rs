@@ -1,0 +1,68 @@
+//! Increments: which element of a slice is element `i` of a vector.
+
+/// Element `i` of the vector lies at `start + i * step`.
+#[derive(Clone, Copy)]
+pub(super) struct View {
+    start: usize,
+    step: isize,
+}
+
+impl View {
+    /// The vector of `n > 0` elements that BLAS means by `inc`, or `None` where `len` elements do not hold it.
+    pub(super) fn new(n: usize, inc: isize, len: usize) -> Option<Self> {
+        let last = n.checked_sub(1)?.checked_mul(inc.unsigned_abs())?;
+        let start = if inc < 0 { last } else { 0 };
+        (last < len).then_some(Self { start, step: inc })
+    }
+
+    /// Where element `i < n` lies.
+    pub(super) fn at(self, i: usize) -> usize {
+        // In range by `new` for every element, so the wrapping is for show.
+        self.start
+            .wrapping_add_signed((i as isize).wrapping_mul(self.step))
+    }
+
+    /// The same elements from the last to the first.
+    pub(super) fn reversed(self, n: usize) -> Self {
+        Self {
+            start: self.at(n.saturating_sub(1)),
+            step: self.step.wrapping_neg(),
+        }
+    }
+
+    pub(super) fn step(self) -> isize {
+        self.step
+    }
+
+    /// The elements `from..to` where they lie side by side in order.
+    pub(super) fn contiguous<T>(self, x: &[T], from: usize, to: usize) -> Option<&[T]> {
+        // One element is contiguous whatever its increment.
+        if self.step == 1 || to - from == 1 {
+            x.get(self.at(from)..)?.get(..to - from)
+        } else {
+            None
+        }
+    }
+
+    /// Copies the elements from `from` on to `out`.
+    pub(super) fn gather<T: Copy>(self, x: &[T], from: usize, out: &mut [T]) {
+        let mut at = self.at(from);
+        for out in out {
+            if let Some(x) = x.get(at) {
+                *out = *x;
+            }
+            at = at.wrapping_add_signed(self.step);
+        }
+    }
+
+    /// Copies `values` to the elements from `from` on.
+    pub(super) fn scatter<T: Copy>(self, x: &mut [T], from: usize, values: &[T]) {
+        let mut at = self.at(from);
+        for value in values {
+            if let Some(x) = x.get_mut(at) {
+                *x = *value;
+            }
+            at = at.wrapping_add_signed(self.step);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The arithmetic of the host engine: dense products and vector operations over plain slices.
+//!
+//! Nothing here knows of devices, streams or buffers. A function takes slices that its caller has already validated,
+//! works in them in place, and returns nothing or a scalar. What must hold of every function here:
+//!
+//! * **Safe for any input.** The front checks arguments and names the bad one; here a shape that does not fit its
+//!   slices is left undone. No input reaches outside a slice and none panics.
+//! * **Runs in the caller's pool.** Parallel parts go through plain rayon calls, so they run in the pool the caller is
+//!   in, and only when the work is worth it: a batch of small problems stays parallel on the outside alone.
+//! * **Column-major, conventions of cuBLAS**, quirks included (`beta == 0` never reads C, increments may be negative).
+//! * **Halves compute in f32** (`f16`, `bf16`, their scalars too) and round once, where the result is stored.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `spec` | the shape of a product, what it needs of its slices |
+//! | `gemm` | products of f32, f64 and their complex, on crate `gemm` |
+//! | `widen` | products of halves: panels widened to f32, one rounding |
+//! | `integer` | i8 x i8 -> i32, exact |
+//! | `level1` | axpy, scal, dot, nrm2 |
+//! | `reference` | slow oracles in double-double, and the error bounds that tests use |
+//!
+//! A new narrow type (fp8, say) needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
+//! `level1::kernel` and its walk over the vector in `level1`.
+
+pub(crate) mod gemm;
+mod integer;
+pub(crate) mod level1;
+pub mod reference;
+mod spec;
+mod widen;
+
+pub use spec::{GemmSpec, Trans};
+
+#[cfg(test)]
+mod tests;

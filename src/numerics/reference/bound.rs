@@ -1,0 +1,66 @@
+//! How far a fast answer may be from the exact one.
+
+use super::super::spec::GemmSpec;
+use super::matmul::{element, in_a, in_b};
+use super::value::{Value, at, size};
+
+/// `n * u / (1 - n * u)`: the relative error of a term that `n` roundings of unit `u` touch.
+pub fn gamma(n: usize, unit: f64) -> f64 {
+    let nu = n as f64 * unit;
+    if nu < 1.0 {
+        nu / (1.0 - nu)
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// For each element of C, columns one after the other without padding, the most that either part of a computed
+/// result may differ from the one of [`gemm`](super::gemm) here:
+///
+/// `gamma(K, unit) * (|alpha| |A| |B| + |beta| |C|)`, where `K = k + 8` for real types and `2 k + 8` for complex ones
+/// (a sum of `k` products in any order, both scalings, the last addition), plus two roundings to C's type (the
+/// computed result's and the oracle's), plus what underflow may take. `|x|` is the sum of the magnitudes of the parts.
+///
+/// `unit` is that of the arithmetic: `S::UNIT` where it computes in the type of `alpha`, larger for, say, TF32.
+/// `c` is C before the product.
+pub fn gemm_error_bound<I: Value, S: Value, O: Value>(
+    spec: &GemmSpec<S>,
+    a: &[I],
+    b: &[I],
+    c: &[O],
+    unit: f64,
+) -> Vec<f64> {
+    let (alpha, beta) = (size(spec.alpha), size(spec.beta));
+    let roundings = spec.k * if I::COMPLEX { 2 } else { 1 } + 8;
+    let gamma = gamma(roundings, unit);
+    let underflow = roundings as f64 * S::TINY * (1.0 + alpha) + O::TINY;
+    let places = (0..spec.n).flat_map(|j| (0..spec.m).map(move |i| (i, j)));
+    let bound = |(i, j)| {
+        let old = at(c, i + j * spec.ldc);
+        let mut sizes = if beta == 0.0 { 0.0 } else { beta * size(old) };
+        if alpha != 0.0 {
+            let terms =
+                (0..spec.k).map(|p| size(at(a, in_a(spec, i, p))) * size(at(b, in_b(spec, p, j))));
+            sizes += alpha * terms.sum::<f64>();
+        }
+        let exact = element(spec, a, b, old, i, j);
+        let most = exact.re.to_f64().abs().max(exact.im.to_f64().abs());
+        let error = gamma * sizes;
+        error + 2.0 * O::UNIT * (most + error) + underflow
+    };
+    places.map(bound).collect()
+}
+
+/// The most that either part of a computed dot product of contiguous vectors may differ from the oracle's, where no
+/// term meets more than `terms` roundings of `unit`: `x.len()` for any order of summation, fewer for sums in blocks.
+pub fn dot_error_bound<T: Value>(x: &[T], y: &[T], terms: usize, unit: f64) -> f64 {
+    let sizes: f64 = x.iter().zip(y).map(|(x, y)| size(*x) * size(*y)).sum();
+    let error = gamma(terms, unit) * sizes;
+    error + 2.0 * T::UNIT * (sizes + error) + terms as f64 * T::TINY
+}
+
+/// How far, relatively, a computed norm may be from the oracle's where no square meets more than `terms` roundings of `unit`: half that of the
+/// sum of squares, and the roundings of the root and of both results.
+pub fn nrm2_error_bound<T: Value>(terms: usize, unit: f64) -> f64 {
+    gamma(terms + 1, unit) / 2.0 + unit + 2.0 * T::UNIT * (1.0 + unit)
+}

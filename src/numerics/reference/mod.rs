@@ -1,0 +1,18 @@
+//! Slow, plain oracles and the error bounds that a fast answer must keep to.
+//!
+//! Everything is computed in double-double (about 106 bits) from the exact values of the inputs and rounded once, so
+//! an oracle's own error is that of the last rounding. The bounds are the standard ones (Higham, *Accuracy and
+//! Stability of Numerical Algorithms*, chapter 3): they hold for every order of summation, with or without fused
+//! multiply-adds, so they fit this engine and CUDA's alike.
+
+mod bound;
+mod double;
+mod level1;
+mod matmul;
+mod value;
+
+pub use bound::{dot_error_bound, gamma, gemm_error_bound, nrm2_error_bound};
+pub use double::Double;
+pub use level1::{axpy, dot, dotc, nrm2, scal};
+pub use matmul::{gemm, gemm_i8};
+pub use value::{Pair, Value};

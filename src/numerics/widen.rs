@@ -1,0 +1,274 @@
+//! Products of types narrower than f32: panels of A and B widened to f32, multiplied there, stored once.
+//!
+//! C is cut into blocks and `k` into slices, so the scratch is bounded whatever the shape:
+//! `BLOCK * BLOCK + 2 * BLOCK * depth` f32, 24 MiB at most. A block of C stays in f32 over the whole of `k` and meets
+//! its own type once, at the end: adding slices into an f16 C would round at every slice (and `gemm`'s own f16 does).
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use rayon::prelude::*;
+
+use super::gemm::{HostGemm, each_column, multiply};
+use super::spec::{GemmSpec, Trans};
+
+/// A type whose every value is an f32.
+pub(super) trait Widen: Copy + Default + Send + Sync {
+    /// Writes `src` to `dst`, as far as both go.
+    fn widen(src: &[Self], dst: &mut [f32]);
+}
+
+/// A type that an f32 is rounded to, to nearest, ties to even.
+pub(super) trait Narrow: Widen {
+    /// Writes `src` to `dst`, as far as both go.
+    fn narrow(src: &[f32], dst: &mut [Self]);
+}
+
+macro_rules! half {
+    ($($half:ty),*) => {$(
+        impl Widen for $half {
+            fn widen(src: &[Self], dst: &mut [f32]) {
+                let len = src.len().min(dst.len());
+                if let (Some(src), Some(dst)) = (src.get(..len), dst.get_mut(..len)) {
+                    src.convert_to_f32_slice(dst);
+                }
+            }
+        }
+
+        impl Narrow for $half {
+            fn narrow(src: &[f32], dst: &mut [Self]) {
+                let len = src.len().min(dst.len());
+                if let (Some(src), Some(dst)) = (src.get(..len), dst.get_mut(..len)) {
+                    dst.convert_from_f32_slice(src);
+                }
+            }
+        }
+
+        impl HostGemm for $half {
+            type Scalar = f32;
+            type Out = $half;
+
+            fn gemm(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [Self]) {
+                multiply_narrow(spec, a, b, c);
+            }
+        }
+    )*};
+}
+half!(f16, bf16);
+
+impl Widen for f32 {
+    fn widen(src: &[Self], dst: &mut [f32]) {
+        src.iter().zip(dst).for_each(|(x, y)| *y = *x);
+    }
+}
+
+impl Narrow for f32 {
+    fn narrow(src: &[f32], dst: &mut [Self]) {
+        f32::widen(src, dst);
+    }
+}
+
+/// `C = round(alpha * op(A) * op(B) + beta * C)`, everything inside the brackets in f32.
+pub(super) fn multiply_narrow<I: Widen, O: Narrow>(
+    spec: &GemmSpec<f32>,
+    a: &[I],
+    b: &[I],
+    c: &mut [O],
+) {
+    if spec.k == 0 || spec.alpha == 0.0 {
+        if spec.c_fits(c.len()) {
+            each_column(spec.m, spec.ldc, spec.n, c, |_, column| {
+                store(&mut [], spec, column)
+            });
+        }
+        return;
+    }
+    blocks(
+        spec,
+        a,
+        b,
+        c,
+        Slices::Summed { depth: 512 },
+        |_, sums, column| store(sums, spec, column),
+    );
+}
+
+/// Stores a column: `round(alpha * sums + beta * column)`. Where there are no sums they are zero.
+fn store<O: Narrow>(sums: &mut [f32], spec: &GemmSpec<f32>, column: &mut [O]) {
+    const PIECE: usize = 64;
+    let mut none = [0.0; PIECE];
+    let mut old = [0.0; PIECE];
+    let mut sums = sums.chunks_mut(PIECE);
+    for out in column.chunks_mut(PIECE) {
+        let sums = sums.next().unwrap_or_else(|| {
+            none.fill(0.0);
+            &mut none
+        });
+        if spec.alpha != 1.0 {
+            sums.iter_mut().for_each(|x| *x *= spec.alpha);
+        }
+        if spec.beta != 0.0 {
+            O::widen(out, &mut old);
+            sums.iter_mut()
+                .zip(&old)
+                .for_each(|(x, y)| *x += spec.beta * y);
+        }
+        O::narrow(sums, out);
+    }
+}
+
+/// What happens to the slices of `k`.
+#[derive(Clone, Copy)]
+pub(super) enum Slices {
+    /// They are summed in f32, and the store sees the whole sum.
+    Summed { depth: usize },
+    /// The store sees each one alone.
+    Apart { depth: usize },
+}
+
+/// Rows and columns of C in one block.
+const BLOCK: usize = 2048;
+/// Scratch up to this many f32 lies on the stack.
+const ON_STACK: usize = 768;
+
+/// Multiplies block by block, unscaled, and hands every column of every block to `store` with whether it is the first
+/// time that this column is seen, the f32 sums, and the column of C.
+pub(super) fn blocks<S, I, O, F>(
+    spec: &GemmSpec<S>,
+    a: &[I],
+    b: &[I],
+    c: &mut [O],
+    slices: Slices,
+    store: F,
+) where
+    I: Widen,
+    O: Copy + Send,
+    F: Fn(bool, &mut [f32], &mut [O]) + Sync,
+{
+    let fits = spec.c_fits(c.len()) && spec.ab_fit(a.len(), b.len());
+    if !fits || spec.m == 0 || spec.n == 0 || spec.k == 0 {
+        return;
+    }
+    let (Slices::Summed { depth } | Slices::Apart { depth }) = slices;
+    let (mb, nb, kb) = (spec.m.min(BLOCK), spec.n.min(BLOCK), spec.k.min(depth));
+
+    let mut on_stack = [0.0; ON_STACK];
+    let mut on_heap = Vec::new();
+    let need = mb * kb + kb * nb + mb * nb;
+    let scratch: &mut [f32] = match on_stack.get_mut(..need) {
+        Some(scratch) => scratch,
+        None => {
+            on_heap.resize(need, 0.0);
+            &mut on_heap
+        }
+    };
+    let (a_wide, rest) = scratch.split_at_mut(mb * kb);
+    let (b_wide, sums) = rest.split_at_mut(kb * nb);
+
+    for j in (0..spec.n).step_by(nb) {
+        let n = nb.min(spec.n - j);
+        for i in (0..spec.m).step_by(mb) {
+            let m = mb.min(spec.m - i);
+            for p in (0..spec.k).step_by(kb) {
+                let k = kb.min(spec.k - p);
+                let lda = widen_block(a, spec.lda, spec.op_a, (i, p), (m, k), a_wide);
+                let ldb = widen_block(b, spec.ldb, spec.op_b, (p, j), (k, n), b_wide);
+                let apart = matches!(slices, Slices::Apart { .. });
+                let beta = if apart || p == 0 { 0.0 } else { 1.0 };
+                let (op_a, op_b) = (spec.op_a, spec.op_b);
+                let product = GemmSpec {
+                    m,
+                    n,
+                    k,
+                    op_a,
+                    lda,
+                    op_b,
+                    ldb,
+                    ldc: m,
+                    alpha: 1.0,
+                    beta,
+                };
+                multiply(&product, a_wide, b_wide, sums);
+                if !apart && p + k < spec.k {
+                    continue;
+                }
+                if let Some(c) = c.get_mut(i + j * spec.ldc..) {
+                    store_block((m, n), sums, c, spec.ldc, |sums, column| {
+                        store(p == 0, sums, column)
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Hands each column of an `m` x `n` block to `store`.
+fn store_block<O, F>((m, n): (usize, usize), sums: &mut [f32], c: &mut [O], ldc: usize, store: F)
+where
+    O: Send,
+    F: Fn(&mut [f32], &mut [O]) + Sync,
+{
+    let column = |(sums, c): (&mut [f32], &mut [O])| {
+        if let Some(c) = c.get_mut(..m) {
+            store(sums, c);
+        }
+    };
+    if m * n < PARALLEL {
+        sums.chunks_mut(m)
+            .zip(c.chunks_mut(ldc))
+            .take(n)
+            .for_each(column);
+    } else {
+        let pairs = sums.par_chunks_mut(m).zip(c.par_chunks_mut(ldc)).take(n);
+        pairs
+            .with_min_len((PARALLEL / 4 / m).max(1))
+            .for_each(column);
+    }
+}
+
+/// From so many elements on, a copy is shared among threads.
+const PARALLEL: usize = 1 << 17;
+
+/// Widens the part of `op(X)` that begins at `at` and has `shape`, as it is stored, and returns its leading dimension.
+fn widen_block<T: Widen>(
+    x: &[T],
+    ld: usize,
+    op: Trans,
+    at: (usize, usize),
+    shape: (usize, usize),
+    wide: &mut [f32],
+) -> usize {
+    let (row, column, rows, columns) = match op {
+        Trans::No => (at.0, at.1, shape.0, shape.1),
+        Trans::Yes | Trans::Conj => (at.1, at.0, shape.1, shape.0),
+    };
+    let Some(x) = x.get(row + column * ld..) else {
+        return rows;
+    };
+    if rows == ld || columns == 1 {
+        let Some(wide) = wide.get_mut(..rows * columns) else {
+            return rows;
+        };
+        if wide.len() < PARALLEL {
+            T::widen(x, wide);
+        } else {
+            let pieces = x
+                .par_chunks(PARALLEL / 8)
+                .zip(wide.par_chunks_mut(PARALLEL / 8));
+            pieces.for_each(|(x, wide)| T::widen(x, wide));
+        }
+    } else if rows * columns < PARALLEL {
+        x.chunks(ld)
+            .zip(wide.chunks_mut(rows))
+            .take(columns)
+            .for_each(|(x, wide)| T::widen(x, wide));
+    } else {
+        let pairs = x
+            .par_chunks(ld)
+            .zip(wide.par_chunks_mut(rows))
+            .take(columns);
+        pairs
+            .with_min_len((PARALLEL / 8 / rows).max(1))
+            .for_each(|(x, wide)| T::widen(x, wide));
+    }
+    rows
+}

@@ -1,0 +1,216 @@
+//! What one unit of device work is.
+
+use crate::buffer::{DeviceBuffer, Elems};
+use crate::cuda_enqueue::Enqueue;
+use crate::{Element, Error, Result};
+
+/// One unit of device work, as plain data.
+///
+/// An op names its operands as tuples of element types; the buffers themselves are arguments of
+/// [`Device::dispatch`](crate::Device::dispatch). It holds everything else (sizes, scalars, flags), checks itself, and
+/// carries out itself on each engine, both halves side by side. The trait is safe: users write their own ops, and every
+/// promise of the library holds for them.
+///
+/// ```
+/// use windlass::{Device, Error, Op, Result, Slices, SlicesMut, Spans, DeviceBuffer};
+///
+/// /// `y = x * x`, element by element.
+/// struct Square;
+///
+/// impl Op for Square {
+///     const NAME: &'static str = "square";
+///     type Reads = (f32,);
+///     type Output = DeviceBuffer<f32>;
+///     type Raw = ();
+///
+///     fn check(&self, (x,): &Spans<Self::Reads>, (y,): &Spans<(f32,)>) -> Result<()> {
+///         if x.len() == y.len() { Ok(()) } else { Err(Error::invalid("x", format!("{} != {}", x.len(), y.len()))) }
+///     }
+///     fn overwrites(&self, _: &Spans<(f32,)>) -> bool {
+///         true
+///     }
+///     fn host(&self, (x,): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+///         y.iter_mut().zip(x).for_each(|(y, x)| *y = x * x);
+///         Ok(())
+///     }
+///     fn finish(&self, _: ()) -> Result<()> {
+///         Ok(())
+///     }
+/// }
+///
+/// # fn main() -> Result<()> {
+/// let device = Device::host()?;
+/// let x = device.upload(vec![1.0f32, 2.0, 3.0])?.into_output();
+/// let y = device.dispatch(Square, (x.as_in(),), (device.uninit(3)?,))?.await_result()?;
+/// assert_eq!(device.download(&y)?.await_result()?, [1.0, 4.0, 9.0]);
+/// # Ok(()) }
+/// ```
+pub trait Op: Sized + Send + Sync + 'static {
+    /// The operation's name, as the field has it: `gemm`, `getrf`.
+    const NAME: &'static str;
+    /// The library it belongs to: `blas`, `solver`, ...
+    const LIBRARY: &'static str = "user";
+    /// The element types it reads.
+    type Reads: Elems;
+    /// What it gives; which buffers it writes is part of that.
+    type Output: Output;
+    /// What the device leaves for the host: a scalar, `info`.
+    type Raw: Raw;
+
+    /// Looks at sizes, strides and lengths, with checked arithmetic. Runs before anything native; an error here costs
+    /// nothing and gives the moved-in buffers back.
+    ///
+    /// # Errors
+    /// Usually [`Error::InvalidArgument`], naming the argument and both values.
+    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()>;
+
+    /// It writes every byte of its outputs and reads none of them: what they hold, and whether their earlier writer
+    /// failed, does not matter.
+    fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
+        let _ = writes;
+        false
+    }
+
+    /// How much work it is, for traces.
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    /// Does it on the CPU. Runs on the host device's own pool: it may use rayon, but never dispatches or waits.
+    ///
+    /// # Errors
+    /// Whatever the work itself can fail with.
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Self::Raw>;
+
+    /// Enqueues it on a stream of the GPU, without waiting for anything.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] unless it is written.
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let _ = queue;
+        Err(Error::unsupported(format!("`{}` has no CUDA half", Self::NAME)))
+    }
+
+    /// Turns what the device left into the host's part of the answer, on the waiter's thread, on every engine the same
+    /// way. A numerical verdict is given here: `info > 0` becomes [`Error::Singular`].
+    ///
+    /// # Errors
+    /// The verdict.
+    fn finish(&self, raw: Self::Raw) -> Result<HostOf<Self>>;
+}
+
+/// How much work an op is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Floating-point (or integer) operations.
+    pub flops: u64,
+    /// Bytes that must move at least: each input read once, each output written once.
+    pub bytes: u64,
+}
+
+/// Where the operands of a tuple lie.
+pub type Spans<E> = <E as Elems>::Spans;
+/// What an op's host half reads.
+pub type Slices<'a, O> = <<O as Op>::Reads as Elems>::Slices<'a>;
+/// What an op's host half writes.
+pub type SlicesMut<'a, O> = <WritesOf<O> as Elems>::SlicesMut<'a>;
+/// What a caller passes to be read.
+pub type Ins<'a, O> = <<O as Op>::Reads as Elems>::Ins<'a>;
+/// What a caller moves in to be written.
+pub type Outs<O> = Bufs<<O as Op>::Output>;
+/// The element types an op writes.
+pub type WritesOf<O> = <<O as Op>::Output as Output>::Writes;
+/// The host's part of an op's answer.
+pub type HostOf<O> = <<O as Op>::Output as Output>::Host;
+/// The buffers inside an output.
+pub type Bufs<O> = <<O as Output>::Writes as Elems>::Bufs;
+
+/// How device buffers and host values make an answer.
+///
+/// Implemented for one or several [`DeviceBuffer`]s, for a scalar, for `Vec<T>` and `()`. Implement it for a type of
+/// your own when an op gives a typed result (factors with their pivots).
+pub trait Output: Sized {
+    /// The element types of the buffers in it.
+    type Writes: Elems;
+    /// What only the wait can bring: a scalar, host data; `()` where nothing is left to report.
+    type Host: Send;
+
+    /// Puts it together, on the waiter's thread.
+    ///
+    /// # Errors
+    /// Only where data still has to arrive on the host.
+    fn join(buffers: Bufs<Self>, host: Self::Host) -> Result<Self>;
+
+    /// The host's part can begin before the device is done: it waits for its own pieces in `join`.
+    #[doc(hidden)]
+    const EAGER: bool = false;
+}
+
+/// An output that is complete when it is submitted: nothing is left to report, so the next op may simply follow.
+///
+/// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these. Do not implement it
+/// for an output whose op can give a numerical verdict.
+pub trait Immediate: Output<Host = ()> {
+    /// Puts it together at submission.
+    fn assemble(buffers: Bufs<Self>) -> Self;
+}
+
+impl<T: Element> Output for DeviceBuffer<T> {
+    type Writes = (T,);
+    type Host = ();
+    fn join((buffer,): (DeviceBuffer<T>,), _: ()) -> Result<Self> {
+        Ok(buffer)
+    }
+}
+impl<T: Element> Immediate for DeviceBuffer<T> {
+    fn assemble((buffer,): (DeviceBuffer<T>,)) -> Self {
+        buffer
+    }
+}
+
+impl Output for () {
+    type Writes = ();
+    type Host = ();
+    fn join(_: (), _: ()) -> Result<Self> {
+        Ok(())
+    }
+}
+
+impl<T: Element> Output for T {
+    type Writes = ();
+    type Host = T;
+    fn join(_: (), host: T) -> Result<Self> {
+        Ok(host)
+    }
+}
+
+macro_rules! buffer_tuples { ($(($($t:ident),*))*) => { $(
+    impl<$($t: Element),*> Output for ($(DeviceBuffer<$t>,)*) {
+        type Writes = ($($t,)*);
+        type Host = ();
+        fn join(buffers: Self, _: ()) -> Result<Self> {
+            Ok(buffers)
+        }
+    }
+    impl<$($t: Element),*> Immediate for ($(DeviceBuffer<$t>,)*) {
+        fn assemble(buffers: Self) -> Self {
+            buffers
+        }
+    }
+)* } }
+buffer_tuples!((A, B)(A, B, C)(A, B, C, D));
+
+impl<T: Element> Output for Vec<DeviceBuffer<T>> {
+    type Writes = (crate::buffer::List<T>,);
+    type Host = ();
+    fn join((buffers,): (Vec<DeviceBuffer<T>>,), _: ()) -> Result<Self> {
+        Ok(buffers)
+    }
+}
+impl<T: Element> Immediate for Vec<DeviceBuffer<T>> {
+    fn assemble((buffers,): (Vec<DeviceBuffer<T>>,)) -> Self {
+        buffers
+    }
+}
+
+pub use crate::dispatch::raw::Raw;

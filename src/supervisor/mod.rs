@@ -1,0 +1,128 @@
+//! What happens when a device fails.
+//!
+//! ```text
+//!   Healthy(g) ──fault──> Poisoned ──> Rebuilding ──> Healthy(g + 1)
+//!       │                                  └── past the policy, or nothing can help ──> Lost
+//!       └── rebuild() asked for: drain, then the same way
+//! ```
+//!
+//! The order of a rebuild: the flag is set (dispatches are refused, waiters see it and settle, sleepers are woken); the
+//! old life is shut away; a new one is made; it is tested; the pre-admission hooks put data back into it; the epoch
+//! pointer is swapped, which installs, bumps the generation and admits in one step; the post-admission hooks run.
+//!
+//! **A device fault on a GPU ends CUDA for the whole process** (measured: no call brings it back, on any GPU), so such
+//! a device goes to `Lost` at once, together with every other CUDA device of the process. The host engine, and a CUDA
+//! device whose rebuild is asked for, are rebuilt in place.
+
+mod health;
+mod policy;
+mod rebuild;
+
+pub use health::{Health, Phase};
+pub use policy::RestartPolicy;
+
+use crate::device::{Device, Inner};
+use crate::engine::life::Stand;
+use crate::engine::{Cause, Engine, Epoch};
+use crate::error::Site;
+use crate::sync::{Arc, Condvar, Mutex};
+use crate::{Error, Result};
+use policy::History;
+use std::time::{Duration, Instant};
+
+/// What helps against a device fault in this process.
+pub(crate) const REMEDY_RESTART: &str =
+    "a device fault ends CUDA for this process on every GPU: restart the process, or keep the device in a worker process";
+
+/// Called after a rebuild.
+pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
+
+/// The state machine of one device.
+pub(crate) struct Supervisor {
+    policy: RestartPolicy,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    phase: Phase,
+    history: History,
+    reason: Option<String>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(policy: RestartPolicy) -> Self {
+        let state = State { phase: Phase::Healthy, history: History::default(), reason: None };
+        Supervisor { policy, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn enter(&self, phase: Phase, reason: Option<String>) {
+        let mut state = self.state.lock();
+        state.phase = phase;
+        if reason.is_some() {
+            state.reason = reason;
+        }
+        self.changed.notify_all();
+    }
+
+    /// How the device stands.
+    pub(crate) fn health(&self, inner: &Inner) -> Health {
+        let mut state = self.state.lock();
+        let left = state.history.left(&self.policy, Instant::now());
+        Health {
+            phase: state.phase,
+            generation: inner.epoch().generation,
+            reason: state.reason.clone(),
+            restarts_left: left,
+        }
+    }
+
+    /// Waits until it is healthy.
+    pub(crate) fn wait_healthy(&self, inner: &Inner, limit: Duration) -> Result<Health> {
+        let until = Instant::now().checked_add(limit);
+        loop {
+            let health = self.health(inner);
+            match health.phase {
+                // A poisoned epoch may be seen before the supervisor was told.
+                Phase::Healthy if inner.epoch().alive() => return Ok(health),
+                Phase::Lost => return Err(inner.epoch().verdict()),
+                _ => {}
+            }
+            let mut state = self.state.lock();
+            if state.phase == health.phase {
+                // Short sleeps: the epoch's flag, which is part of the condition, has no condvar.
+                self.changed.wait_for(&mut state, Duration::from_millis(1));
+            }
+            drop(state);
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Err(Error::Timeout { waited: limit, site: Site::none() });
+            }
+        }
+    }
+
+    /// An epoch ended by a fault. Decides, and sets a thread of its own to work where something can be done.
+    pub(crate) fn on_fault(&self, inner: &Arc<Inner>, epoch: &Arc<Epoch>) {
+        let reason = epoch.cause().map(|c| c.message);
+        match &epoch.engine {
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => crate::cuda::latch_all(reason.unwrap_or_default(), epoch.cause()),
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {
+                self.enter(Phase::Poisoned, reason);
+                let (device, old) = (inner.clone(), epoch.clone());
+                let spawned = std::thread::Builder::new()
+                    .name(format!("windlass supervisor {}", inner.label))
+                    .spawn(move || device.supervisor.recover(&device, &old));
+                if let Err(e) = spawned {
+                    self.lose(inner, format!("no thread for the supervisor: {e}"));
+                }
+            }
+        }
+    }
+
+    /// Ends the device for good.
+    pub(crate) fn lose(&self, inner: &Inner, reason: String) {
+        inner.epoch().end(Stand::Lost, || Cause { message: reason.clone(), ..Cause::default() });
+        self.enter(Phase::Lost, Some(reason));
+    }
+}

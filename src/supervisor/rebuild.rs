@@ -1,0 +1,116 @@
+//! Making a new life.
+
+use super::{Phase, Supervisor};
+use crate::device::{Device, Inner};
+use crate::engine::life::Stand;
+use crate::engine::{Cause, Epoch};
+use crate::error::Site;
+use crate::sync::{Arc, Ordering};
+use crate::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+impl Supervisor {
+    /// After a fault: attempts as the policy allows, until one succeeds or none is left.
+    pub(super) fn recover(&self, inner: &Arc<Inner>, old: &Arc<Epoch>) {
+        self.enter(Phase::Rebuilding, None);
+        loop {
+            let pause = self.state.lock().history.take(&self.policy, Instant::now());
+            let Some(pause) = pause else {
+                let why = old.cause().map(|c| c.message).unwrap_or_default();
+                let allowed = self.policy.restarts;
+                return self.lose(inner, format!("{why}; {allowed} restarts in {:?} are used up", self.policy.window));
+            };
+            std::thread::sleep(pause);
+            match self.attempt(inner, old.generation + 1) {
+                Ok(()) => return,
+                Err(error) => self.enter(Phase::Rebuilding, Some(format!("a rebuild failed: {error}"))),
+            }
+        }
+    }
+
+    /// Asked for by the user: drains first.
+    pub(crate) fn rebuild(&self, inner: &Arc<Inner>, deadline: Duration) -> Result<()> {
+        let old = inner.epoch();
+        if !old.life.drain() {
+            return match old.life.stand() {
+                Stand::Draining => Err(Error::Busy { in_flight: 1, limit: 1, site: Site::none() }),
+                // A fault was there first: its own recovery is what the caller waits for.
+                _ => self.wait_healthy(inner, deadline).map(drop),
+            };
+        }
+        match inner.drain(&old, deadline) {
+            Ok(true) => {}
+            Ok(false) => {
+                old.life.reopen();
+                return Err(Error::Timeout { waited: deadline, site: Site::none() });
+            }
+            Err(error) => return Err(error),
+        }
+        self.enter(Phase::Rebuilding, Some("a rebuild was asked for".into()));
+        if !old.end(Stand::Poisoned, || Cause { message: "a rebuild was asked for".into(), ..Cause::default() }) {
+            return self.wait_healthy(inner, deadline).map(drop);
+        }
+        #[cfg(feature = "cuda")]
+        if let crate::engine::Engine::Cuda(engine) = &old.engine {
+            engine.retire();
+        }
+        match self.attempt(inner, old.generation + 1) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.lose(inner, format!("the rebuild that was asked for failed: {error}"));
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes, tests, fills, installs.
+    fn attempt(&self, inner: &Arc<Inner>, generation: u64) -> Result<()> {
+        let epoch = inner.next_epoch(generation)?;
+        let device = Device::bound_to(inner.clone(), epoch.clone());
+        let ready = self_test(&device).and_then(|()| {
+            inner.config.before.iter().try_for_each(|hook| guarded(hook, &device))
+        });
+        if let Err(error) = ready {
+            epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
+            #[cfg(feature = "cuda")]
+            if let crate::engine::Engine::Cuda(engine) = &epoch.engine {
+                engine.close();
+            }
+            return Err(error);
+        }
+        if epoch.dead() {
+            return Err(epoch.verdict()); // a fault during a hook
+        }
+        drop(device);
+        inner.install(epoch);
+        inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed);
+        self.enter(Phase::Healthy, None);
+        let device = Device::from_inner(inner.clone());
+        for hook in &inner.config.after {
+            if let Err(error) = guarded(hook, &device) {
+                inner.counters.count_error(&error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A hook's panic is an error of the rebuild, not the end of the supervisor.
+fn guarded(hook: &super::Hook, device: &Device) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(|| hook(device)))
+        .unwrap_or_else(|_| Err(Error::Panicked { message: "a rebuild hook panicked".into(), site: Site::none() }))
+}
+
+/// Memory, a copy in, work, a copy out, with a known answer.
+pub(crate) fn self_test(device: &Device) -> Result<()> {
+    let x = device.upload(vec![1u32, 2, 3, 4])?.into_output().narrow(1..3).map_err(Error::from)?;
+    let x = device.fill(x, 7)?.into_output().widen();
+    let back = device.download(&x)?.await_timeout(Duration::from_secs(30));
+    match back {
+        Ok(answer) if answer.as_ref().is_ok_and(|a| *a == [1, 7, 7, 4]) => Ok(()),
+        Ok(Ok(answer)) => Err(Error::library(format!("the self-test answered {answer:?} instead of [1, 7, 7, 4]"))),
+        Ok(Err(rejected)) => Err(rejected.error),
+        Err(_) => Err(Error::Timeout { waited: Duration::from_secs(30), site: Site::none() }),
+    }
+}

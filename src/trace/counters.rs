@@ -1,0 +1,120 @@
+//! What a device counts.
+
+use super::{Sink, Trace};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::Error;
+use std::collections::BTreeMap;
+
+/// Counters of one device, through all its lives. The CUDA engine counts dispatches per slot instead of here, so that
+/// threads with a slot each share no cache line.
+pub(crate) struct Counters {
+    dispatches: AtomicU64,
+    completions: AtomicU64,
+    pub(crate) bytes_up: AtomicU64,
+    pub(crate) bytes_down: AtomicU64,
+    pub(crate) faults: AtomicU64,
+    pub(crate) rebuilds: AtomicU64,
+    pub(crate) leaked: AtomicU64,
+    pub(crate) forced_waits: AtomicU64,
+    errors: Mutex<BTreeMap<&'static str, u64>>,
+    sink: Option<Sink>,
+}
+
+impl Counters {
+    pub(crate) fn new(trace: Option<Arc<dyn Trace>>) -> Self {
+        Counters {
+            dispatches: AtomicU64::new(0),
+            completions: AtomicU64::new(0),
+            bytes_up: AtomicU64::new(0),
+            bytes_down: AtomicU64::new(0),
+            faults: AtomicU64::new(0),
+            rebuilds: AtomicU64::new(0),
+            leaked: AtomicU64::new(0),
+            forced_waits: AtomicU64::new(0),
+            errors: Mutex::default(),
+            sink: Sink::new(trace),
+        }
+    }
+
+    /// Who listens, if anybody.
+    pub(crate) fn trace(&self) -> Option<&Sink> {
+        self.sink.as_ref()
+    }
+
+    pub(crate) fn dispatched(&self) {
+        self.dispatches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn completed(&self) {
+        self.completions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Dispatched and not yet complete.
+    pub(crate) fn in_flight(&self) -> u64 {
+        let done = self.completions.load(Ordering::Acquire);
+        self.dispatches.load(Ordering::Relaxed).saturating_sub(done)
+    }
+
+    pub(crate) fn dispatches(&self) -> u64 {
+        self.dispatches.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    pub(crate) fn count_error(&self, error: &Error) {
+        *self.errors.lock().entry(error.kind()).or_default() += 1;
+    }
+
+    pub(crate) fn errors(&self) -> BTreeMap<&'static str, u64> {
+        self.errors.lock().clone()
+    }
+}
+
+/// What a device has done and holds, from [`Device::stats`](crate::Device::stats).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Operations submitted, over all generations.
+    pub dispatches: u64,
+    /// Operations submitted and not known to be complete.
+    pub in_flight: u64,
+    /// Stream slots with work in flight (CUDA); pool threads (host).
+    pub slots_busy: usize,
+    /// Stream slots (CUDA); pool threads (host).
+    pub slots: usize,
+    /// Bytes that live buffers hold.
+    pub bytes_used: u64,
+    /// The most bytes that buffers ever held.
+    pub bytes_peak: u64,
+    /// The memory limit.
+    pub bytes_limit: u64,
+    /// Live allocations.
+    pub allocations: u64,
+    /// Bytes copied from host to device.
+    pub bytes_up: u64,
+    /// Bytes copied from device to host.
+    pub bytes_down: u64,
+    /// Allocations whose memory waits for work in flight before it can go back (CUDA).
+    pub parked: u64,
+    /// Allocations and native objects given up after a fault, because nothing could prove them idle.
+    pub leaked: u64,
+    /// Waits across slots that were put on the device (CUDA); waits that put a thread to sleep (host).
+    pub forced_waits: u64,
+    /// Pinned host memory held for staging, in bytes (CUDA).
+    pub pinned_bytes: u64,
+    /// Staging requests served from that pool without a driver call (CUDA).
+    pub staging_hits: u64,
+    /// Events made and kept for reuse (CUDA).
+    pub events: u64,
+    /// Streams made (CUDA).
+    pub streams: u64,
+    /// Library handles made (CUDA).
+    pub library_handles: u64,
+    /// Device faults seen.
+    pub faults: u64,
+    /// Rebuilds that succeeded.
+    pub rebuilds: u64,
+    /// The generation the device is in.
+    pub generation: u64,
+    /// Errors given out, by kind.
+    pub errors: BTreeMap<&'static str, u64>,
+}

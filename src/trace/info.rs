@@ -1,0 +1,43 @@
+//! What a trace is told of an operation.
+
+use crate::DType;
+use crate::buffer::Elems;
+use crate::op::{Cost, Op, WritesOf};
+
+/// One operation, as traces see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct OpInfo {
+    /// Its name: `gemm`.
+    pub op: &'static str,
+    /// Its library: `blas`.
+    pub library: &'static str,
+    /// Element types of what it reads.
+    pub reads: &'static [DType],
+    /// Element types of what it writes.
+    pub writes: &'static [DType],
+    /// The stream slot it went to; `None` on the host engine and before one was chosen.
+    pub stream: Option<usize>,
+    /// The label given by [`Device::labelled`](crate::Device::labelled).
+    pub label: Option<&'static str>,
+    /// Arithmetic operations.
+    pub flops: u64,
+    /// Bytes that must move at least.
+    pub bytes: u64,
+}
+
+impl OpInfo {
+    pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
+        let Cost { flops, bytes } = op.cost();
+        OpInfo {
+            op: O::NAME,
+            library: O::LIBRARY,
+            reads: O::Reads::DTYPES,
+            writes: <WritesOf<O>>::DTYPES,
+            stream,
+            label,
+            flops,
+            bytes,
+        }
+    }
+}

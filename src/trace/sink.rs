@@ -1,0 +1,50 @@
+//! Where events go: the user's hooks, and `tracing` where the feature is on.
+
+use super::{OpInfo, Trace};
+use crate::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// What is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    BeforeEnqueue,
+    AfterEnqueue,
+    BeforeComplete,
+    AfterComplete(Duration),
+}
+
+/// Everybody who listens.
+pub(crate) struct Sink {
+    user: Option<Arc<dyn Trace>>,
+}
+
+impl Sink {
+    /// `None` when nobody listens: then the hot path has one branch.
+    pub(crate) fn new(user: Option<Arc<dyn Trace>>) -> Option<Self> {
+        (user.is_some() || cfg!(feature = "tracing")).then_some(Sink { user })
+    }
+
+    /// Tells everybody. With no lock held; a panic in a hook is caught, because on a pool thread it would end the process.
+    pub(crate) fn emit(&self, event: Event, info: &OpInfo) {
+        #[cfg(feature = "tracing")]
+        match event {
+            Event::AfterEnqueue => tracing::trace!(
+                target: "windlass", op = info.op, library = info.library, stream = info.stream, flops = info.flops,
+                bytes = info.bytes, label = info.label, "enqueued"
+            ),
+            Event::AfterComplete(latency) => tracing::trace!(
+                target: "windlass", op = info.op, library = info.library, stream = info.stream,
+                latency_ns = latency.as_nanos() as u64, label = info.label, "complete"
+            ),
+            Event::BeforeEnqueue | Event::BeforeComplete => {}
+        }
+        let Some(user) = &self.user else { return };
+        let _ = catch_unwind(AssertUnwindSafe(|| match event {
+            Event::BeforeEnqueue => user.before_enqueue(info),
+            Event::AfterEnqueue => user.after_enqueue(info),
+            Event::BeforeComplete => user.before_complete(info),
+            Event::AfterComplete(latency) => user.after_complete(info, latency),
+        }));
+    }
+}
