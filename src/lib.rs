@@ -40,6 +40,8 @@ mod element;
 mod engine;
 mod error;
 mod host;
+#[cfg(feature = "cuda")]
+pub mod loader;
 #[cfg(feature = "host")]
 mod numerics;
 mod op;
@@ -50,6 +52,8 @@ mod trace;
 pub use blas::{Blas, Gemm, Transpose};
 pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
 pub use copy::HostData;
+#[cfg(feature = "cuda")]
+pub use cuda::{KernelArg, LaunchDims, Ptx};
 pub use cuda_enqueue::Enqueue;
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
 pub use dispatch::raw::Landed;

@@ -45,7 +45,7 @@ impl<T: VectorElement> Op for Dot<T> {
         if self.n == 0 {
             return queue.zero_result();
         }
-        let ((x, y), codes, result) = (*queue.reads(), T::CODES, queue.result());
+        let ((x, y), codes, result) = (*queue.reads(), T::CODES, queue.result()?);
         let blas = queue.blas(crate::cuda::PointerMode::Device)?;
         let args = (blas.handle, self.n as i64, x.address() as *const _, y.address() as *const _);
         let (handle, n, x, y) = args;

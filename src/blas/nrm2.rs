@@ -44,7 +44,7 @@ impl<T: VectorElement> Op for Nrm2<T> {
         if self.n == 0 {
             return queue.zero_result();
         }
-        let ((x,), codes, result) = (*queue.reads(), T::CODES, queue.result());
+        let ((x,), codes, result) = (*queue.reads(), T::CODES, queue.result()?);
         // The computation's type is the norm's here: f32 for halves and c32, f64 for c64.
         let compute = if codes.norm == 1 { 1 } else { 0 };
         let blas = queue.blas(crate::cuda::PointerMode::Device)?;

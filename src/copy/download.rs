@@ -7,6 +7,9 @@ use std::marker::PhantomData;
 /// Reads a buffer into host memory of ours.
 struct Download<T> {
     len: usize,
+    /// Pinned memory for all of it, on a GPU.
+    #[cfg(feature = "cuda")]
+    reserved: crate::sync::Mutex<Option<crate::cuda::Reserved>>,
     _type: PhantomData<T>,
 }
 
@@ -33,7 +36,10 @@ impl<T: Element> Op for Download<T> {
         #[cfg(feature = "cuda")]
         {
             let (source,) = *queue.reads();
-            queue.copy_to_staging(source.address(), source.bytes())
+            match self.reserved.lock().take() {
+                Some(reserved) => queue.copy_to_staging(source.address(), reserved),
+                None => Err(crate::Error::library("a download without staging")),
+            }
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -58,10 +64,27 @@ impl Device {
     /// not hold it: all of the staging is reserved before the first byte moves.
     pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
         let source = source.into();
-        let op = Download { len: source.len(), _type: PhantomData };
+        let op = Download {
+            len: source.len(),
+            #[cfg(feature = "cuda")]
+            reserved: crate::sync::Mutex::new(self.reserve(source)?),
+            _type: PhantomData,
+        };
         let pending = self.dispatch(op, (source,), ())?;
         let bytes = (source.len() * size_of::<T>()) as u64;
         self.inner().counters.bytes_down.fetch_add(bytes, crate::sync::Ordering::Relaxed);
         Ok(pending)
+    }
+
+    /// Pinned memory for a download, in the epoch that the source belongs to.
+    #[cfg(feature = "cuda")]
+    fn reserve<T: Element>(&self, source: In<'_, T>) -> Result<Option<crate::cuda::Reserved>> {
+        match &source.region.epoch.engine {
+            crate::engine::Engine::Cuda(engine) => {
+                engine.reserve(&source.region.epoch, source.len() * size_of::<T>()).map(Some)
+            }
+            #[cfg(feature = "host")]
+            crate::engine::Engine::Host(_) => Ok(None),
+        }
     }
 }

@@ -142,8 +142,9 @@ impl Device {
             let part = data.get(done..done + len).unwrap_or_default();
             (window.offset, window.len) = (offset + done, len);
             done += len;
-            let staged = match &self.epoch().engine {
-                crate::engine::Engine::Cuda(engine) => engine.stage(bytemuck::cast_slice(part)),
+            let epoch = self.epoch();
+            let staged = match &epoch.engine {
+                crate::engine::Engine::Cuda(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)),
                 #[cfg(feature = "host")]
                 crate::engine::Engine::Host(_) => Err(Error::library("a host engine in a CUDA device")),
             };

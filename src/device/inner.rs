@@ -37,7 +37,7 @@ pub(crate) struct Opened {
 impl Inner {
     pub(super) fn open(config: Config) -> Result<Arc<Self>> {
         static IDS: AtomicU64 = AtomicU64::new(0);
-        process::watch();
+        process::watch_fork();
         let life = Arc::new(Life::new());
         let counters = Arc::new(Counters::new(config.trace.clone()));
         let opened = match config.kind {

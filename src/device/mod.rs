@@ -12,7 +12,7 @@ mod open;
 pub use builder::DeviceBuilder;
 pub(crate) use builder::{Config, Kind};
 pub use info::{DeviceInfo, DeviceKind, MemoryInfo};
-pub(crate) use inner::Inner;
+pub(crate) use inner::{Inner, Opened};
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;

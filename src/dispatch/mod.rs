@@ -40,6 +40,7 @@ use crate::{Device, Error, Result};
 
 /// One admitted and checked piece of work, on its way into an engine.
 pub(crate) struct Submission<'a, 'x, O: Op> {
+    /// Taken by the engine.
     pub(crate) op: O,
     pub(crate) epoch: &'a Arc<Epoch>,
     pub(crate) options: &'a Options,

@@ -177,8 +177,12 @@ impl Epoch {
         let cause = || Cause { message: message.into(), code, last_ops: self.last_ops() };
         if self.end(Stand::Poisoned, cause) {
             self.counters.faults.fetch_add(1, Ordering::Relaxed);
-            if let Some(owner) = self.owner.upgrade() {
-                owner.on_fault(self);
+            match self.owner.upgrade() {
+                Some(owner) => owner.on_fault(self),
+                // Only buffers and pendings are left; a device fault is the process's business all the same.
+                #[cfg(feature = "cuda")]
+                None if matches!(self.engine, Engine::Cuda(_)) => crate::cuda::latch_all(self.cause()),
+                None => {}
             }
         }
     }

@@ -22,6 +22,7 @@ pub(crate) fn exiting() -> bool {
     era() & EXITING != 0
 }
 
+#[cfg(feature = "cuda")]
 extern "C" fn on_exit() {
     ERA.fetch_or(EXITING, Ordering::SeqCst);
 }
@@ -30,15 +31,26 @@ extern "C" fn in_child() {
     ERA.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Registers both handlers, once. Called after `cuInit`, so that ours runs before the driver's own exit handler.
-pub(crate) fn watch() {
+/// Watches for forks.
+pub(crate) fn watch_fork() {
+    static WATCH: Once = Once::new();
+    #[cfg(unix)]
+    WATCH.call_once(|| {
+        // SAFETY: an `extern "C"` function without captures that only touches an atomic.
+        unsafe {
+            libc::pthread_atfork(None, None, Some(in_child));
+        }
+    });
+}
+
+/// Watches for the exit. Called after `cuInit`: handlers run last in, first out, so ours runs before the driver's own.
+#[cfg(feature = "cuda")]
+pub(crate) fn watch_exit() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
-        // SAFETY: both handlers are `extern "C"` functions without captures that only touch an atomic.
+        // SAFETY: an `extern "C"` function without captures that only touches an atomic.
         unsafe {
             libc::atexit(on_exit);
-            #[cfg(unix)]
-            libc::pthread_atfork(None, None, Some(in_child));
         }
     });
 }

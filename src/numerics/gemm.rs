@@ -66,10 +66,10 @@ macro_rules! native {
 }
 native!(f32, f64);
 
-/// Up to so many multiply-adds a plain loop is faster than entering the packed kernels.
-const TINY: usize = 4 * 4 * 8;
+/// Up to so many multiply-adds a plain loop is faster than the packed kernels, which take 200 to 300 ns to enter.
+const TINY: usize = 6 * 6 * 6;
 /// From so many real multiply-adds on, threads are worth waking.
-const PARALLEL: usize = 96 * 96 * 96;
+const PARALLEL: usize = 128 * 128 * 128;
 /// The same for products that read each element of A or B about once: what counts is bandwidth.
 const PARALLEL_THIN: usize = 1 << 18;
 
@@ -95,24 +95,16 @@ pub(super) fn multiply<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut 
         return split(spec, a, b, c);
     }
     let parallel = threads && work.saturating_mul(T::WEIGHT) >= PARALLEL;
-    packed(
-        spec,
-        a,
-        b,
-        c,
-        if parallel {
-            Parallelism::Rayon(0)
-        } else {
-            Parallelism::None
-        },
-    );
+    let parallelism = if parallel {
+        Parallelism::Rayon(0)
+    } else {
+        Parallelism::None
+    };
+    packed(spec, a, b, c, parallelism);
 }
 
 /// `C = beta * C`, without reading C where beta is zero.
-pub(super) fn scale<T>(m: usize, ldc: usize, n: usize, beta: T, c: &mut [T])
-where
-    T: Native,
-{
+fn scale<T: Native>(m: usize, ldc: usize, n: usize, beta: T, c: &mut [T]) {
     each_column(m, ldc, n, c, |_, column| match beta {
         b if b == T::default() => column.fill(b),
         b if b == T::ONE => (),
@@ -274,8 +266,18 @@ fn tiny<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
             for p in 0..spec.k {
                 let x = take_b(p * b_row + j * b_col);
                 let at = i * ROWS * a_row + p * a_col;
-                for (r, sum) in sums.iter_mut().enumerate().take(rows.len()) {
-                    *sum = *sum + take_a(at + r * a_row) * x;
+                match a.get(at..).and_then(|a| a.first_chunk::<ROWS>()) {
+                    // Four in a row: one load. Past the last row of A there may be more of A, but the sums are dropped.
+                    Some(a) if spec.op_a == Trans::No => {
+                        sums.iter_mut()
+                            .zip(a)
+                            .for_each(|(sum, a)| *sum = *sum + *a * x);
+                    }
+                    _ => {
+                        for (r, sum) in sums.iter_mut().enumerate().take(rows.len()) {
+                            *sum = *sum + take_a(at + r * a_row) * x;
+                        }
+                    }
                 }
             }
             for (out, sum) in rows.iter_mut().zip(sums) {

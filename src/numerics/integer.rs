@@ -6,17 +6,12 @@
 //! matter either. (f64 would be exact up to k = 2^39 in one piece, at half the speed.)
 
 use super::gemm::{HostGemm, each_column};
+use super::simd::{Kernel, run};
 use super::spec::GemmSpec;
-use super::widen::{Slices, Widen, blocks};
+use super::widen::{Slices, blocks};
 
 /// The most products of two i8 whose sum is exact in f32.
 const DEPTH: usize = 1 << 10;
-
-impl Widen for i8 {
-    fn widen(src: &[Self], dst: &mut [f32]) {
-        src.iter().zip(dst).for_each(|(x, y)| *y = f32::from(*x));
-    }
-}
 
 impl HostGemm for i8 {
     type Scalar = i32;
@@ -34,7 +29,6 @@ impl HostGemm for i8 {
             }
             return;
         }
-        let (alpha, beta) = (spec.alpha, spec.beta);
         blocks(
             spec,
             a,
@@ -43,17 +37,52 @@ impl HostGemm for i8 {
             Slices::Apart { depth: DEPTH },
             |first, sums, column| {
                 // C is scaled when it is first met; after that it holds the slices before this one.
-                let beta = if first { beta } else { 1 };
-                for (sum, out) in sums.iter().zip(column) {
-                    // Exact: |sum| <= 2^24.
-                    let product = alpha.wrapping_mul(*sum as i32);
-                    *out = if beta == 0 {
-                        product
-                    } else {
-                        product.wrapping_add(beta.wrapping_mul(*out))
-                    };
-                }
+                let beta = if first { spec.beta } else { 1 };
+                run(Store {
+                    sums,
+                    alpha: spec.alpha,
+                    beta,
+                    column,
+                });
             },
         );
     }
+}
+
+/// `column = alpha * sums + beta * column`, wrapping.
+struct Store<'a> {
+    sums: &'a [f32],
+    alpha: i32,
+    beta: i32,
+    column: &'a mut [i32],
+}
+
+impl Kernel for Store<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn body(self) {
+        let Self {
+            sums,
+            alpha,
+            beta,
+            column,
+        } = self;
+        // A zero beta may read C here: no integer spreads as a NaN does.
+        sums.iter().zip(column).for_each(|(sum, out)| {
+            *out = alpha
+                .wrapping_mul(integer(*sum))
+                .wrapping_add(beta.wrapping_mul(*out));
+        });
+    }
+}
+
+/// An f32 that is an integer of less than 2^31, as one.
+///
+/// Added to 1.5 * 2^52 an integer lies in the low bits of the f64, in two's complement. A cast would have to look for
+/// NaN and overflow, and took half of the time of a 64 x 64 product.
+#[inline(always)]
+fn integer(x: f32) -> i32 {
+    const SHIFT: f64 = 1.5 * (1u64 << 52) as f64;
+    (f64::from(x) + SHIFT).to_bits() as i32
 }

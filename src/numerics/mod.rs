@@ -14,9 +14,10 @@
 //! |---|---|
 //! | `spec` | the shape of a product, what it needs of its slices |
 //! | `gemm` | products of f32, f64 and their complex, on crate `gemm` |
-//! | `widen` | products of halves: panels widened to f32, one rounding |
+//! | `widen` | products of halves, into halves or f32: panels widened to f32, one rounding |
 //! | `integer` | i8 x i8 -> i32, exact |
 //! | `level1` | axpy, scal, dot, nrm2 |
+//! | `simd` | loops compiled for more than the target's baseline |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
 //! A new narrow type (fp8, say) needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
@@ -26,8 +27,9 @@ pub(crate) mod gemm;
 mod integer;
 pub(crate) mod level1;
 pub mod reference;
+mod simd;
 mod spec;
-mod widen;
+pub(crate) mod widen;
 
 pub use spec::{GemmSpec, Trans};
 

@@ -4,60 +4,90 @@
 //! `BLOCK * BLOCK + 2 * BLOCK * depth` f32, 24 MiB at most. A block of C stays in f32 over the whole of `k` and meets
 //! its own type once, at the end: adding slices into an f16 C would round at every slice (and `gemm`'s own f16 does).
 
+use std::cell::Cell;
+
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use rayon::prelude::*;
 
 use super::gemm::{HostGemm, each_column, multiply};
+use super::simd::{Kernel, run};
 use super::spec::{GemmSpec, Trans};
 
 /// A type whose every value is an f32.
-pub(super) trait Widen: Copy + Default + Send + Sync {
+pub(crate) trait Widen: Copy + Default + Send + Sync {
     /// Writes `src` to `dst`, as far as both go.
     fn widen(src: &[Self], dst: &mut [f32]);
 }
 
 /// A type that an f32 is rounded to, to nearest, ties to even.
-pub(super) trait Narrow: Widen {
+pub(crate) trait Narrow: Widen {
     /// Writes `src` to `dst`, as far as both go.
     fn narrow(src: &[f32], dst: &mut [Self]);
 }
 
-macro_rules! half {
-    ($($half:ty),*) => {$(
-        impl Widen for $half {
-            fn widen(src: &[Self], dst: &mut [f32]) {
-                let len = src.len().min(dst.len());
-                if let (Some(src), Some(dst)) = (src.get(..len), dst.get_mut(..len)) {
-                    src.convert_to_f32_slice(dst);
-                }
-            }
+impl Widen for f16 {
+    fn widen(src: &[Self], dst: &mut [f32]) {
+        let len = src.len().min(dst.len());
+        if let (Some(src), Some(dst)) = (src.get(..len), dst.get_mut(..len)) {
+            src.convert_to_f32_slice(dst);
         }
-
-        impl Narrow for $half {
-            fn narrow(src: &[f32], dst: &mut [Self]) {
-                let len = src.len().min(dst.len());
-                if let (Some(src), Some(dst)) = (src.get(..len), dst.get_mut(..len)) {
-                    dst.convert_from_f32_slice(src);
-                }
-            }
-        }
-
-        impl HostGemm for $half {
-            type Scalar = f32;
-            type Out = $half;
-
-            fn gemm(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [Self]) {
-                multiply_narrow(spec, a, b, c);
-            }
-        }
-    )*};
+    }
 }
-half!(f16, bf16);
+
+impl Narrow for f16 {
+    fn narrow(src: &[f32], dst: &mut [Self]) {
+        let len = src.len().min(dst.len());
+        if let (Some(src), Some(dst)) = (src.get(..len), dst.get_mut(..len)) {
+            dst.convert_from_f32_slice(src);
+        }
+    }
+}
+
+/// A conversion of every element of a slice.
+struct Each<'a, X, Y, F>(&'a [X], &'a mut [Y], F);
+
+impl<X: Copy, Y, F: Fn(X) -> Y> Kernel for Each<'_, X, Y, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn body(self) {
+        let Self(src, dst, convert) = self;
+        src.iter().zip(dst).for_each(|(x, y)| *y = convert(*x));
+    }
+}
+
+// `half` converts f16 with the machine's own instructions, but bf16 one by one: these loops become vectors.
+impl Widen for bf16 {
+    fn widen(src: &[Self], dst: &mut [f32]) {
+        run(Each(src, dst, |x: Self| {
+            f32::from_bits(u32::from(x.to_bits()) << 16)
+        }));
+    }
+}
+
+impl Narrow for bf16 {
+    fn narrow(src: &[f32], dst: &mut [Self]) {
+        run(Each(src, dst, |x: f32| {
+            let bits = x.to_bits();
+            // Half a unit of what stays, less one unless what stays is odd: ties go to even.
+            let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+            // A NaN must neither round to infinity nor lose its last set bit.
+            let nan = (bits >> 16) | 0x40;
+            Self::from_bits(if x.is_nan() { nan } else { rounded } as u16)
+        }));
+    }
+}
+
+impl Widen for i8 {
+    fn widen(src: &[Self], dst: &mut [f32]) {
+        run(Each(src, dst, f32::from));
+    }
+}
 
 impl Widen for f32 {
     fn widen(src: &[Self], dst: &mut [f32]) {
-        src.iter().zip(dst).for_each(|(x, y)| *y = *x);
+        run(Each(src, dst, |x| x));
     }
 }
 
@@ -67,8 +97,24 @@ impl Narrow for f32 {
     }
 }
 
+macro_rules! half {
+    ($($half:ty),*) => {$(
+        impl HostGemm for $half {
+            type Scalar = f32;
+            type Out = $half;
+
+            fn gemm(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [Self]) {
+                gemm_widened(spec, a, b, c);
+            }
+        }
+    )*};
+}
+half!(f16, bf16);
+
 /// `C = round(alpha * op(A) * op(B) + beta * C)`, everything inside the brackets in f32.
-pub(super) fn multiply_narrow<I: Widen, O: Narrow>(
+///
+/// The types of the factors and of C are independent: halves into f32 is what `cublasGemmEx` is mostly used for.
+pub(crate) fn gemm_widened<I: Widen, O: Narrow>(
     spec: &GemmSpec<f32>,
     a: &[I],
     b: &[I],
@@ -129,6 +175,8 @@ pub(super) enum Slices {
 const BLOCK: usize = 2048;
 /// Scratch up to this many f32 lies on the stack.
 const ON_STACK: usize = 768;
+/// Scratch up to this many f32 (4 MiB) is kept by its thread: below, getting memory would cost as much as the product.
+const KEEP: usize = 1 << 20;
 
 /// Multiplies block by block, unscaled, and hands every column of every block to `store` with whether it is the first
 /// time that this column is seen, the f32 sums, and the column of C.
@@ -151,53 +199,65 @@ pub(super) fn blocks<S, I, O, F>(
     let (Slices::Summed { depth } | Slices::Apart { depth }) = slices;
     let (mb, nb, kb) = (spec.m.min(BLOCK), spec.n.min(BLOCK), spec.k.min(depth));
 
-    let mut on_stack = [0.0; ON_STACK];
-    let mut on_heap = Vec::new();
-    let need = mb * kb + kb * nb + mb * nb;
-    let scratch: &mut [f32] = match on_stack.get_mut(..need) {
-        Some(scratch) => scratch,
-        None => {
-            on_heap.resize(need, 0.0);
-            &mut on_heap
-        }
-    };
-    let (a_wide, rest) = scratch.split_at_mut(mb * kb);
-    let (b_wide, sums) = rest.split_at_mut(kb * nb);
-
-    for j in (0..spec.n).step_by(nb) {
-        let n = nb.min(spec.n - j);
-        for i in (0..spec.m).step_by(mb) {
-            let m = mb.min(spec.m - i);
-            for p in (0..spec.k).step_by(kb) {
-                let k = kb.min(spec.k - p);
-                let lda = widen_block(a, spec.lda, spec.op_a, (i, p), (m, k), a_wide);
-                let ldb = widen_block(b, spec.ldb, spec.op_b, (p, j), (k, n), b_wide);
-                let apart = matches!(slices, Slices::Apart { .. });
-                let beta = if apart || p == 0 { 0.0 } else { 1.0 };
-                let (op_a, op_b) = (spec.op_a, spec.op_b);
-                let product = GemmSpec {
-                    m,
-                    n,
-                    k,
-                    op_a,
-                    lda,
-                    op_b,
-                    ldb,
-                    ldc: m,
-                    alpha: 1.0,
-                    beta,
-                };
-                multiply(&product, a_wide, b_wide, sums);
-                if !apart && p + k < spec.k {
-                    continue;
-                }
-                if let Some(c) = c.get_mut(i + j * spec.ldc..) {
-                    store_block((m, n), sums, c, spec.ldc, |sums, column| {
-                        store(p == 0, sums, column)
-                    });
-                }
+    let starts = |extent: usize, step: usize| (0..extent).step_by(step);
+    let of_block = |j, i| starts(spec.k, kb).map(move |p| (j, i, p));
+    let of_columns = |j| starts(spec.m, mb).flat_map(move |i| of_block(j, i));
+    with_scratch(mb * kb + kb * nb + mb * nb, |scratch| {
+        let (a_wide, rest) = scratch.split_at_mut(mb * kb);
+        let (b_wide, sums) = rest.split_at_mut(kb * nb);
+        for (j, i, p) in starts(spec.n, nb).flat_map(of_columns) {
+            let (m, n, k) = (mb.min(spec.m - i), nb.min(spec.n - j), kb.min(spec.k - p));
+            let lda = widen_block(a, spec.lda, spec.op_a, (i, p), (m, k), a_wide);
+            let ldb = widen_block(b, spec.ldb, spec.op_b, (p, j), (k, n), b_wide);
+            let apart = matches!(slices, Slices::Apart { .. });
+            let beta = if apart || p == 0 { 0.0 } else { 1.0 };
+            let (op_a, op_b) = (spec.op_a, spec.op_b);
+            let product = GemmSpec {
+                m,
+                n,
+                k,
+                op_a,
+                lda,
+                op_b,
+                ldb,
+                ldc: m,
+                alpha: 1.0,
+                beta,
+            };
+            multiply(&product, a_wide, b_wide, sums);
+            let last = p + k == spec.k;
+            if let (true, Some(c)) = (apart || last, c.get_mut(i + j * spec.ldc..)) {
+                store_block((m, n), sums, c, spec.ldc, |sums, column| {
+                    store(p == 0, sums, column)
+                });
             }
         }
+    });
+}
+
+thread_local! {
+    /// Scratch of this thread's last product, for the next one.
+    static SCRATCH: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Calls `f` with `len` f32 of unspecified value.
+///
+/// A product inside `f` may wait in rayon, and rayon may run another product on this thread meanwhile: so the scratch
+/// is taken out for as long as it is used, and the other one makes its own.
+fn with_scratch(len: usize, f: impl FnOnce(&mut [f32])) {
+    if len <= ON_STACK {
+        let mut scratch = [0.0; ON_STACK];
+        return scratch.get_mut(..len).map(f).unwrap_or_default();
+    }
+    let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
+    if scratch.len() < len {
+        // Zeroed by the system where it is new memory; growing the old one would write it all.
+        scratch = vec![0.0; len];
+    }
+    scratch.get_mut(..len).map(f).unwrap_or_default();
+    if scratch.len() <= KEEP {
+        // Refused only while the thread ends: then it is freed here.
+        let _ = SCRATCH.try_with(|kept| kept.set(scratch));
     }
 }
 

@@ -105,7 +105,7 @@ impl Supervisor {
         let reason = epoch.cause().map(|c| c.message);
         match &epoch.engine {
             #[cfg(feature = "cuda")]
-            Engine::Cuda(_) => crate::cuda::latch_all(reason.unwrap_or_default(), epoch.cause()),
+            Engine::Cuda(_) => crate::cuda::latch_all(epoch.cause()),
             #[cfg(feature = "host")]
             Engine::Host(_) => {
                 self.enter(Phase::Poisoned, reason);
@@ -118,6 +118,12 @@ impl Supervisor {
                 }
             }
         }
+    }
+
+    /// The device was ended for good.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn lost(&self, reason: String) {
+        self.enter(Phase::Lost, Some(reason));
     }
 
     /// Ends the device for good.

@@ -1,11 +1,13 @@
 //! The loops over contiguous reals.
 //!
-//! Each is written once, over arrays of lanes that the compiler turns into vectors, and compiled twice: for the
-//! target's baseline, and for AVX2 where the machine has it. No multiply-add is fused, so both give the same bits.
+//! Each is written over arrays of lanes that the compiler turns into vectors, and compiled for several instruction
+//! sets (`simd`). No multiply-add is fused, so all give the same bits.
 
 use std::ops::{Add, Mul, Neg};
 
 use num_complex::Complex;
+
+use super::super::simd::{Kernel, run};
 
 /// The type that a kernel computes in.
 pub(super) trait Real:
@@ -55,33 +57,24 @@ impl<R: Real> Factor<R> {
     }
 }
 
-/// A loop that `run` compiles for several instruction sets.
-trait Kernel {
-    type Output;
-
-    /// Must be `inline(always)`: only inlined code takes on the features of its caller.
-    fn body(self) -> Self::Output;
-}
-
-fn run<K: Kernel>(kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn avx2<K: Kernel>(kernel: K) -> K::Output {
-            kernel.body()
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the machine has AVX2, as was asked just now.
-            return unsafe { avx2(kernel) };
-        }
-    }
-    kernel.body()
-}
-
 /// Lanes of a sum of products of reals: enough to hide the latency of an addition.
 pub(super) const LANES: usize = 32;
 /// Lanes of a complex sum, which needs two sets.
 pub(super) const COMPLEX_LANES: usize = 16;
+
+/// `lanes[l] += term(x[l], y[l])`, in the form that the compiler makes vectors of: an index that counts, not iterators.
+#[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "l < N, the length of all")]
+fn each_lane<R: Copy, S: Real, const N: usize>(
+    lanes: &mut [S; N],
+    x: &[R; N],
+    y: &[R; N],
+    term: impl Fn(R, R) -> S,
+) {
+    for l in 0..N {
+        lanes[l] = lanes[l] + term(x[l], y[l]);
+    }
+}
 
 /// `lanes[l] += x[i] * y[i]` for `l = i % LANES`.
 pub(super) fn dot<R: Real>(lanes: &mut [R; LANES], x: &[R], y: &[R]) {
@@ -95,9 +88,7 @@ pub(super) fn dot<R: Real>(lanes: &mut [R; LANES], x: &[R], y: &[R]) {
             let mut lanes = *out;
             let ((x, x_tail), (y, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
             for (x, y) in x.iter().zip(y) {
-                for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
-                    *lane = *lane + *x * *y;
-                }
+                each_lane(&mut lanes, x, y, |x, y| x * y);
             }
             for ((lane, x), y) in lanes.iter_mut().zip(x_tail).zip(y_tail) {
                 *lane = *lane + *x * *y;
@@ -175,15 +166,17 @@ pub(super) fn squares<R: Real>(lanes: &mut [f64; LANES], x: &[R], scale: f64) {
             let Self(out, x, scale) = self;
             let mut lanes = *out;
             let (x, tail) = x.as_chunks::<LANES>();
-            let add = |(lane, x): (&mut f64, &R)| {
-                let x: f64 = (*x).into();
+            let square = |x: R| {
+                let x: f64 = x.into();
                 let x = scale * x;
-                *lane += x * x;
+                x * x
             };
             for x in x {
-                lanes.iter_mut().zip(x).for_each(add);
+                each_lane(&mut lanes, x, x, |x, _| square(x));
             }
-            lanes.iter_mut().zip(tail).for_each(add);
+            for (lane, x) in lanes.iter_mut().zip(tail) {
+                *lane += square(*x);
+            }
             *out = lanes;
         }
     }

@@ -5,6 +5,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::super::gemm::HostGemm;
 use super::super::reference::{self, Value, gemm_error_bound};
+use super::super::widen::{Narrow, Widen, gemm_widened};
 use super::super::{GemmSpec, Trans};
 use super::{Rng, Sample, assert_near, with_seeds};
 
@@ -90,49 +91,48 @@ fn each_outside<S>(spec: &GemmSpec<S>, len: usize, f: impl FnMut(usize)) {
         .for_each(f);
 }
 
-fn agrees_with_the_oracle<T, S>(rng: &mut Rng)
-where
-    S: Sample,
-    T: Sample + HostGemm<Scalar = S, Out = T>,
-{
+/// Compares `gemm` with the oracle on one random product of `I` by `I` into `O`, scaled by `S`.
+fn agrees<I: Sample, S: Sample, O: Sample>(
+    rng: &mut Rng,
+    gemm: impl Fn(&GemmSpec<S>, &[I], &[I], &mut [O]),
+) {
     let scalar = |rng: &mut Rng| match rng.below(3) {
         0 => S::from_real(0.0),
         1 => S::from_real(1.0),
         _ => S::sample(rng),
     };
     let spec = spec(rng, scalar);
-    let (a, b, mut c) = matrices(rng, &spec, T::NAN, T::NAN, T::sample, T::sample);
+    let (a, b, mut c) = matrices(rng, &spec, I::NAN, O::NAN, I::sample, O::sample);
     if spec.beta.parts() == [0.0; 2] {
-        c.fill(T::NAN);
+        c.fill(O::NAN);
     }
     let before = c.clone();
     let mut want = c.clone();
     reference::gemm(&spec, &a, &b, &mut want);
     let bounds = gemm_error_bound(&spec, &a, &b, &c, S::UNIT);
-    T::gemm(&spec, &a, &b, &mut c);
+    gemm(&spec, &a, &b, &mut c);
 
     for (place, bound) in bounds.into_iter().enumerate() {
         let at = place % spec.m + place / spec.m * spec.ldc;
         assert_near(c[at], want[at], bound, &(place, spec));
     }
     each_outside(&spec, c.len(), |at| {
-        assert_eq!(
-            bytemuck::bytes_of(&c[at]),
-            bytemuck::bytes_of(&before[at]),
-            "padding {at}: {spec:?}"
-        );
+        let bits = [c[at], before[at]].map(|x| bytemuck::bytes_of(&x).to_vec());
+        assert_eq!(bits[0], bits[1], "padding {at}: {spec:?}");
     });
 }
 
 #[test]
 fn products_agree_with_the_oracle_and_leave_padding_alone() {
     with_seeds(120, |rng| {
-        agrees_with_the_oracle::<f32, f32>(rng);
-        agrees_with_the_oracle::<f64, f64>(rng);
-        agrees_with_the_oracle::<Complex32, Complex32>(rng);
-        agrees_with_the_oracle::<Complex64, Complex64>(rng);
-        agrees_with_the_oracle::<f16, f32>(rng);
-        agrees_with_the_oracle::<bf16, f32>(rng);
+        agrees::<f32, f32, f32>(rng, HostGemm::gemm);
+        agrees::<f64, f64, f64>(rng, HostGemm::gemm);
+        agrees::<Complex32, Complex32, Complex32>(rng, HostGemm::gemm);
+        agrees::<Complex64, Complex64, Complex64>(rng, HostGemm::gemm);
+        agrees::<f16, f32, f16>(rng, HostGemm::gemm);
+        agrees::<bf16, f32, bf16>(rng, HostGemm::gemm);
+        agrees::<f16, f32, f32>(rng, gemm_widened);
+        agrees::<bf16, f32, f32>(rng, gemm_widened);
     });
 }
 
@@ -168,11 +168,15 @@ fn integer_sums_at_the_bound_of_f32_stay_exact() {
             op_a: Trans::Yes,
             ..spec
         };
-        let (mut a, b, mut c) = (vec![-128i8; 3 * k], vec![-128i8; 2 * k], vec![0; 6]);
-        a[k - 1] = -127;
+        let (mut a, mut b, mut c) = (vec![-128i8; 3 * k], vec![-128i8; 2 * k], vec![0; 6]);
+        // One odd term: above 2^24 an f32 could not hold the sum.
+        (a[k - 1], b[k - 1]) = (-127, -127);
         i8::gemm(&spec, &a, &b, &mut c);
         let full = 16384 * k as i32;
-        assert_eq!(c, [full - 128, full, full, full - 128, full, full]);
+        assert_eq!(
+            c,
+            [full - 255, full - 128, full - 128, full - 128, full, full]
+        );
     }
 }
 
@@ -448,5 +452,24 @@ fn a_single_column_may_name_any_leading_dimension() {
             &mut c,
         );
         assert_eq!(c, vec![f16::from_f32(6.0); m]);
+    }
+}
+
+/// Every f32 that bf16 rounds in an interesting way: all top halves, with bottom halves at and around a tie.
+#[test]
+fn bf16_is_rounded_as_crate_half_does() {
+    let tops = (0..=u16::MAX).map(|top| u32::from(top) << 16);
+    let all: Vec<f32> = tops
+        .flat_map(|top| [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff].map(|low| f32::from_bits(top | low)))
+        .collect();
+    let mut rounded = vec![bf16::ZERO; all.len()];
+    Narrow::narrow(&all, &mut rounded);
+    for (x, y) in all.iter().zip(&rounded) {
+        assert_eq!(y.to_bits(), bf16::from_f32(*x).to_bits(), "{x:e}");
+    }
+    let mut back = vec![0.0; rounded.len()];
+    Widen::widen(&rounded, &mut back);
+    for (x, y) in rounded.iter().zip(back) {
+        assert_eq!(y.to_bits(), u32::from(x.to_bits()) << 16);
     }
 }

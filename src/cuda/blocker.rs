@@ -1,0 +1,94 @@
+//! Blocking waits, and who is inside the driver without a lease.
+//!
+//! Blocking is a property of an event, fixed when it is made, and the events of completions do not have it (a blocking
+//! record costs more). So a blocked wait makes a stream of its own wait for the completion and records a blocking event
+//! there. No lock is held meanwhile; instead the thread is counted as *inside*, and the end of an epoch that has
+//! somebody inside leaves the natives alone.
+
+use super::Native;
+use super::api::Code;
+use super::context::Context;
+use crate::engine::life::Life;
+use crate::sync::{AtomicU64, Ordering};
+use crossbeam_queue::SegQueue;
+use cudarc::driver::sys::{CUevent, CUstream};
+
+/// The blocked waiters' streams and events.
+#[derive(Default)]
+pub(crate) struct Blockers {
+    free: SegQueue<(Native<CUstream>, Native<CUevent>)>,
+    made: AtomicU64,
+    inside: AtomicU64,
+}
+
+/// Counted as inside the driver.
+pub(crate) struct Inside<'b>(&'b Blockers);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Blockers {
+    /// Counts the caller as inside. It must look at the epoch's flag *after* this.
+    pub(crate) fn enter(&self) -> Inside<'_> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        Inside(self)
+    }
+
+    /// Threads inside.
+    pub(crate) fn inside(&self) -> u64 {
+        self.inside.load(Ordering::SeqCst)
+    }
+
+    /// Streams made.
+    pub(crate) fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    /// Blocks until what `event` marks is over. `Ok(false)` when it could not be tried.
+    pub(crate) fn wait(&self, context: &Context, life: &Life, event: CUevent) -> Result<bool, Code> {
+        let _inside = self.enter();
+        if life.dead() {
+            return Ok(false);
+        }
+        let _bound = context.bind()?;
+        let pair = match self.free.pop() {
+            Some(pair) => pair,
+            None => self.make(context)?,
+        };
+        let ((stream, blocking), api) = (pair, context.api);
+        // SAFETY: the natives live until the epoch's end, which waits for those inside; the context is current.
+        let code = unsafe {
+            api.stream_wait_event(stream.0, event, 0)
+                .ok()
+                .and_then(|()| api.event_record(blocking.0, stream.0).ok())
+                .and_then(|()| api.event_synchronize(blocking.0).ok())
+        };
+        self.free.push(pair);
+        code.map(|()| true)
+    }
+
+    fn make(&self, context: &Context) -> Result<(Native<CUstream>, Native<CUevent>), Code> {
+        const NON_BLOCKING: u32 = 1;
+        const BLOCKING_SYNC_NO_TIMING: u32 = 1 | 2;
+        let mut stream: CUstream = std::ptr::null_mut();
+        let mut event: CUevent = std::ptr::null_mut();
+        // SAFETY: both are valid for the write; the context is current.
+        unsafe {
+            context.api.stream_create(&mut stream, NON_BLOCKING).ok()?;
+            if let Err(code) = context.api.event_create(&mut event, BLOCKING_SYNC_NO_TIMING).ok() {
+                let _ = context.api.stream_destroy(stream);
+                return Err(code);
+            }
+        }
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Ok((Native(stream), Native(event)))
+    }
+
+    /// Takes all that is free, for the end of the epoch.
+    pub(crate) fn take_all(&self) -> impl Iterator<Item = (Native<CUstream>, Native<CUevent>)> {
+        std::iter::from_fn(|| self.free.pop())
+    }
+}

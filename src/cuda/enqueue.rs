@@ -1,0 +1,282 @@
+//! What an op's CUDA half works with.
+
+use super::api::Code;
+use super::pinned::Block;
+use super::slot::{Shared, State};
+use super::staging::{Arriving, Piece, Reserved, Staged, Staging};
+use super::task::Landed;
+use super::{Core, fault};
+use crate::dispatch::raw::Raw;
+use crate::engine::Epoch;
+use crate::op::{Op, Spans, WritesOf};
+use crate::sync::Arc;
+use crate::{Error, Result};
+use cudarc::driver::sys::{CUDA_MEMCPY2D, CUstream};
+use smallvec::SmallVec;
+
+/// A leased stream, with this dispatch's operands: what [`Op::cuda`](crate::Op::cuda) enqueues its work on.
+///
+/// The stream already waits for everything that the operands must follow. The half enqueues and returns; it waits for
+/// nothing. Calls of the driver or of a library are made with [`stream`](Self::stream) and are `unsafe` where they
+/// stand; what is offered here is safe.
+pub struct Enqueue<'q, O: Op> {
+    pub(super) core: &'q Arc<Core>,
+    pub(super) epoch: &'q Arc<Epoch>,
+    shared: &'q Arc<Shared>,
+    pub(super) state: &'q mut State,
+    reads: &'q Spans<O::Reads>,
+    writes: &'q Spans<WritesOf<O>>,
+    landed: Landed,
+    keep: SmallVec<[Block; 1]>,
+    scratch: SmallVec<[u64; 2]>,
+    result_asked: bool,
+    pub(super) untouched: bool,
+}
+
+/// What is left of an enqueue.
+pub(super) struct Parts {
+    pub(super) landed: Landed,
+    pub(super) keep: SmallVec<[Block; 1]>,
+    pub(super) scratch: SmallVec<[u64; 2]>,
+    pub(super) untouched: bool,
+}
+
+/// Bytes of a slot's device memory for results.
+const RESULT: usize = 256;
+
+impl<'q, O: Op> Enqueue<'q, O> {
+    pub(super) fn new(
+        core: &'q Arc<Core>,
+        epoch: &'q Arc<Epoch>,
+        shared: &'q Arc<Shared>,
+        state: &'q mut State,
+        reads: &'q Spans<O::Reads>,
+        writes: &'q Spans<WritesOf<O>>,
+        landed: Landed,
+    ) -> Self {
+        Enqueue {
+            core,
+            epoch,
+            shared,
+            state,
+            reads,
+            writes,
+            landed,
+            keep: SmallVec::new(),
+            scratch: SmallVec::new(),
+            result_asked: false,
+            untouched: true,
+        }
+    }
+
+    pub(super) fn into_parts(self) -> Parts {
+        let Enqueue { landed, keep, scratch, untouched, .. } = self;
+        Parts { landed, keep, scratch, untouched }
+    }
+
+    /// Where the operands to be read lie, in device memory.
+    pub fn reads(&self) -> &'q Spans<O::Reads> {
+        self.reads
+    }
+
+    /// Where the operands to be written lie, in device memory.
+    pub fn writes(&self) -> &'q Spans<WritesOf<O>> {
+        self.writes
+    }
+
+    /// The stream, for calls of your own. The device's context is current. Everything enqueued on it must be over when
+    /// the stream is, and must touch nothing but the operands, [`scratch`](Self::scratch) and [`result`](Self::result).
+    pub fn stream(&mut self) -> CUstream {
+        self.untouched = false;
+        self.state.stream.0
+    }
+
+    pub(super) fn check(&self, call: &str, code: Code) -> Result<()> {
+        code.ok().map_err(|code| fault::classify(self.epoch, code, call))
+    }
+
+    /// Device memory for this dispatch alone, at least 256-byte aligned. Freed behind its work.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn scratch(&mut self, bytes: usize) -> Result<u64> {
+        let address = self.core.raw_alloc(self.state, bytes.max(1));
+        let address = address.map_err(|code| fault::classify(self.epoch, code, "cuMemAllocFromPoolAsync"))?;
+        self.scratch.push(address);
+        Ok(address)
+    }
+
+    /// Device memory that the op's [`Raw`] is to be written to; copied to the host behind the work.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Unsupported`] for a `Raw` that does not fit.
+    pub fn result(&mut self) -> Result<u64> {
+        if O::Raw::BYTES == 0 || O::Raw::BYTES > super::pinned::SLOT {
+            return Err(Error::unsupported(format!("a result of {} bytes", O::Raw::BYTES)));
+        }
+        self.result_asked = true;
+        match self.state.result {
+            Some(address) => Ok(address),
+            None => {
+                let address = self.core.raw_alloc(self.state, RESULT);
+                let address = address.map_err(|code| fault::classify(self.epoch, code, "cuMemAllocFromPoolAsync"))?;
+                self.state.result = Some(address);
+                Ok(address)
+            }
+        }
+    }
+
+    /// The result is all zero bits.
+    ///
+    /// # Errors
+    /// As [`result`](Self::result).
+    pub fn zero_result(&mut self) -> Result<()> {
+        let address = self.result()?;
+        self.memset(address, &[0], O::Raw::BYTES)
+    }
+
+    /// Behind the work: the result on its way to pinned memory.
+    pub(super) fn bring_result(&mut self) -> Result<()> {
+        let (Landed::Slot(slot), true, Some(address)) = (&self.landed, self.result_asked, self.state.result) else {
+            return match (&self.landed, O::Raw::BYTES) {
+                (Landed::Slot(_), 1..) => Err(Error::library("the CUDA half left no result")),
+                _ => Ok(()),
+            };
+        };
+        // SAFETY: the slot is pinned and kept by the task, which the ring keeps; the address is the slot's own memory.
+        let code = unsafe {
+            self.core.context.api.memcpy_dtoh_async(slot.at.0.cast(), address, O::Raw::BYTES, self.state.stream.0)
+        };
+        self.check("cuMemcpyDtoHAsync", code)
+    }
+
+    /// Copies `bytes` bytes within the device.
+    pub(crate) fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let stream = self.stream();
+        // SAFETY: both ranges lie in operands or scratch of this dispatch, which live until it is done.
+        let code = unsafe { self.core.context.api.memcpy_dtod_async(to, from, bytes, stream) };
+        self.check("cuMemcpyDtoDAsync", code)
+    }
+
+    /// Fills `count` elements with one value. Patterns of 1, 2 or 4 bytes are the driver's own; longer ones are written
+    /// once and doubled by copies.
+    pub(crate) fn fill(&mut self, to: u64, count: usize, value: &[u8]) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let total = count * value.len();
+        if let Some((&first, rest)) = value.split_first() {
+            if rest.iter().all(|b| *b == first) {
+                return self.memset(to, &[first], total);
+            }
+        }
+        match value.len() {
+            2 | 4 => return self.memset(to, value, count),
+            _ => {}
+        }
+        if let Some((low, high)) = value.split_at_checked(4) {
+            if high.chunks(4).all(|c| c == low) {
+                return self.memset(to, low, total / 4);
+            }
+        }
+        let words = value.chunks(4).enumerate();
+        for (i, word) in words {
+            self.memset(to + 4 * i as u64, word, 1)?;
+        }
+        let mut done = value.len();
+        while done < total {
+            let more = done.min(total - done);
+            self.copy(to + done as u64, to, more)?;
+            done += more;
+        }
+        Ok(())
+    }
+
+    fn memset(&mut self, to: u64, value: &[u8], count: usize) -> Result<()> {
+        let stream = self.stream();
+        let api = self.core.context.api;
+        // SAFETY: the range lies in an operand or the slot's own memory, aligned to the value's size.
+        let code = unsafe {
+            match *value {
+                [b] => api.memset_d8_async(to, b, count, stream),
+                [a, b] => api.memset_d16_async(to, u16::from_ne_bytes([a, b]), count, stream),
+                [a, b, c, d] => api.memset_d32_async(to, u32::from_ne_bytes([a, b, c, d]), count, stream),
+                _ => return Err(Error::unsupported(format!("a pattern of {} bytes", value.len()))),
+            }
+        };
+        self.check("cuMemsetAsync", code)
+    }
+
+    /// Staged host data to the device. The block is kept until the copy is over.
+    pub(crate) fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
+        let Some(block) = staging.block else { return Ok(()) };
+        let stream = self.stream();
+        // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is an operand.
+        let code =
+            unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
+        self.keep.push(block);
+        self.check("cuMemcpyHtoDAsync", code)
+    }
+
+    /// Device data to the reserved pinned memory, each piece with a ticket of its own, so that the host can begin with
+    /// the first while the last is on its way.
+    pub(crate) fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
+        let stream = self.stream();
+        let mut arriving = Arriving { pieces: Vec::with_capacity(reserved.0.len()), bytes: 0, slot: self.shared.clone() };
+        let mut outcome = Ok(());
+        for (block, len) in reserved.0 {
+            if outcome.is_ok() {
+                // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is an operand.
+                let code = unsafe {
+                    self.core.context.api.memcpy_dtoh_async(block.at.0.cast(), from + arriving.bytes as u64, len, stream)
+                };
+                outcome = self.check("cuMemcpyDtoHAsync", code);
+            }
+            let (ticket, event, code) = self.state.record(self.shared);
+            self.state.ring.push(ticket, event, None);
+            outcome = outcome.and_then(|()| self.check("cuEventRecord", code));
+            arriving.bytes += len;
+            arriving.pieces.push(Piece { block, len, ticket, event });
+        }
+        // Also after a failure: the ring keeps what the device may still write.
+        self.landed = Landed::Staged(Staged(Arc::new(arriving)));
+        outcome
+    }
+
+    /// A column-major matrix of bytes whose columns begin at multiples of `align`: the one given if its do, else a copy.
+    #[cfg(feature = "blas")]
+    pub(crate) fn align_columns(
+        &mut self,
+        from: u64,
+        rows: usize,
+        cols: usize,
+        ld: usize,
+        align: usize,
+    ) -> Result<(u64, usize)> {
+        if rows == 0 || cols == 0 || (from.is_multiple_of(align as u64) && ld.is_multiple_of(align)) {
+            return Ok((from, ld));
+        }
+        let pitch = rows.next_multiple_of(align);
+        let bytes = pitch.checked_mul(cols).ok_or_else(|| Error::invalid("ld", "an aligned copy overflows"))?;
+        let to = self.scratch(bytes)?;
+        const DEVICE: u32 = 2;
+        // SAFETY: a plain C struct for which zero is a value of every field but the memory types, which are set next.
+        let mut copy = unsafe {
+            let mut copy = std::mem::MaybeUninit::<CUDA_MEMCPY2D>::zeroed();
+            (&raw mut (*copy.as_mut_ptr()).srcMemoryType).cast::<u32>().write(DEVICE);
+            (&raw mut (*copy.as_mut_ptr()).dstMemoryType).cast::<u32>().write(DEVICE);
+            copy.assume_init()
+        };
+        (copy.srcDevice, copy.srcPitch) = (from, ld);
+        (copy.dstDevice, copy.dstPitch) = (to, pitch);
+        (copy.WidthInBytes, copy.Height) = (rows, cols);
+        let stream = self.stream();
+        // SAFETY: the source is an operand that holds the matrix (checked), the target scratch that holds the copy.
+        let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
+        self.check("cuMemcpy2DAsync", code)?;
+        Ok((to, pitch))
+    }
+}

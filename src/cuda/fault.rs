@@ -1,0 +1,83 @@
+//! What a failed driver call means.
+
+use super::api::{Code, LoadError, codes};
+use crate::device::Inner;
+use crate::engine::life::Stand;
+use crate::engine::{Cause, Epoch};
+use crate::error::{Site, Stale, Text};
+use crate::sync::{Arc, Mutex};
+use crate::Error;
+use std::sync::Weak;
+
+/// Out of memory.
+const OUT_OF_MEMORY: i32 = 2;
+/// The driver is going away with the process.
+const DEINITIALIZED: i32 = 4;
+/// Somebody destroyed the context.
+pub(crate) const CONTEXT_IS_DESTROYED: i32 = 709;
+
+fn name(code: i32) -> Text {
+    Text::Borrowed(codes::driver_name(code).unwrap_or("an unknown code"))
+}
+
+/// The error for a failed call that ends no epoch.
+pub(crate) fn error(code: Code, call: &str) -> Error {
+    let error = match code.0 {
+        OUT_OF_MEMORY => Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() },
+        DEINITIALIZED => Error::GpuRefStale { reason: Stale::ShuttingDown, site: Site::none() },
+        _ => Error::library(format!("{call} failed: {}", name(code.0))),
+    };
+    error.locate(|site| {
+        site.set_code(code.0, name(code.0));
+    })
+}
+
+/// Looks at a failed call of `epoch`: a sticky code (or a context that is gone) ends it.
+pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
+    if codes::is_sticky(code.0) || code.0 == CONTEXT_IS_DESTROYED {
+        epoch.fault(format!("{call} answered {}", name(code.0)), Some((code.0, name(code.0))));
+    }
+}
+
+/// The error for a failed call, after looking at it.
+pub(crate) fn classify(epoch: &Arc<Epoch>, code: Code, call: &str) -> Error {
+    report(epoch, code, call);
+    if epoch.dead() { epoch.verdict() } else { error(code, call) }
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Missing(missing) => Error::LibraryMissing {
+                library: Text::Borrowed(missing.library.name()),
+                tried: missing.tried,
+                help: missing.help,
+            },
+            LoadError::Symbol { library, path, symbol } => Error::LibraryMissing {
+                library: Text::Borrowed(library.name()),
+                tried: vec![format!("{}: it has no function {symbol}", path.display())],
+                help: format!("a newer {} is needed", library.name()),
+            },
+        }
+    }
+}
+
+/// Every CUDA device of the process: a device fault ends CUDA for all of them.
+static DEVICES: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// A device was opened.
+pub(crate) fn enlist(inner: &Arc<Inner>) {
+    let mut devices = DEVICES.lock();
+    devices.retain(|d| d.strong_count() > 0);
+    devices.push(Arc::downgrade(inner));
+}
+
+/// Latches every CUDA device of the process as lost.
+pub(crate) fn latch_all(cause: Option<Cause>) {
+    let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
+    let cause = cause.unwrap_or_default();
+    for device in devices {
+        device.epoch().end(Stand::Lost, || cause.clone());
+        device.supervisor.lost(cause.message.clone());
+    }
+}

@@ -1,0 +1,264 @@
+//! What must happen when nobody calls: frees behind work, cargo of pendings that were dropped, the end of an epoch.
+//!
+//! One thread an epoch, started by the first nudge. It sweeps while something is in flight or parked, sleeps when
+//! nothing is, makes no unbounded driver call, and ends with the epoch. Callers help: every dispatch reaps a little.
+
+use super::Core;
+use super::reclaim::free_some;
+use super::ring::Retired;
+use crate::engine::life::Stand;
+use crate::engine::process;
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use std::sync::{OnceLock, Weak};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// Wakes the housekeeping thread. Cheap when it is awake: one swap.
+pub(crate) struct Nudge {
+    awake: AtomicBool,
+    closing: AtomicBool,
+    era: u32,
+    thread: Mutex<Option<Thread>>,
+    core: OnceLock<Weak<Core>>,
+}
+
+/// The engine's end of it.
+pub(crate) struct Keeper {
+    pub(crate) nudge: Arc<Nudge>,
+}
+
+impl Keeper {
+    pub(crate) fn new() -> Self {
+        Keeper {
+            nudge: Arc::new(Nudge {
+                awake: AtomicBool::new(false),
+                closing: AtomicBool::new(false),
+                era: process::era(),
+                thread: Mutex::default(),
+                core: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// Knows the core from now on.
+    pub(crate) fn serve(&self, core: &Arc<Core>) {
+        let _ = self.nudge.core.set(Arc::downgrade(core));
+    }
+}
+
+impl Nudge {
+    /// There may be something to do. Makes no driver call; may be called from any `Drop`.
+    pub(crate) fn nudge(self: &Arc<Self>) {
+        if self.awake.load(Ordering::Relaxed) || self.awake.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if process::era() != self.era {
+            return; // exiting, or a forked child: nobody may call the driver any more
+        }
+        let mut thread = self.thread.lock();
+        match &*thread {
+            Some(thread) => thread.unpark(),
+            None => {
+                let Some(core) = self.core.get().and_then(Weak::upgrade) else { return };
+                let name = format!("windlass keeper {}", core.context.device);
+                let me = self.clone();
+                let spawned = std::thread::Builder::new().name(name).spawn(move || me.keep(&core));
+                // Without a thread the callers' own reaping still works; the next nudge tries again.
+                match spawned {
+                    Ok(handle) => *thread = Some(handle.thread().clone()),
+                    Err(_) => self.awake.store(false, Ordering::Release),
+                }
+            }
+        }
+    }
+
+    fn keep(&self, core: &Arc<Core>) {
+        let mut pause = Duration::from_micros(50);
+        loop {
+            if process::era() != self.era {
+                return;
+            }
+            if self.closing.load(Ordering::Acquire) {
+                core.tear_down(true);
+                return;
+            }
+            if core.sweep() {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(1));
+                continue;
+            }
+            pause = Duration::from_micros(50);
+            self.awake.store(false, Ordering::Release);
+            // Somebody may have queued something after the sweep, and found us awake.
+            if core.has_queued() && !self.awake.swap(true, Ordering::AcqRel) {
+                continue;
+            }
+            std::thread::park_timeout(Duration::from_secs(5));
+            self.awake.store(true, Ordering::Release);
+        }
+    }
+
+    /// The epoch is over: the thread tears it down and ends.
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.closing.store(true, Ordering::Release);
+        self.awake.store(false, Ordering::Release);
+        self.nudge();
+    }
+}
+
+impl Core {
+    /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left.
+    pub(crate) fn sweep(&self) -> bool {
+        let mut left = false;
+        let mut out = Retired::new();
+        for slot in &self.slots {
+            let shared = &slot.shared;
+            let idle = shared.sequence.in_flight() == 0 && shared.frees.is_empty();
+            let Some(mut state) = slot.lease.try_lock() else {
+                left = true;
+                continue;
+            };
+            if shared.life.dead() {
+                return false;
+            }
+            if idle && state.ring.is_empty() {
+                continue;
+            }
+            let looks = [state.ring.newest(), state.ring.oldest()];
+            for (ticket, event) in looks.into_iter().flatten() {
+                if shared.poll(ticket, Some(event)) {
+                    break;
+                }
+            }
+            let before = out.len();
+            state.ring.reap(&shared.sequence, usize::MAX, &mut out);
+            if state.ring.len() > 0 && state.ring.newest().is_none() {
+                // Only open tickets are left: record one that answers for them.
+                if let Ok(_bound) = self.context.bind() {
+                    let (ticket, event, _) = state.record(shared);
+                    state.ring.push(ticket, event, None);
+                }
+            }
+            if !shared.frees.is_empty() {
+                if let Ok(_bound) = self.context.bind() {
+                    left |= free_some(shared, &mut state, 256);
+                }
+            }
+            left |= !state.ring.is_empty();
+            drop(state);
+            for cargo in out.drain(before..) {
+                cargo.retire();
+            }
+        }
+        left | self.reclaim.unpark()
+    }
+
+    /// Something was queued that nobody has looked at.
+    fn has_queued(&self) -> bool {
+        self.reclaim.parked() > 0 || self.slots.iter().any(|s| !s.shared.frees.is_empty())
+    }
+
+    /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
+    /// touched. `release`: the context too.
+    pub(crate) fn tear_down(&self, release: bool) {
+        let life = &self.slots.first().map(|s| s.shared.life.clone());
+        let stand = life.as_ref().map_or(Stand::Gone, |l| l.stand());
+        if matches!(stand, Stand::Lost) || process::exiting() {
+            return self.give_up(stand);
+        }
+        let until = Instant::now() + Duration::from_secs(10);
+        while !self.is_quiet() {
+            if Instant::now() >= until || process::exiting() {
+                return self.give_up(stand);
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.destroy(release);
+    }
+
+    /// Nothing in flight on any stream, nobody inside the driver. Asks the streams themselves: the epoch is closed, so
+    /// nothing new can begin.
+    fn is_quiet(&self) -> bool {
+        let Ok(_bound) = self.context.bind() else { return false };
+        self.blockers.inside() == 0
+            && self.slots.iter().all(|slot| {
+                let state = slot.lease.lock();
+                // SAFETY: the stream is alive until `destroy`, and we hold its lease.
+                let quiet = unsafe { self.context.api.stream_query(state.stream.0) }.is_success();
+                if quiet {
+                    slot.shared.sequence.observe(slot.shared.sequence.issued());
+                }
+                quiet
+            })
+    }
+
+    fn give_up(&self, stand: Stand) {
+        let natives: usize = self.slots.iter().map(|s| s.shared.live.count() + 1).sum();
+        self.counters.leaked.fetch_add((natives + self.pinned.held()) as u64, Ordering::Relaxed);
+        self.reclaim.forget(stand);
+    }
+
+    /// Destroys everything. All is idle, and nobody can begin: the flag is set, and every lease and polling right is
+    /// taken in turn here.
+    fn destroy(&self, release: bool) {
+        let Ok(_bound) = self.context.bind() else { return self.give_up(Stand::Lost) };
+        let api = self.context.api;
+        let mut out = Retired::new();
+        self.reclaim.forget(Stand::Stale);
+        for slot in &self.slots {
+            while slot.shared.frees.pop().is_some() {}
+            let mut state = slot.lease.lock();
+            slot.shared.sequence.without_pollers(|| {
+                let stream = state.stream.0;
+                #[cfg(feature = "blas")]
+                if let Some(handle) = state.blas.take() {
+                    handle.destroy();
+                }
+                let raw = slot.shared.live.take().into_iter().chain(state.result.take());
+                #[cfg(feature = "blas")]
+                let raw = raw.chain(state.workspace.take());
+                for address in raw {
+                    // SAFETY: ours, not freed yet (it was still listed), idle.
+                    let _ = unsafe { api.mem_free_async(address, stream) };
+                }
+                for event in state.ring.take_all(&mut out) {
+                    // SAFETY: made by this slot; nothing refers to it: pollers are out, the flag is set.
+                    let _ = unsafe { api.event_destroy(event.0) };
+                }
+                // SAFETY: idle; nobody enqueues any more.
+                let _ = unsafe { api.stream_synchronize(stream) };
+                // SAFETY: as above; streams are destroyed here only, one at a time.
+                let _ = unsafe { api.stream_destroy(stream) };
+            });
+        }
+        for (stream, event) in self.blockers.take_all() {
+            // SAFETY: nobody is inside; idle.
+            let _ = unsafe { (api.event_destroy(event.0), api.stream_destroy(stream.0)) };
+        }
+        self.timers.destroy(api);
+        self.modules.unload(api);
+        out.iter().for_each(|cargo| cargo.retire());
+        drop(out);
+        self.pinned.free_all();
+        // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
+        let _ = unsafe { api.mem_pool_destroy(self.pool.0.0) };
+        drop(_bound);
+        if release {
+            // SAFETY: retained once by this device; nothing of ours uses it any more.
+            let _ = unsafe { api.device_primary_ctx_release(self.context.device) };
+        }
+    }
+}
+
+impl super::CudaEngine {
+    /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
+    pub(crate) fn close(&self) {
+        self.core.keeper.nudge.close();
+    }
+
+    /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
+    pub(crate) fn retire(&self) {
+        self.core.tear_down(false);
+        self.core.keeper.nudge.closing.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,63 @@
+//! Which slot a dispatch goes to.
+//!
+//! The slot of an unfinished predecessor, if its lease is free: then no wait is needed at all. Else the thread's own
+//! slot, or another, if nothing is in flight on it. Else the least loaded. Each thread has a slot of its own to begin
+//! with, so threads that work on unrelated buffers neither share a stream nor search for one.
+
+use super::Core;
+use super::slot::{Mark, Slot, State};
+use crate::sync::{Arc, AtomicUsize, Ordering};
+use parking_lot::MutexGuard;
+
+thread_local! {
+    static HOME: usize = {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+/// A slot and its lease.
+pub(crate) struct Lease<'c> {
+    pub(crate) slot: &'c Slot,
+    pub(crate) state: MutexGuard<'c, State>,
+}
+
+impl Core {
+    /// Leases a slot for work that follows `marks`.
+    pub(crate) fn lease(&self, marks: &[Mark]) -> Lease<'_> {
+        for mark in marks {
+            if let Some(lease) = self.slots.get(mark.slot.index).and_then(|slot| {
+                (Arc::ptr_eq(&slot.shared, &mark.slot)).then(|| try_lease(slot)).flatten()
+            }) {
+                return lease;
+            }
+        }
+        let count = self.slots.len();
+        let home = HOME.with(|h| *h) % count;
+        let (after, before) = (self.slots.iter().skip(home), self.slots.iter().take(home));
+        let mut order = after.chain(before);
+        if let Some(lease) = order.clone().filter(|slot| slot.is_idle()).find_map(try_lease) {
+            return lease;
+        }
+        let least = order.clone().min_by_key(|slot| slot.shared.sequence.in_flight()).or_else(|| order.next());
+        match least {
+            Some(slot) => match try_lease(slot) {
+                Some(lease) => lease,
+                // Every enqueue is short, so waiting for one is.
+                None => order.find_map(try_lease).unwrap_or_else(|| Lease { slot, state: slot.lease.lock() }),
+            },
+            None => self.first(),
+        }
+    }
+
+    /// There is at least one slot: the builder refuses zero, and `open` makes as many as it was asked for.
+    #[expect(clippy::indexing_slicing, reason = "an engine without slots cannot be made")]
+    fn first(&self) -> Lease<'_> {
+        let slot = &self.slots[0];
+        Lease { slot, state: slot.lease.lock() }
+    }
+}
+
+fn try_lease(slot: &Slot) -> Option<Lease<'_>> {
+    slot.lease.try_lock().map(|state| Lease { slot, state })
+}

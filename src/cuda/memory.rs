@@ -1,0 +1,199 @@
+//! Device memory: an own stream-ordered pool.
+//!
+//! An allocation is ordered on its slot's stream only, so it counts as a write there: its mark is an *open* ticket, the
+//! next one of the slot. First use on the same slot needs nothing; first use elsewhere has it recorded and waits.
+
+use super::api::{Code, Driver};
+use super::context::Context;
+use super::reclaim::{PoolBytes, free_some};
+use super::slot::{Mark, State};
+use super::{Core, CudaEngine, Native, fault};
+use crate::buffer::{Allocation, Home, Track};
+use crate::device::Config;
+use crate::engine::{Completion, Epoch};
+use crate::sync::Arc;
+use crate::{Error, Result};
+use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
+use std::time::{Duration, Instant};
+
+/// Frees wait behind a dispatch in small portions, so that no dispatch pays for many.
+pub(crate) const FREES_PER_LEASE: usize = 4;
+/// How long an allocation that found no memory waits for work in flight to give some back.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The pool of one epoch.
+#[derive(Debug)]
+pub(crate) struct Pool(pub(crate) Native<CUmemoryPool>);
+
+impl Pool {
+    /// With no release at synchronisation, no hidden waits between streams, and exportable where that is possible (a
+    /// property that is fixed at creation).
+    pub(crate) fn new(context: &Context) -> Result<Self, Code> {
+        const TYPE_PINNED: u32 = 1;
+        const LOCATION_DEVICE: u32 = 1;
+        const HANDLE_POSIX_FD: u32 = 1;
+        const ATTRIBUTE_POSIX_FD_SUPPORTED: u32 = 103;
+        const REUSE_ALLOW_INTERNAL_DEPENDENCIES: u32 = 3;
+        const RELEASE_THRESHOLD: u32 = 4;
+        let api = context.api;
+        let attribute = |which| {
+            let mut value = 0;
+            // SAFETY: `value` is valid for the write.
+            unsafe { api.device_get_attribute(&mut value, which, context.device) }.is_success() && value != 0
+        };
+        let handles = if attribute(ATTRIBUTE_POSIX_FD_SUPPORTED) { HANDLE_POSIX_FD } else { 0 };
+        let create = |handles: u32| {
+            // SAFETY: a plain C struct, for which zero is a value of every field (enums have a zero variant).
+            let mut properties: CUmemPoolProps = unsafe { std::mem::zeroed() };
+            // SAFETY: the fields are C enums of 32 bits; written as integers, so that no variant must be known.
+            unsafe {
+                (&raw mut properties.allocType).cast::<u32>().write(TYPE_PINNED);
+                (&raw mut properties.handleTypes).cast::<u32>().write(handles);
+                (&raw mut properties.location.type_).cast::<u32>().write(LOCATION_DEVICE);
+            }
+            set_location(&mut properties, context.device);
+            let mut pool: CUmemoryPool = std::ptr::null_mut();
+            // SAFETY: both pointers are valid; the context is current.
+            unsafe { api.mem_pool_create(&mut pool, &properties) }.ok().map(|()| pool)
+        };
+        let pool = create(handles).or_else(|code| if handles == 0 { Err(code) } else { create(0) })?;
+        let mut threshold = u64::MAX;
+        let mut internal: i32 = 0;
+        // SAFETY: the attributes have these types; the pool was just made.
+        unsafe {
+            api.mem_pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast()).ok()?;
+            api.mem_pool_set_attribute(pool, REUSE_ALLOW_INTERNAL_DEPENDENCIES, (&raw mut internal).cast()).ok()?;
+        }
+        Ok(Pool(Native(pool)))
+    }
+
+    /// Gives unused memory back to the driver.
+    pub(crate) fn trim(&self, api: &Driver) -> Code {
+        // SAFETY: the pool lives until the epoch's end; the caller is inside the epoch.
+        unsafe { api.mem_pool_trim_to(self.0.0, 0) }
+    }
+}
+
+/// The device's number in the location; the field is a union in some releases of the bindings.
+fn set_location(properties: &mut CUmemPoolProps, device: i32) {
+    // SAFETY: the location is a type of 32 bits followed by an id of 32 bits in every release.
+    unsafe { (&raw mut properties.location).cast::<i32>().add(1).write(device) }
+}
+
+impl Core {
+    /// Raw bytes on a leased slot.
+    pub(crate) fn raw_alloc(&self, state: &State, bytes: usize) -> Result<u64, Code> {
+        let mut address = 0;
+        // SAFETY: `address` is valid for the write; pool and stream are alive under the lease, the context is current.
+        unsafe {
+            self.context.api.mem_alloc_from_pool_async(&mut address, bytes, self.pool.0.0, state.stream.0)
+        }
+        .ok()
+        .map(|()| address)
+    }
+}
+
+impl CudaEngine {
+    /// Device memory, with the allocation itself as what its first user must follow.
+    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, config: &Config) -> Result<(Allocation, Track)> {
+        if bytes == 0 {
+            epoch.meter.take(0)?;
+            return Ok((Allocation::new(256, 0, Home::Empty, epoch.meter.clone()), Track::default()));
+        }
+        let first = epoch.meter.take(bytes as u64).and_then(|()| {
+            self.try_allocate(epoch, bytes).inspect_err(|_| epoch.meter.give(bytes as u64))
+        });
+        match first {
+            Err(Error::OutOfMemory { .. }) => {}
+            other => return other,
+        }
+        self.make_room(epoch, bytes, config)?;
+        epoch.meter.take(bytes as u64).map_err(|e| self.describe(epoch, e, bytes))?;
+        self.try_allocate(epoch, bytes).map_err(|e| {
+            epoch.meter.give(bytes as u64);
+            self.describe(epoch, e, bytes)
+        })
+    }
+
+    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Allocation, Track)> {
+        let core = &self.core;
+        let mut lease = core.lease(&[]);
+        epoch.admit()?;
+        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+        free_some(&lease.slot.shared, &mut lease.state, FREES_PER_LEASE);
+        let address = core
+            .raw_alloc(&lease.state, bytes)
+            .map_err(|code| fault::classify(epoch, code, "cuMemAllocFromPoolAsync"))?;
+        let slot = lease.slot.shared.clone();
+        let mark = Mark { ticket: slot.sequence.issued() + 1, event: None, slot: slot.clone() };
+        let place = slot.live.enter(address);
+        let home = Home::Cuda(PoolBytes { reclaim: core.reclaim.clone(), slot, place });
+        let mut track = Track::default();
+        track.publish_write(Completion::Cuda(mark));
+        Ok((Allocation::new(address, bytes as u64, home, epoch.meter.clone()), track))
+    }
+
+    /// The ladder: reap, wait boundedly for what is parked, trim, ask the user.
+    fn make_room(&self, epoch: &Arc<Epoch>, bytes: usize, config: &Config) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while self.core.sweep() && Instant::now() < until {
+            epoch.admit()?;
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.core.trim(epoch)?;
+        if let Some(callback) = &config.on_out_of_memory {
+            let callback = || callback(bytes as u64);
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).unwrap_or(false) {
+                self.core.sweep();
+                self.core.trim(epoch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self, epoch: &Arc<Epoch>, error: Error, bytes: usize) -> Error {
+        match error {
+            Error::OutOfMemory { site, .. } => {
+                let (free, total) = self.memory(epoch).unwrap_or((0, 0));
+                let limit = epoch.meter.limit();
+                let free = free.min(limit.saturating_sub(epoch.meter.used()));
+                Error::OutOfMemory { requested: bytes as u64, free, total, limit, site }
+            }
+            other => other,
+        }
+    }
+
+    /// Free and total bytes of the device. What the pool holds unused counts as free.
+    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<(u64, u64)> {
+        const RESERVED_CURRENT: u32 = 5;
+        const USED_CURRENT: u32 = 7;
+        let core = &self.core;
+        let lease = core.lease(&[]);
+        epoch.admit()?;
+        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+        let (mut free, mut total, mut reserved, mut used) = (0usize, 0usize, 0u64, 0u64);
+        let api = core.context.api;
+        // SAFETY: the pointers are valid and of the attributes' types; the epoch is open while the lease is held.
+        unsafe {
+            api.mem_get_info(&mut free, &mut total)
+                .ok()
+                .and_then(|()| {
+                    api.mem_pool_get_attribute(core.pool.0.0, RESERVED_CURRENT, (&raw mut reserved).cast()).ok()
+                })
+                .and_then(|()| api.mem_pool_get_attribute(core.pool.0.0, USED_CURRENT, (&raw mut used).cast()).ok())
+        }
+        .map_err(|code| fault::classify(epoch, code, "cuMemGetInfo"))?;
+        drop(lease);
+        Ok((free as u64 + reserved.saturating_sub(used), total as u64))
+    }
+}
+
+impl Core {
+    /// Gives the pool's unused memory back to the driver, where the libraries' own allocations find it.
+    pub(crate) fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
+        let _lease = self.lease(&[]);
+        epoch.admit()?;
+        let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+        self.pool.trim(self.context.api).ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolTrimTo"))
+    }
+}

@@ -1,0 +1,188 @@
+//! Opening a GPU.
+
+use super::api::{Code, Driver};
+use super::blocker::Blockers;
+use super::context::Context;
+use super::housekeeping::Keeper;
+use super::memory::Pool;
+use super::module::Modules;
+use super::pinned::PinnedPool;
+use super::reclaim::Reclaim;
+use super::slot::Slot;
+use super::task::Timers;
+use super::{Core, CudaEngine, Native, fault};
+use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
+use crate::engine::life::Life;
+use crate::engine::{Engine, process};
+use crate::sync::Arc;
+use crate::trace::Counters;
+use crate::{Error, Result};
+use cudarc::driver::sys::{CUcontext, CUstream, CUuuid};
+use std::sync::OnceLock;
+
+/// The driver, initialised.
+fn driver() -> Result<&'static Driver> {
+    let api = Driver::load()?;
+    api.init().ok().map_err(|code| fault::error(code, "cuInit"))?;
+    // After cuInit, so that at the exit ours runs before the driver's own handler.
+    process::watch_exit();
+    Ok(api)
+}
+
+/// How many GPUs there are; none where there is no driver.
+pub(crate) fn device_count() -> usize {
+    let Ok(api) = driver() else { return 0 };
+    let mut count = 0;
+    // SAFETY: `count` is valid for the write.
+    let code = unsafe { api.device_get_count(&mut count) };
+    if code.is_success() { usize::try_from(count).unwrap_or(0) } else { 0 }
+}
+
+/// Opens GPU `ordinal` for the first time.
+pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Opened> {
+    let api = driver()?;
+    let count = device_count();
+    if ordinal >= count {
+        return Err(Error::invalid("ordinal", format!("there is no GPU {ordinal}; this machine has {count}")));
+    }
+    let mut device = 0;
+    // SAFETY: `device` is valid for the write, the ordinal exists.
+    check(unsafe { api.device_get(&mut device, ordinal as i32) }, "cuDeviceGet")?;
+    let info = describe(api, device)?;
+    let context = Arc::new(retain(api, device)?);
+    let engine = match make(context.clone(), config, life, counters) {
+        Ok(engine) => engine,
+        Err(error) => {
+            // SAFETY: retained above; nothing of ours uses it.
+            let _ = unsafe { api.device_primary_ctx_release(device) };
+            return Err(error);
+        }
+    };
+    // What a library allocates by itself must find room beside our pool.
+    const HEADROOM: u64 = 1 << 30;
+    let limit = info.total_memory.saturating_sub(HEADROOM).max(info.total_memory / 2);
+    Ok(Opened { engine: Engine::Cuda(engine), info, label: format!("cuda:{ordinal}"), limit })
+}
+
+/// A device was made around the engine.
+pub(crate) fn installed(inner: &Arc<Inner>) {
+    let epoch = inner.epoch();
+    #[cfg_attr(not(feature = "host"), expect(irrefutable_let_patterns, reason = "one engine"))]
+    if let Engine::Cuda(engine) = &epoch.engine {
+        engine.installed(&epoch);
+        fault::enlist(inner);
+    }
+}
+
+fn check(code: Code, call: &str) -> Result<()> {
+    code.ok().map_err(|code| fault::error(code, call))
+}
+
+fn retain(api: &'static Driver, device: i32) -> Result<Context> {
+    let mut raw: CUcontext = std::ptr::null_mut();
+    // SAFETY: `raw` is valid for the write.
+    check(unsafe { api.device_primary_ctx_retain(&mut raw, device) }, "cuDevicePrimaryCtxRetain")?;
+    Ok(Context { api, device, raw: Native(raw) })
+}
+
+impl CudaEngine {
+    /// The engine of the next epoch on the same context.
+    pub(crate) fn again(&self, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
+        make(self.core.context.clone(), config, life, counters)
+    }
+}
+
+/// Pool, slots and the rest on a retained context.
+fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<CudaEngine> {
+    const NON_BLOCKING: u32 = 1;
+    let _bound = context.bind().map_err(|code| fault::error(code, "cuCtxSetCurrent"))?;
+    let api = context.api;
+    let pool = Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
+    let epoch = Arc::new(OnceLock::new());
+    let mut slots = Vec::with_capacity(config.slots);
+    for index in 0..config.slots {
+        let mut stream: CUstream = std::ptr::null_mut();
+        // SAFETY: `stream` is valid for the write; the context is current.
+        let code = unsafe { api.stream_create(&mut stream, NON_BLOCKING) };
+        if let Err(code) = code.ok() {
+            for slot in &slots {
+                let slot: &Slot = slot;
+                // SAFETY: made above, never used.
+                let _ = unsafe { api.stream_destroy(slot.lease.lock().stream.0) };
+            }
+            // SAFETY: made above, empty.
+            let _ = unsafe { api.mem_pool_destroy(pool.0.0) };
+            return Err(fault::error(code, "cuStreamCreate"));
+        }
+        slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone()));
+    }
+    let keeper = Keeper::new();
+    let core = Arc::new(Core {
+        pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
+        reclaim: Arc::new(Reclaim::new(keeper.nudge.clone(), counters.clone())),
+        slots: slots.into_boxed_slice(),
+        blockers: Blockers::default(),
+        timers: Timers::new(),
+        modules: Modules::default(),
+        context: context.clone(),
+        pool,
+        keeper,
+        counters,
+        epoch,
+    });
+    core.keeper.serve(&core);
+    drop(_bound);
+    Ok(CudaEngine { core })
+}
+
+fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
+    const MULTIPROCESSORS: u32 = 16;
+    const CAPABILITY_MAJOR: u32 = 75;
+    const CAPABILITY_MINOR: u32 = 76;
+    const MEMORY_POOLS: u32 = 115;
+    const MPS: u32 = 133;
+    let attribute = |which| {
+        let mut value = 0;
+        // SAFETY: `value` is valid for the write.
+        let code = unsafe { api.device_get_attribute(&mut value, which, device) };
+        if code.is_success() { u32::try_from(value).unwrap_or(0) } else { 0 }
+    };
+    let text = |bytes: &[u8]| {
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+    };
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer has the length given.
+    check(unsafe { api.device_get_name(name.as_mut_ptr().cast(), 256, device) }, "cuDeviceGetName")?;
+    let mut pci = [0u8; 64];
+    // SAFETY: the buffer has the length given.
+    let pci_known = unsafe { api.device_get_pci_bus_id(pci.as_mut_ptr().cast(), 64, device) }.is_success();
+    let mut total = 0usize;
+    // SAFETY: `total` is valid for the write.
+    check(unsafe { api.device_total_mem(&mut total, device) }, "cuDeviceTotalMem")?;
+    let mut uuid = std::mem::MaybeUninit::<CUuuid>::zeroed();
+    // SAFETY: valid for the write.
+    let uuid_known = unsafe { api.device_get_uuid(uuid.as_mut_ptr(), device) }.is_success();
+    // SAFETY: a CUuuid is sixteen plain bytes, all set to zero before.
+    let uuid: [u8; 16] = unsafe { uuid.as_ptr().cast::<[u8; 16]>().read() };
+    let mut version = 0;
+    // SAFETY: `version` is valid for the write.
+    let version_known = unsafe { api.driver_get_version(&mut version) }.is_success();
+    if attribute(MEMORY_POOLS) == 0 {
+        return Err(Error::unsupported(format!(
+            "{} has no stream-ordered memory pools, which this library stands on",
+            text(&name)
+        )));
+    }
+    Ok(DeviceInfo {
+        kind: DeviceKind::Cuda,
+        name: text(&name),
+        compute_capability: Some((attribute(CAPABILITY_MAJOR), attribute(CAPABILITY_MINOR))),
+        total_memory: total as u64,
+        uuid: uuid_known.then_some(uuid),
+        pci: pci_known.then(|| text(&pci)),
+        processors: attribute(MULTIPROCESSORS),
+        driver_version: version_known.then(|| u32::try_from(version).unwrap_or(0)),
+        shared_by_mps: attribute(MPS) != 0,
+    })
+}

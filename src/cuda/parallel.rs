@@ -1,0 +1,95 @@
+//! Copying on the CPU with several threads: one alone leaves four fifths of the link unused.
+//!
+//! The helpers are a small pool of our own. The caller waits without stealing: on a worker of the caller's rayon pool a
+//! stealing wait could run a job that needs a lock its caller holds.
+
+use crate::sync::{AtomicUsize, Ordering};
+use once_cell::sync::OnceCell;
+use std::sync::Arc;
+
+/// Below this one thread is as fast.
+const SINGLE: usize = 512 << 10;
+const MOST: usize = 16;
+
+static HELPERS: OnceCell<Option<rayon::ThreadPool>> = OnceCell::new();
+
+fn helpers() -> Option<&'static rayon::ThreadPool> {
+    HELPERS
+        .get_or_init(|| {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
+            if threads < 2 {
+                return None;
+            }
+            let name = |i| format!("windlass copy {i}");
+            rayon::ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(name).build().ok()
+        })
+        .as_ref()
+}
+
+#[derive(Clone, Copy)]
+struct Part {
+    to: *mut u8,
+    from: *const u8,
+    len: usize,
+}
+
+// SAFETY: `copy` gives each part to one thread, and its caller owns both ranges until all are done.
+unsafe impl Send for Part {}
+
+impl Part {
+    fn run(self) {
+        // SAFETY: `copy`'s caller promises both ranges; parts do not overlap.
+        unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.len) }
+    }
+}
+
+/// Copies `len` bytes with as many threads as help.
+///
+/// # Safety
+/// Both ranges are valid for `len` bytes and do not overlap; nobody else touches `to`, nobody writes `from`, until this
+/// returns.
+pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    let all = Part { to, from, len };
+    let Some(pool) = (len > SINGLE).then(helpers).flatten() else { return all.run() };
+    let parts = (pool.current_num_threads() + 1).min(len.div_ceil(SINGLE / 2));
+    // Cache lines are not shared between threads.
+    let size = len.div_ceil(parts).next_multiple_of(64);
+    let left = Arc::new(AtomicUsize::new(0));
+    let mut mine = all;
+    let mut offset = size;
+    while offset < len {
+        // SAFETY: `offset < len`, inside both ranges.
+        let (to, from) = unsafe { (to.add(offset), from.add(offset)) };
+        let part = Part { to, from, len: size.min(len - offset) };
+        left.fetch_add(1, Ordering::Relaxed);
+        let done = left.clone();
+        pool.spawn(move || {
+            let part = part; // the whole of it, which is `Send`
+            part.run();
+            done.fetch_sub(1, Ordering::Release);
+        });
+        offset += size;
+    }
+    mine.len = size.min(len);
+    mine.run();
+    // A copy never panics, so every part counts down. Parts take a fraction of a millisecond.
+    let mut spins = 0u32;
+    while left.load(Ordering::Acquire) > 0 {
+        spins += 1;
+        if spins < 10_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_byte_arrives_at_every_length() {
+        for len in [0, 1, 63, super::SINGLE, super::SINGLE + 1, 3 * super::SINGLE + 777, 5_000_001] {
+            let from: Vec<u8> = (0..len).map(|i| (i * 31 + i / 255) as u8).collect();
+            let mut to = vec![0u8; len + 1];
+            // SAFETY: two vectors of at least `len` bytes.
+            unsafe { super::copy(to.as_mut_ptr(), from.as_ptr(), len) };
+            assert!(to[..len] == from[..] && to[len] == 0, "{len}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Pinned host memory: blocks for staging, and small slots for results.
+//!
+//! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class and never given back
+//! before the epoch ends. Portable, touched, not write-combined: the CPU reads it. A block goes back to its pool in
+//! `Drop`, which is only a push; who uses blocks for asynchronous copies keeps them on the slot's ring until then.
+
+use super::Native;
+use super::api::Code;
+use super::context::Context;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crossbeam_queue::SegQueue;
+
+/// The smallest block.
+const LEAST: usize = 4 << 10;
+/// Classes: 4 KiB, 8 KiB, ... 16 MiB.
+const CLASSES: usize = 13;
+/// The largest block; larger requests take several.
+pub(crate) const LARGEST: usize = LEAST << (CLASSES - 1);
+/// Bytes of a small slot.
+pub(crate) const SLOT: usize = 64;
+const SLOTS_AT_ONCE: usize = 1024;
+
+/// The pool of one epoch.
+pub(crate) struct PinnedPool {
+    context: Arc<Context>,
+    free: [SegQueue<Native<*mut u8>>; CLASSES],
+    slots: SegQueue<Native<*mut u8>>,
+    all: Mutex<Vec<Native<*mut u8>>>,
+    bytes: AtomicU64,
+    hits: AtomicU64,
+    limit: u64,
+}
+
+/// A block of pinned memory.
+pub(crate) struct Block {
+    pub(crate) at: Native<*mut u8>,
+    class: usize,
+    pool: Arc<PinnedPool>,
+}
+
+/// A few bytes of pinned memory for a result.
+pub(crate) struct SmallSlot {
+    pub(crate) at: Native<*mut u8>,
+    pool: Arc<PinnedPool>,
+}
+
+/// Why there is no block.
+pub(crate) enum NoBlock {
+    /// The limit on pinned memory is reached.
+    Limit,
+    /// The driver refused.
+    Driver(Code),
+}
+
+impl PinnedPool {
+    pub(crate) fn new(context: Arc<Context>, limit: u64) -> Self {
+        PinnedPool {
+            context,
+            free: std::array::from_fn(|_| SegQueue::new()),
+            slots: SegQueue::new(),
+            all: Mutex::default(),
+            bytes: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            limit,
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Requests served without the driver.
+    pub(crate) fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that may be held.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current.
+    pub(crate) fn block(self: &Arc<Self>, bytes: usize) -> Result<Block, NoBlock> {
+        let class = class_of(bytes);
+        let free = self.free.get(class).ok_or(NoBlock::Limit)?;
+        if let Some(at) = free.pop() {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(Block { at, class, pool: self.clone() });
+        }
+        let at = self.make(LEAST << class)?;
+        Ok(Block { at, class, pool: self.clone() })
+    }
+
+    /// A small slot. The context is current.
+    pub(crate) fn slot(self: &Arc<Self>) -> Result<SmallSlot, Code> {
+        if let Some(at) = self.slots.pop() {
+            return Ok(SmallSlot { at, pool: self.clone() });
+        }
+        // Not counted against the limit: without these no result could come back.
+        let at = self.make_unlimited(SLOT * SLOTS_AT_ONCE)?;
+        for i in 1..SLOTS_AT_ONCE {
+            // SAFETY: inside the block that was just made.
+            self.slots.push(Native(unsafe { at.0.add(i * SLOT) }));
+        }
+        Ok(SmallSlot { at, pool: self.clone() })
+    }
+
+    fn make(&self, bytes: usize) -> Result<Native<*mut u8>, NoBlock> {
+        let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        if before + bytes as u64 > self.limit {
+            self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+            return Err(NoBlock::Limit);
+        }
+        self.make_unlimited(bytes).map_err(|code| {
+            self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+            NoBlock::Driver(code)
+        })
+    }
+
+    fn make_unlimited(&self, bytes: usize) -> Result<Native<*mut u8>, Code> {
+        const PORTABLE: u32 = 1;
+        let mut at: *mut std::ffi::c_void = std::ptr::null_mut();
+        // SAFETY: `at` is valid for the write; the context is current.
+        unsafe { self.context.api.mem_host_alloc(&mut at, bytes, PORTABLE) }.ok()?;
+        let at = Native(at.cast::<u8>());
+        // SAFETY: `bytes` bytes were just allocated. Touched, because copies into untouched pages are slow.
+        unsafe { at.0.write_bytes(0, bytes) };
+        self.all.lock().push(at);
+        Ok(at)
+    }
+
+    /// Frees everything: the epoch has ended in order, nothing is in flight, and the context is current.
+    pub(crate) fn free_all(&self) {
+        for at in std::mem::take(&mut *self.all.lock()) {
+            // SAFETY: from `mem_host_alloc`, freed once; nothing uses it any more.
+            let _ = unsafe { self.context.api.mem_free_host(at.0.cast()) };
+        }
+    }
+
+    /// How many driver allocations are held.
+    pub(crate) fn held(&self) -> usize {
+        self.all.lock().len()
+    }
+}
+
+fn class_of(bytes: usize) -> usize {
+    let blocks = bytes.max(1).div_ceil(LEAST).next_power_of_two();
+    blocks.trailing_zeros() as usize
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Some(free) = self.pool.free.get(self.class) {
+            free.push(self.at);
+        }
+    }
+}
+
+impl Drop for SmallSlot {
+    fn drop(&mut self) {
+        self.pool.slots.push(self.at);
+    }
+}
+
+impl SmallSlot {
+    /// The bytes that the device wrote.
+    ///
+    /// # Safety
+    /// The device has finished writing: the ticket of the work was seen to be over.
+    pub(crate) unsafe fn read(&self) -> [u8; SLOT] {
+        // SAFETY: the slot has that many bytes; the caller promises that nobody writes them.
+        unsafe { self.at.0.cast::<[u8; SLOT]>().read_volatile() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_is_the_smallest_that_holds_the_bytes() {
+        assert_eq!((class_of(0), class_of(1), class_of(LEAST), class_of(LEAST + 1)), (0, 0, 0, 1));
+        assert_eq!(LEAST << class_of(LARGEST), LARGEST);
+        assert!(class_of(LARGEST + 1) >= CLASSES);
+    }
+}

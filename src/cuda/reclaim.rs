@@ -1,0 +1,134 @@
+//! Device memory on its way back to the pool.
+//!
+//! When the last region of an allocation goes, its regions' completions say who may still touch the bytes:
+//!
+//! - nobody: freed by whoever leases its slot next;
+//! - work on one stream only: freed on that stream, behind it, with no wait. A pipeline of temporaries runs in the same
+//!   bytes however far the host is ahead;
+//! - work on several streams: parked until all of it is over. A stream that waited for the others would hold up later
+//!   allocations instead.
+//!
+//! Nothing here calls the driver: see [`free_some`], which the holder of a lease calls.
+
+use super::fault;
+use super::housekeeping::Nudge;
+use super::slot::{Shared, State};
+use crate::buffer::{Allocation, Home, Track};
+use crate::engine::Completion;
+use crate::engine::life::Stand;
+use crate::sync::{Arc, Mutex, Ordering};
+use crate::trace::Counters;
+
+/// Where an allocation came from.
+#[derive(Debug)]
+pub(crate) struct PoolBytes {
+    pub(crate) reclaim: Arc<Reclaim>,
+    pub(crate) slot: Arc<Shared>,
+    /// Its place in the slot's list of live addresses.
+    pub(crate) place: u32,
+}
+
+/// What waits to be given back.
+pub(crate) struct Reclaim {
+    parked: Mutex<Vec<(Arc<Allocation>, Track)>>,
+    nudge: Arc<Nudge>,
+    counters: Arc<Counters>,
+}
+
+impl std::fmt::Debug for Reclaim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reclaim(parked: {})", self.parked())
+    }
+}
+
+impl PoolBytes {
+    /// The last region is gone; `uses` may still be in flight.
+    pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: Track) {
+        let life = &self.slot.life;
+        if life.dead() {
+            return self.reclaim.give_up(life.stand());
+        }
+        let mut marks = uses.all().filter_map(|c| match c {
+            Completion::Cuda(mark) if !mark.is_past() => Some(mark),
+            _ => None,
+        });
+        let target = match marks.next() {
+            None => Some(self.slot.clone()),
+            Some(first) => marks.all(|m| m.same_slot(first)).then(|| first.slot.clone()),
+        };
+        drop(marks);
+        // A stream of another device (a peer copy) cannot free for this pool.
+        match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)) {
+            Some(slot) => slot.frees.push(allocation.clone()),
+            None => self.reclaim.parked.lock().push((allocation.clone(), uses)),
+        }
+        // The end of the epoch may have emptied the queues just before.
+        if life.dead() {
+            while self.slot.frees.pop().is_some() {}
+            self.reclaim.parked.lock().clear();
+            return;
+        }
+        self.reclaim.nudge.nudge();
+    }
+}
+
+impl Reclaim {
+    pub(crate) fn new(nudge: Arc<Nudge>, counters: Arc<Counters>) -> Self {
+        Reclaim { parked: Mutex::default(), nudge, counters }
+    }
+
+    /// After a fault nobody can prove the bytes idle; after an orderly end they were freed already.
+    fn give_up(&self, stand: Stand) {
+        if matches!(stand, Stand::Poisoned | Stand::Lost) {
+            self.counters.leaked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Allocations that wait for work on several streams.
+    pub(crate) fn parked(&self) -> usize {
+        self.parked.lock().len()
+    }
+
+    /// Hands the parked allocations whose uses are all over to their slots. True when some are left.
+    pub(crate) fn unpark(&self) -> bool {
+        let mut parked = self.parked.lock();
+        parked.retain(|(allocation, uses)| {
+            let done = uses.all().all(|c| match c {
+                Completion::Cuda(mark) => mark.poll(),
+                Completion::Host(_) => c.is_past(),
+            });
+            if let (true, Home::Cuda(home)) = (done, &allocation.home) {
+                home.slot.frees.push(allocation.clone());
+            }
+            !done
+        });
+        !parked.is_empty()
+    }
+
+    /// The epoch ended: forgets all that is parked, counting it when nothing could prove it idle.
+    pub(crate) fn forget(&self, stand: Stand) {
+        for _ in std::mem::take(&mut *self.parked.lock()) {
+            self.give_up(stand);
+        }
+    }
+}
+
+/// Frees what waits on this slot, at most `most` allocations, behind all that is enqueued on its stream. Under the
+/// lease, the context current. True when some are left.
+pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool {
+    for _ in 0..most {
+        let Some(allocation) = shared.frees.pop() else { return false };
+        let Home::Cuda(home) = &allocation.home else { continue };
+        // SAFETY: the address is from this context's pool and is freed once: an allocation is released once, and its
+        // place in the list of live addresses is taken out here. All its uses are over or lie on this stream, before.
+        let code = unsafe { shared.context.api.mem_free_async(allocation.address, state.stream.0) };
+        home.slot.live.leave(home.place);
+        if let Err(code) = code.ok() {
+            home.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);
+            if let Some(epoch) = shared.epoch.get().and_then(std::sync::Weak::upgrade) {
+                fault::report(&epoch, code, "cuMemFreeAsync");
+            }
+        }
+    }
+    !shared.frees.is_empty()
+}

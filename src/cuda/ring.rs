@@ -1,0 +1,186 @@
+//! What a slot keeps until its tickets have passed.
+//!
+//! Entries are in the order of the stream. An entry's cargo is dropped, and its event used again, only when its ticket
+//! was seen to be over; a pending that was dropped or forgotten changes nothing.
+
+use super::sequence::Sequence;
+use crate::sync::Arc;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// What is kept. Told when its ticket has passed, with no lock held.
+pub(crate) trait Cargo: Send + Sync {
+    fn retire(&self);
+}
+
+/// One entry. `event` is `None` while the ticket is *open*: its record failed (or was put off), and the next record on
+/// the stream answers for it.
+struct Entry<E> {
+    ticket: u64,
+    event: Option<E>,
+    cargo: Option<Arc<dyn Cargo>>,
+}
+
+/// Cargo on its way out, to be retired when no lock is held.
+pub(crate) type Retired = SmallVec<[Arc<dyn Cargo>; 8]>;
+
+/// The ring of one slot. Lives under its lease.
+pub(crate) struct Ring<E> {
+    entries: VecDeque<Entry<E>>,
+    free: Vec<E>,
+    made: usize,
+    look_at: usize,
+}
+
+impl<E: Copy> Ring<E> {
+    pub(crate) fn new() -> Self {
+        Ring { entries: VecDeque::with_capacity(64), free: Vec::with_capacity(64), made: 0, look_at: LOOK }
+    }
+
+    /// An event to record: a used one, or a new one from `make`.
+    pub(crate) fn event<X>(&mut self, make: impl FnOnce() -> Result<E, X>) -> Result<E, X> {
+        match self.free.pop() {
+            Some(event) => Ok(event),
+            None => {
+                let event = make()?;
+                self.made += 1;
+                Ok(event)
+            }
+        }
+    }
+
+    /// An event that was not recorded after all.
+    pub(crate) fn put_back(&mut self, event: E) {
+        self.free.push(event);
+    }
+
+    /// Events made so far.
+    pub(crate) fn events(&self) -> usize {
+        self.made
+    }
+
+    /// Keeps `cargo` until `ticket` has passed.
+    pub(crate) fn push(&mut self, ticket: u64, event: Option<E>, cargo: Option<Arc<dyn Cargo>>) {
+        self.entries.push_back(Entry { ticket, event, cargo });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Takes out what is known to be over, at most `most` entries: their events are free again, their cargo is handed
+    /// out.
+    pub(crate) fn reap(&mut self, sequence: &Sequence, most: usize, out: &mut Retired) {
+        let completed = sequence.completed();
+        for _ in 0..most {
+            match self.entries.front() {
+                Some(entry) if entry.ticket <= completed => {}
+                _ => break,
+            }
+            if let Some(entry) = self.entries.pop_front() {
+                self.free.extend(entry.event);
+                out.extend(entry.cargo);
+            }
+        }
+    }
+
+    /// An entry worth asking the driver about, or none: asked about only when the ring has grown since the last look,
+    /// so that the cost is shared by many dispatches. The middle one, because its answer is likely and halves the ring.
+    pub(crate) fn worth_a_look(&mut self) -> Option<(u64, E)> {
+        if self.entries.len() < self.look_at {
+            return None;
+        }
+        self.look_at = self.entries.len() + LOOK;
+        self.recorded_from(self.entries.len() / 2)
+    }
+
+    /// After a look that helped.
+    pub(crate) fn looked(&mut self) {
+        self.look_at = self.entries.len().max(LOOK / 2) + LOOK / 2;
+    }
+
+    /// The newest recorded entry: when it is over, everything is.
+    pub(crate) fn newest(&self) -> Option<(u64, E)> {
+        self.entries.iter().rev().find_map(|e| e.event.map(|event| (e.ticket, event)))
+    }
+
+    /// The oldest recorded entry.
+    pub(crate) fn oldest(&self) -> Option<(u64, E)> {
+        self.recorded_from(0)
+    }
+
+    fn recorded_from(&self, index: usize) -> Option<(u64, E)> {
+        self.entries.iter().skip(index).find_map(|e| e.event.map(|event| (e.ticket, event)))
+    }
+
+    /// The event that answers for `ticket`: its own, or the next one recorded on the stream.
+    pub(crate) fn answering(&self, ticket: u64) -> Option<(u64, E)> {
+        let start = self.entries.partition_point(|e| e.ticket < ticket);
+        self.recorded_from(start)
+    }
+
+    /// Everything, for the end of the epoch.
+    pub(crate) fn take_all(&mut self, out: &mut Retired) -> Vec<E> {
+        let mut events: Vec<E> = std::mem::take(&mut self.free);
+        for entry in self.entries.drain(..) {
+            events.extend(entry.event);
+            out.extend(entry.cargo);
+        }
+        events
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// A look at the device pays from so many entries on.
+const LOOK: usize = 16;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::{AtomicUsize, Ordering};
+
+    struct Counted(Arc<AtomicUsize>);
+    impl Cargo for Counted {
+        fn retire(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn cargo_and_events_come_back_when_their_ticket_has_passed_and_not_before() {
+        let (sequence, told) = (Sequence::new(), Arc::new(AtomicUsize::new(0)));
+        let mut ring = Ring::new();
+        for number in 0..4u32 {
+            let event = ring.event::<()>(|| Ok(number)).unwrap();
+            ring.push(sequence.issue(), Some(event), Some(Arc::new(Counted(told.clone()))));
+        }
+        let mut out = Retired::new();
+        ring.reap(&sequence, 9, &mut out);
+        assert!(out.is_empty());
+        sequence.observe(3);
+        ring.reap(&sequence, 2, &mut out);
+        assert_eq!((out.len(), ring.len()), (2, 2));
+        ring.reap(&sequence, 9, &mut out);
+        assert_eq!((out.len(), ring.len()), (3, 1));
+        out.iter().for_each(|c| c.retire());
+        assert_eq!(told.load(Ordering::Relaxed), 3);
+        assert_eq!(ring.event::<()>(|| Err(())), Ok(2)); // recycled, the latest first
+        assert_eq!(ring.events(), 4);
+    }
+
+    #[test]
+    fn an_open_ticket_is_answered_for_by_the_next_record() {
+        let sequence = Sequence::new();
+        let mut ring = Ring::new();
+        let open = sequence.issue();
+        ring.push(open, None, None);
+        assert_eq!(ring.answering(open), None);
+        let next = sequence.issue();
+        ring.push(next, Some(7u32), None);
+        assert_eq!(ring.answering(open), Some((next, 7)));
+    }
+}

@@ -1,0 +1,112 @@
+//! Which tickets of a slot are over.
+//!
+//! Tickets of a slot are issued in the order of its stream, so one number tells: all up to `completed` are over.
+//! `is_ready` is usually the load of it. When it is not enough, one poller at a time asks the driver (the *polling
+//! right*); the others watch the number, which the poller raises.
+//!
+//! The number is raised with release and read with acquire: what was done before a ticket was seen to be over (the
+//! event that may be recycled now, the result that may be read now) is seen by whoever sees the number.
+
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// The tickets of one slot.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    issued: AtomicU64,
+    completed: AtomicU64,
+    polling: Mutex<()>,
+}
+
+impl Sequence {
+    pub(crate) fn new() -> Self {
+        Sequence { issued: AtomicU64::new(0), completed: AtomicU64::new(0), polling: Mutex::new(()) }
+    }
+
+    /// The next ticket. Only under the slot's lease.
+    pub(crate) fn issue(&self) -> u64 {
+        let ticket = self.issued.load(Ordering::Relaxed) + 1;
+        self.issued.store(ticket, Ordering::Release);
+        ticket
+    }
+
+    /// The last ticket issued.
+    pub(crate) fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Acquire)
+    }
+
+    /// All up to this are over.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Acquire)
+    }
+
+    /// `ticket` is known to be over.
+    pub(crate) fn reached(&self, ticket: u64) -> bool {
+        self.completed.load(Ordering::Acquire) >= ticket
+    }
+
+    /// Tickets issued and not known to be over.
+    pub(crate) fn in_flight(&self) -> u64 {
+        let completed = self.completed();
+        self.issued().saturating_sub(completed)
+    }
+
+    /// Somebody learned that `ticket` is over.
+    pub(crate) fn observe(&self, ticket: u64) {
+        self.completed.fetch_max(ticket, Ordering::AcqRel);
+    }
+
+    /// Whether `ticket` is over; asks the driver by `ask` unless another thread is already asking.
+    ///
+    /// The event that `ask` looks at may have been recycled for a later ticket by a thread that saw this one to be over.
+    /// Then the answer may be a needless "no", so the number is looked at once more after it; a "yes" is always true,
+    /// because a later ticket of the same stream implies this one.
+    pub(crate) fn poll<E>(&self, ticket: u64, ask: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
+        if self.reached(ticket) {
+            return Ok(true);
+        }
+        let Some(_right) = self.polling.try_lock() else {
+            return Ok(self.reached(ticket));
+        };
+        if self.reached(ticket) {
+            return Ok(true);
+        }
+        if ask()? {
+            self.observe(ticket);
+            return Ok(true);
+        }
+        Ok(self.reached(ticket))
+    }
+
+    /// Keeps every poller out of the driver while `f` runs.
+    pub(crate) fn without_pollers<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _right = self.polling.lock();
+        f()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_ticket_answers_for_all_before_it() {
+        let sequence = Sequence::new();
+        let (first, second) = (sequence.issue(), sequence.issue());
+        assert_eq!(sequence.in_flight(), 2);
+        assert_eq!(sequence.poll::<()>(first, || Ok(false)), Ok(false));
+        assert_eq!(sequence.poll::<()>(second, || Ok(true)), Ok(true));
+        assert_eq!(sequence.poll::<()>(first, || Err(())), Ok(true));
+        assert_eq!(sequence.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_recycled_event_cannot_hide_a_completion() {
+        let sequence = Sequence::new();
+        let ticket = sequence.issue();
+        let answer = sequence.poll::<()>(ticket, || {
+            sequence.observe(ticket); // another thread saw it, and recorded the event anew
+            Ok(false)
+        });
+        assert_eq!(answer, Ok(true));
+    }
+}

@@ -1,0 +1,208 @@
+//! Stream slots: in-order queues that are leased only while work is enqueued.
+
+use super::api::Code;
+use super::context::Context;
+use super::live::Live;
+use super::ring::{Retired, Ring};
+use super::sequence::Sequence;
+use super::{Native, fault};
+use crate::buffer::Allocation;
+use crate::engine::Epoch;
+use crate::engine::life::Life;
+use crate::sync::{Arc, AtomicU64, Mutex};
+use crossbeam_queue::SegQueue;
+use cudarc::driver::sys::{CUevent, CUstream};
+use std::sync::{OnceLock, Weak};
+
+/// A slot: the part under the lease, and the part that marks share.
+pub(crate) struct Slot {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lease: Mutex<State>,
+}
+
+/// What marks of a slot hold: enough to tell whether a ticket is over, also after the engine has ended.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) index: usize,
+    pub(crate) sequence: Sequence,
+    pub(crate) life: Arc<Life>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
+    /// Memory whose uses all lie on this stream: freed behind them, by whoever leases the slot next.
+    pub(crate) frees: SegQueue<Arc<Allocation>>,
+    /// Device addresses allocated on this slot and not freed.
+    pub(crate) live: Live,
+    pub(crate) dispatches: AtomicU64,
+}
+
+/// What only the holder of the lease touches.
+pub(crate) struct State {
+    pub(crate) stream: Native<CUstream>,
+    pub(crate) ring: Ring<Native<CUevent>>,
+    pub(crate) recent: Recent,
+    /// Device memory for a scalar result; reused in stream order.
+    pub(crate) result: Option<u64>,
+    pub(crate) functions: Vec<super::module::Cached>,
+    #[cfg(feature = "blas")]
+    pub(crate) blas: Option<super::blas::BlasHandle>,
+    #[cfg(feature = "blas")]
+    pub(crate) workspace: Option<u64>,
+}
+
+/// The names of the last operations on a slot.
+#[derive(Default)]
+pub(crate) struct Recent {
+    names: [&'static str; 8],
+    next: usize,
+}
+
+impl Recent {
+    pub(crate) fn push(&mut self, name: &'static str) {
+        if let Some(place) = self.names.get_mut(self.next % 8) {
+            *place = name;
+        }
+        self.next = self.next.wrapping_add(1);
+    }
+
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        let (new, old) = self.names.split_at(self.next % 8);
+        old.iter().chain(new).filter(|n| !n.is_empty()).copied().collect()
+    }
+}
+
+impl Slot {
+    pub(crate) fn new(
+        index: usize,
+        stream: CUstream,
+        context: Arc<Context>,
+        life: Arc<Life>,
+        epoch: Arc<OnceLock<Weak<Epoch>>>,
+    ) -> Self {
+        Slot {
+            shared: Arc::new(Shared {
+                index,
+                sequence: Sequence::new(),
+                life,
+                context,
+                epoch,
+                frees: SegQueue::new(),
+                live: Live::default(),
+                dispatches: AtomicU64::new(0),
+            }),
+            lease: Mutex::new(State {
+                stream: Native(stream),
+                ring: Ring::new(),
+                recent: Recent::default(),
+                result: None,
+                functions: Vec::new(),
+                #[cfg(feature = "blas")]
+                blas: None,
+                #[cfg(feature = "blas")]
+                workspace: None,
+            }),
+        }
+    }
+
+    /// Nothing in flight, as far as is known.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.shared.sequence.in_flight() == 0
+    }
+}
+
+impl Shared {
+    /// Asks the driver about an event of this slot. A fault it shows ends the epoch.
+    pub(crate) fn ask(&self, event: CUevent) -> Result<bool, Code> {
+        // After the polling right was taken: the end of the epoch takes it too, and sets the flag before.
+        if self.life.dead() {
+            return Ok(false);
+        }
+        let _bound = self.context.bind()?;
+        // SAFETY: the event lives until the epoch's end, which excludes pollers; the context is current.
+        match unsafe { self.context.api.event_query(event) } {
+            Code::SUCCESS => Ok(true),
+            Code::NOT_READY => Ok(false),
+            code => {
+                self.report(code, "cuEventQuery");
+                Err(code)
+            }
+        }
+    }
+
+    /// A driver call failed outside a dispatch: a sticky code ends the epoch.
+    pub(crate) fn report(&self, code: Code, call: &str) {
+        if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
+            fault::report(&epoch, code, call);
+        }
+    }
+
+    /// Whether `ticket` is over, asking about `event` if need be. Never waits.
+    pub(crate) fn poll(&self, ticket: u64, event: Option<Native<CUevent>>) -> bool {
+        match event {
+            Some(event) => self.sequence.poll(ticket, || self.ask(event.0)).unwrap_or(false),
+            None => self.sequence.reached(ticket),
+        }
+    }
+}
+
+impl State {
+    /// Takes out what is over; what is taken must be retired when the lease is gone.
+    pub(crate) fn reap(&mut self, shared: &Shared, most: usize, out: &mut Retired) {
+        if let Some((ticket, event)) = self.ring.worth_a_look() {
+            if shared.poll(ticket, Some(event)) {
+                self.ring.looked();
+            }
+        }
+        self.ring.reap(&shared.sequence, most, out);
+    }
+
+    /// Records the next ticket. On failure the ticket is open: the next record on the stream answers for it.
+    pub(crate) fn record(&mut self, shared: &Shared) -> (u64, Option<Native<CUevent>>, Code) {
+        let api = shared.context.api;
+        let make = || {
+            let mut event: CUevent = std::ptr::null_mut();
+            const DISABLE_TIMING: u32 = 2;
+            // SAFETY: `event` is valid for the write; the context is current.
+            unsafe { api.event_create(&mut event, DISABLE_TIMING) }.ok().map(|()| Native(event))
+        };
+        let event = match self.ring.event(make) {
+            Ok(event) => event,
+            Err(code) => return (shared.sequence.issue(), None, code),
+        };
+        // SAFETY: event and stream are alive: the epoch's end takes this slot's lease first.
+        let code = unsafe { api.event_record(event.0, self.stream.0) };
+        let ticket = shared.sequence.issue();
+        if code.is_success() {
+            (ticket, Some(event), code)
+        } else {
+            self.ring.put_back(event);
+            (ticket, None, code)
+        }
+    }
+}
+
+/// The end of a dispatch on a slot: a ticket, and the event recorded for it.
+///
+/// The event may be recycled for a later ticket once this one was seen to be over; who waits on it then waits at worst a
+/// little longer, for work that was enqueued earlier than the wait, so no cycle can form.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub(crate) slot: Arc<Shared>,
+    pub(crate) ticket: u64,
+    /// `None`: open, see `ring.rs`.
+    pub(crate) event: Option<Native<CUevent>>,
+}
+
+impl Mark {
+    pub(crate) fn is_past(&self) -> bool {
+        self.slot.sequence.reached(self.ticket)
+    }
+
+    pub(crate) fn same_slot(&self, other: &Mark) -> bool {
+        Arc::ptr_eq(&self.slot, &other.slot)
+    }
+
+    /// Looks, asking the driver if need be.
+    pub(crate) fn poll(&self) -> bool {
+        self.slot.poll(self.ticket, self.event)
+    }
+}

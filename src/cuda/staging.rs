@@ -1,0 +1,154 @@
+//! Host data on its way to the device, and device data on its way to the host.
+
+use super::pinned::{Block, LARGEST, NoBlock};
+use super::slot::Shared;
+use super::{Core, CudaEngine, Native, fault, parallel};
+use crate::dispatch::Backoff;
+use crate::engine::Epoch;
+use crate::error::Site;
+use crate::sync::Arc;
+use crate::{Error, Result};
+use cudarc::driver::sys::CUevent;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+/// Bytes that an upload moves at a time: small enough that filling one piece hides behind the copy of the one before,
+/// large enough that the link is full.
+pub(crate) const STAGING_PIECE: usize = 8 << 20;
+/// Bytes that a download moves at a time.
+const DOWNLOAD_PIECE: usize = 8 << 20;
+const _: () = assert!(STAGING_PIECE <= LARGEST && DOWNLOAD_PIECE <= LARGEST);
+/// How long a staging request waits for blocks to come back before it says that there are none.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Host data in pinned memory, to be copied to the device.
+pub(crate) struct Staging {
+    pub(super) block: Option<Block>,
+    pub(super) len: usize,
+}
+
+/// Pinned memory that a download was promised before its first byte moves.
+pub(crate) struct Reserved(pub(super) Vec<(Block, usize)>);
+
+/// Device data in pinned memory, arriving piece by piece. The slot's ring keeps it as well until all has arrived.
+#[derive(Clone)]
+pub struct Staged(pub(super) Arc<Arriving>);
+
+pub(super) struct Arriving {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) bytes: usize,
+    pub(super) slot: Arc<Shared>,
+}
+
+pub(super) struct Piece {
+    pub(super) block: Block,
+    pub(super) len: usize,
+    pub(super) ticket: u64,
+    pub(super) event: Option<Native<CUevent>>,
+}
+
+impl Staged {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+
+    /// Copies all of it into `target` (of the same length), each piece as soon as it has arrived.
+    pub(crate) fn copy_into(&self, target: &mut [u8]) -> Result<()> {
+        let mut rest = target;
+        for piece in &self.0.pieces {
+            self.0.arrive(piece)?;
+            let (now, later) = rest.split_at_mut_checked(piece.len).ok_or_else(|| {
+                Error::invalid("target", format!("shorter than the {} bytes that were downloaded", self.0.bytes))
+            })?;
+            // SAFETY: the piece has arrived, so nobody writes the block; `now` is exclusively ours.
+            unsafe { parallel::copy(now.as_mut_ptr(), piece.block.at.0, now.len()) };
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+impl Arriving {
+    fn arrive(&self, piece: &Piece) -> Result<()> {
+        let mut backoff = Backoff::new();
+        let start = Instant::now();
+        while !self.slot.poll(piece.ticket, piece.event) {
+            if self.slot.life.dead() && !self.slot.sequence.reached(piece.ticket) {
+                return Err(ended(&self.slot));
+            }
+            if start.elapsed() < Duration::from_millis(5) { std::hint::spin_loop() } else { backoff.pause(None) }
+        }
+        Ok(())
+    }
+}
+
+/// Why work on this slot will not end.
+pub(super) fn ended(slot: &Shared) -> Error {
+    match slot.epoch.get().and_then(Weak::upgrade) {
+        Some(epoch) => epoch.verdict(),
+        None => Error::GpuRefStale { reason: crate::Stale::DeviceGone, site: Site::none() },
+    }
+}
+
+impl CudaEngine {
+    /// Copies host data into pinned memory; at most [`STAGING_PIECE`] bytes.
+    pub(crate) fn stage(&self, epoch: &Arc<Epoch>, data: &[u8]) -> Result<Staging> {
+        if data.is_empty() {
+            return Ok(Staging { block: None, len: 0 });
+        }
+        let block = self.core.block(epoch, data.len())?;
+        // SAFETY: the block holds at least `data.len()` bytes and nobody else has it.
+        unsafe { parallel::copy(block.at.0, data.as_ptr(), data.len()) };
+        Ok(Staging { block: Some(block), len: data.len() })
+    }
+
+    /// Pinned memory for a download of `bytes`, all of it.
+    pub(crate) fn reserve(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Reserved> {
+        let limit = self.core.pinned.limit();
+        if bytes as u64 > limit {
+            return Err(no_staging(bytes, limit, 0));
+        }
+        let mut blocks = Vec::with_capacity(bytes.div_ceil(DOWNLOAD_PIECE));
+        let mut left = bytes;
+        while left > 0 {
+            let len = left.min(DOWNLOAD_PIECE);
+            blocks.push((self.core.block(epoch, len)?, len));
+            left -= len;
+        }
+        Ok(Reserved(blocks))
+    }
+}
+
+fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
+    let free = limit.saturating_sub(used);
+    let error = Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() };
+    error.in_op("pinned staging", "copy")
+}
+
+impl Core {
+    /// A block, waiting for others to come back while the limit leaves none.
+    fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
+        let until = Instant::now() + PATIENCE;
+        let mut backoff = Backoff::new();
+        loop {
+            epoch.admit()?;
+            let attempt = {
+                let _inside = self.blockers.enter();
+                epoch.admit()?;
+                let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+                self.pinned.block(bytes)
+            };
+            match attempt {
+                Ok(block) => return Ok(block),
+                Err(NoBlock::Driver(code)) => return Err(fault::classify(epoch, code, "cuMemHostAlloc")),
+                Err(NoBlock::Limit) => {
+                    let in_flight = self.sweep();
+                    if !in_flight || Instant::now() >= until {
+                        return Err(no_staging(bytes, self.pinned.limit(), self.pinned.bytes()));
+                    }
+                    backoff.pause(None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
+
+use super::api::Code;
+use super::enqueue::Parts;
+use super::lease::Lease;
+use super::memory::FREES_PER_LEASE;
+use super::reclaim::free_some;
+use super::ring::{Cargo, Retired};
+use super::slot::{Mark, State};
+use super::task::{CudaTask, Landed};
+use super::{Core, CudaEngine, Enqueue, fault};
+use crate::buffer::{Content, Track};
+use crate::dispatch::raw::Raw;
+use crate::dispatch::{Submission, TaskOf};
+use crate::engine::{Completion, Epoch};
+use crate::error::Site;
+use crate::op::Op;
+use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
+use crate::trace::{Event, OpInfo};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+type Marks = SmallVec<[Mark; 6]>;
+
+impl CudaEngine {
+    pub(crate) fn submit<O: Op>(&self, s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+        let epoch = s.epoch;
+        match self.core.submit(s) {
+            Ok(task) => Ok(task),
+            // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
+            // driver-side rungs it may be able to.
+            Err(Failed { error: Error::OutOfMemory { .. }, again: Some(s) }) => {
+                self.core.sweep();
+                self.core.trim(epoch)?;
+                Ok(self.core.submit(*s).map_err(|f| f.error)?)
+            }
+            Err(failed) => Err(failed.error),
+        }
+    }
+}
+
+/// A dispatch that failed while it was enqueued.
+struct Failed<'a, 'x, O: Op> {
+    error: Error,
+    /// Nothing was enqueued: it may be tried again.
+    again: Option<Box<Submission<'a, 'x, O>>>,
+}
+
+impl<O: Op> From<Error> for Failed<'_, '_, O> {
+    fn from(error: Error) -> Self {
+        Failed { error, again: None }
+    }
+}
+
+impl Core {
+    fn submit<'a, 'x, O: Op>(
+        self: &Arc<Self>,
+        s: Submission<'a, 'x, O>,
+    ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
+        let epoch = s.epoch;
+        let trace = epoch.counters.trace();
+        if let Some(trace) = trace {
+            trace.emit(Event::BeforeEnqueue, &OpInfo::of(&s.op, s.options.label, None));
+        }
+        let mut marks = gather(&s);
+        let label = s.options.label;
+        let mut retired = Retired::new();
+        let mut lease = self.lease(&marks);
+        if marks.iter().any(|m| m.event.is_none() && !Arc::ptr_eq(&m.slot, &lease.slot.shared)) {
+            // Leases are taken one at a time, so that two threads cannot wait for each other's.
+            drop(lease);
+            self.close_open(epoch, &mut marks)?;
+            lease = self.lease(&marks);
+        }
+        let index = lease.slot.shared.index;
+        let result = self.enqueue(s, &marks, &mut lease, &mut retired);
+        drop(lease);
+        retired.iter().for_each(|cargo| cargo.retire());
+        drop(retired);
+        let task = result?;
+        if let Some(trace) = trace {
+            trace.emit(Event::AfterEnqueue, &OpInfo::of(&task.op, label, Some(index)));
+            self.keeper.nudge.nudge(); // somebody must see the completion, also when nobody waits
+        }
+        Ok(task)
+    }
+
+    /// Finds the events that answer for open tickets, recording where there is none yet.
+    fn close_open(&self, epoch: &Arc<Epoch>, marks: &mut Marks) -> Result<()> {
+        for mark in marks.iter_mut().filter(|m| m.event.is_none()) {
+            let Some(slot) = self.slots.get(mark.slot.index).filter(|s| Arc::ptr_eq(&s.shared, &mark.slot)) else {
+                continue; // another device's: its front closed it
+            };
+            let mut state = slot.lease.lock();
+            epoch.admit()?;
+            if mark.is_past() {
+                continue;
+            }
+            let known = state.ring.answering(mark.ticket);
+            let (ticket, event) = match known {
+                Some((ticket, event)) => (ticket, event),
+                None => {
+                    let _bound = self.bind(epoch)?;
+                    let (ticket, event, code) = state.record(&slot.shared);
+                    state.ring.push(ticket, event, None);
+                    match event {
+                        Some(event) => (ticket, event),
+                        None => return Err(fault::classify(epoch, code, "cuEventRecord")),
+                    }
+                }
+            };
+            (mark.ticket, mark.event) = (ticket, Some(event));
+        }
+        Ok(())
+    }
+
+    pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
+        self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))
+    }
+
+    /// Everything under the lease.
+    fn enqueue<'a, 'x, O: Op>(
+        self: &Arc<Self>,
+        s: Submission<'a, 'x, O>,
+        marks: &Marks,
+        lease: &mut Lease<'_>,
+        retired: &mut Retired,
+    ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
+        let epoch = s.epoch;
+        let (shared, state) = (&lease.slot.shared, &mut *lease.state);
+        // After the lease was taken: the end of the epoch sets the flag, then takes it.
+        epoch.admit()?;
+        let _bound = self.bind(epoch)?;
+        state.reap(shared, 4, retired);
+        free_some(shared, state, FREES_PER_LEASE);
+        self.follow(epoch, marks, shared, state)?;
+        let timer = match s.options.timed {
+            true => Some(self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?),
+            false => None,
+        };
+        let landed = match O::Raw::BYTES {
+            0 => Landed::Nothing,
+            _ => Landed::Slot(self.pinned.slot().map_err(|c| fault::classify(epoch, c, "cuMemHostAlloc"))?),
+        };
+        if let Some(timer) = &timer {
+            self.record_timer(epoch, timer.start, state)?;
+        }
+        state.recent.push(O::NAME);
+        shared.dispatches.fetch_add(1, Ordering::Relaxed);
+        let submitted = epoch.counters.trace().map(|_| Instant::now());
+
+        let label = s.options.label;
+        #[cfg(feature = "nvtx")]
+        let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(O::NAME)).unwrap_or_default());
+        let (outcome, parts) = {
+            let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
+            let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))
+                .unwrap_or_else(|_| {
+                    Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() })
+                })
+                .and_then(|()| queue.bring_result());
+            (outcome, queue.into_parts())
+        };
+        let Parts { landed, keep, scratch, untouched } = parts;
+        for address in scratch {
+            // SAFETY: allocated on this stream by this dispatch, and freed behind its work.
+            let _ = unsafe { self.context.api.mem_free_async(address, state.stream.0) };
+        }
+        if let (Err(error), true) = (&outcome, untouched) {
+            return Err(Failed { error: error.clone(), again: Some(Box::new(s)) });
+        }
+        let mut outcome = outcome;
+        if let (Some(timer), true) = (&timer, outcome.is_ok()) {
+            outcome = self.record_timer(epoch, timer.end, state);
+        }
+        // Also after a failure: what did get in is behind a completion, so the buffers can go back to the caller.
+        let (ticket, event, code) = state.record(shared);
+        if !code.is_success() && outcome.is_ok() {
+            outcome = Err(fault::classify(epoch, code, "cuEventRecord"));
+        }
+        let mark = Mark { slot: shared.clone(), ticket, event };
+        publish(&s, &mark, outcome.is_ok());
+        let task = Arc::new(CudaTask {
+            op: s.op,
+            core: Arc::downgrade(self),
+            mark,
+            state: AtomicU8::new(0),
+            landed: Mutex::new(landed),
+            _keep: keep,
+            timer,
+            submitted: submitted.filter(|_| outcome.is_ok()),
+            label,
+        });
+        state.ring.push(ticket, event, Some(task.clone() as Arc<dyn Cargo>));
+        outcome.map(|()| task).map_err(Failed::from)
+    }
+
+    fn record_timer(
+        &self,
+        epoch: &Arc<Epoch>,
+        event: super::Native<cudarc::driver::sys::CUevent>,
+        state: &State,
+    ) -> Result<()> {
+        // SAFETY: event and stream are alive under the lease; the context is current.
+        unsafe { self.context.api.event_record(event.0, state.stream.0) }
+            .ok()
+            .map_err(|code| fault::classify(epoch, code, "cuEventRecord"))
+    }
+
+    /// Makes the stream wait for what is on other streams and not known to be over: once a stream, for the latest.
+    fn follow(&self, epoch: &Arc<Epoch>, marks: &Marks, own: &Arc<super::slot::Shared>, state: &State) -> Result<()> {
+        for (i, mark) in marks.iter().enumerate() {
+            let later = |other: &Mark| other.same_slot(mark) && other.ticket > mark.ticket;
+            if Arc::ptr_eq(&mark.slot, own) || mark.is_past() || marks.iter().any(later) {
+                continue;
+            }
+            if marks.iter().take(i).any(|m| m.same_slot(mark) && m.ticket == mark.ticket) {
+                continue;
+            }
+            let Some(event) = mark.event else {
+                return Err(Error::library("an earlier operation's completion could not be recorded"));
+            };
+            // SAFETY: the event lives until the end of its epoch, which excludes us by our lease (for another device's
+            // event: its epoch is entered by the caller); the context is current.
+            unsafe { self.context.api.stream_wait_event(state.stream.0, event.0, 0) }
+                .ok()
+                .map_err(|code: Code| fault::classify(epoch, code, "cuStreamWaitEvent"))?;
+            self.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// What this work must follow and is not known to be over: writers first.
+fn gather<O: Op>(s: &Submission<'_, '_, O>) -> Marks {
+    let mut marks = Marks::new();
+    let mut add = |completions: &mut dyn Iterator<Item = &Completion>| {
+        for completion in completions {
+            match completion {
+                Completion::Cuda(mark) if !mark.is_past() => marks.push(mark.clone()),
+                _ => {}
+            }
+        }
+    };
+    let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
+    for view in writes {
+        let track = view.region.track.lock();
+        add(&mut track.writers.iter());
+        add(&mut track.readers.iter());
+    }
+    for view in reads {
+        add(&mut view.region.track.lock().writers.iter());
+    }
+    marks
+}
+
+/// Tells the buffers where this work ends, and what they are worth now.
+fn publish<O: Op>(s: &Submission<'_, '_, O>, mark: &Mark, ok: bool) {
+    for (i, view) in s.views.iter().enumerate() {
+        let mut track = view.region.track.lock();
+        let completion = Completion::Cuda(mark.clone());
+        if i < s.read_count {
+            Track::publish_read(&mut track, completion);
+        } else {
+            track.publish_write(completion);
+            if ok {
+                view.written();
+            } else {
+                view.region.worth.set(Content::Failed);
+            }
+        }
+    }
+}

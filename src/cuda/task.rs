@@ -1,0 +1,294 @@
+//! A dispatch in flight on a GPU.
+//!
+//! Its completion is its mark; nobody has to tell it anything. Whoever looks first after the mark has passed (a waiter,
+//! or who reaps the slot's ring) claims it, tells the trace, and settles it.
+
+use super::api::{Code, Driver};
+use super::context::Context;
+use super::pinned::SmallSlot;
+use super::ring::Cargo;
+use super::slot::Mark;
+use super::staging::{Staged, ended};
+use super::{Core, Native};
+use crate::dispatch::raw::{Landing, Raw};
+use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::engine::Epoch;
+use crate::op::{HostOf, Op, Output};
+use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
+use crate::trace::{Event, OpInfo};
+use crate::{Error, Result};
+use crossbeam_queue::SegQueue;
+use cudarc::driver::sys::CUevent;
+use smallvec::SmallVec;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+const PENDING: u8 = 0;
+const CLAIMED: u8 = 1;
+const DONE: u8 = 2;
+const FAILED: u8 = 3;
+
+/// What the device leaves for the host.
+pub(super) enum Landed {
+    Nothing,
+    Slot(SmallSlot),
+    Staged(Staged),
+}
+
+/// The one allocation of a dispatch.
+pub(super) struct CudaTask<O: Op> {
+    pub(super) op: O,
+    pub(super) core: Weak<Core>,
+    pub(super) mark: Mark,
+    pub(super) state: AtomicU8,
+    pub(super) landed: Mutex<Landed>,
+    /// Pinned memory that the device reads; goes back when the ring lets go of the task.
+    pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
+    pub(super) timer: Option<Timer>,
+    pub(super) submitted: Option<Instant>,
+    pub(super) label: Option<&'static str>,
+}
+
+impl<O: Op> CudaTask<O> {
+    /// Looks; settles when there is something to settle.
+    #[inline]
+    fn look(&self) -> bool {
+        if self.state.load(Ordering::Acquire) >= DONE {
+            return true;
+        }
+        if self.mark.poll() {
+            return self.conclude(true);
+        }
+        if self.mark.slot.life.dead() {
+            // The flag is set after the last poll that could have helped; what is not known to be over now never will be.
+            return self.conclude(self.mark.is_past());
+        }
+        false
+    }
+
+    /// The first to come settles; false while another is at it.
+    fn conclude(&self, done: bool) -> bool {
+        if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return self.state.load(Ordering::Acquire) >= DONE;
+        }
+        let end = if done { DONE } else { FAILED };
+        match self.submitted {
+            None => self.state.store(end, Ordering::Release),
+            Some(submitted) => {
+                let epoch = self.epoch();
+                let trace = epoch.as_ref().and_then(|e| e.counters.trace());
+                let info = OpInfo::of(&self.op, self.label, Some(self.mark.slot.index));
+                if let Some(trace) = trace {
+                    trace.emit(Event::BeforeComplete, &info);
+                }
+                self.state.store(end, Ordering::Release);
+                if let Some(trace) = trace {
+                    trace.emit(Event::AfterComplete(submitted.elapsed()), &info);
+                }
+            }
+        }
+        true
+    }
+
+    fn epoch(&self) -> Option<Arc<Epoch>> {
+        self.mark.slot.epoch.get().and_then(Weak::upgrade)
+    }
+
+    fn locate(&self, error: Error) -> Error {
+        let error = error.in_op(O::NAME, O::LIBRARY);
+        match self.epoch() {
+            Some(epoch) => {
+                epoch.counters.count_error(&error);
+                error.locate(|site| {
+                    site.set_device(epoch.label.to_string(), epoch.generation);
+                })
+            }
+            None => error,
+        }
+    }
+
+    /// Looks now and then until it is settled or the time is out.
+    fn poll_with(&self, until: Option<Instant>, mut between: impl FnMut(&mut Backoff)) -> bool {
+        let mut backoff = Backoff::new();
+        loop {
+            if self.look() {
+                return true;
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return false;
+            }
+            between(&mut backoff);
+        }
+    }
+
+    /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
+    fn spin(&self, limit: Option<Duration>, until: Option<Instant>) -> bool {
+        let _bound = self.mark.slot.context.bind();
+        let mut start = None;
+        loop {
+            for _ in 0..16 {
+                if self.look() {
+                    return true;
+                }
+            }
+            if limit.is_none() && until.is_none() {
+                continue;
+            }
+            let now = Instant::now();
+            let start = *start.get_or_insert(now);
+            if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
+                return false;
+            }
+        }
+    }
+
+    fn block(&self) -> bool {
+        if self.look() {
+            return true;
+        }
+        if let (Some(core), Some(event)) = (self.core.upgrade(), self.mark.event) {
+            match core.blockers.wait(&self.mark.slot.context, &self.mark.slot.life, event.0) {
+                Ok(_) => {}
+                Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
+            }
+        }
+        // The event may answer for later work; polling settles it, and serves where blocking could not be tried.
+        self.poll_with(None, |backoff| backoff.pause(None))
+    }
+}
+
+impl<O: Op> Cargo for CudaTask<O> {
+    fn retire(&self) {
+        self.conclude(true);
+    }
+}
+
+impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
+    fn is_settled(&self) -> bool {
+        self.look()
+    }
+
+    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+        match how {
+            Wait::Spin => self.spin(None, until),
+            Wait::Yield => self.poll_with(until, |_| std::thread::yield_now()),
+            Wait::Adaptive => self.spin(Some(SPIN), until) || self.poll_with(until, |b| b.pause(until)),
+            Wait::Rayon if !is_stealing() => self.poll_with(until, |b| {
+                if steal_one() { *b = Backoff::new() } else { b.pause(until) }
+            }),
+            Wait::Block if until.is_none() => self.block(),
+            Wait::Block | Wait::Rayon => self.poll_with(until, |b| b.pause(until)),
+        }
+    }
+
+    fn take(&self) -> Result<HostOf<O>> {
+        if !O::Output::EAGER {
+            self.wait(Wait::Adaptive, None);
+        }
+        if self.state.load(Ordering::Acquire) == FAILED {
+            return Err(self.locate(ended(&self.mark.slot)));
+        }
+        let landing = match &*self.landed.lock() {
+            Landed::Nothing => Landing::Slot([0; 64]),
+            // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
+            // device has written the slot.
+            Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
+            // The ring keeps the other share until all pieces have arrived.
+            Landed::Staged(staged) => Landing::Staged(staged.clone()),
+        };
+        O::Raw::land(landing).and_then(|raw| self.op.finish(raw)).map_err(|error| self.locate(error))
+    }
+
+    fn abandon(&self) {
+        // The ring lets go of this task when its ticket has passed; somebody should look.
+        if self.state.load(Ordering::Acquire) < DONE {
+            if let Some(core) = self.core.upgrade() {
+                core.keeper.nudge.nudge();
+            }
+        }
+    }
+
+    fn device_time(&self) -> Option<Duration> {
+        self.timer.as_ref()?.elapsed(&self.mark.slot.context)
+    }
+
+    fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
+        if self.look() { Subscribed::Settled } else { Subscribed::Poll }
+    }
+
+    fn unsubscribe(&self, _: &Arc<Parker>) {}
+}
+
+/// Two events with time, around the work.
+pub(super) struct Timer {
+    pub(super) start: Native<CUevent>,
+    pub(super) end: Native<CUevent>,
+    timers: Weak<TimerPool>,
+}
+
+/// The events of timers.
+pub(crate) struct Timers(Arc<TimerPool>);
+
+#[derive(Default)]
+struct TimerPool {
+    free: SegQueue<(Native<CUevent>, Native<CUevent>)>,
+    all: Mutex<Vec<Native<CUevent>>>,
+}
+
+impl Timers {
+    pub(crate) fn new() -> Self {
+        Timers(Arc::default())
+    }
+
+    /// A pair to record. The context is current.
+    pub(super) fn timer(&self, api: &Driver) -> Result<Timer, Code> {
+        let (start, end) = match self.0.free.pop() {
+            Some(pair) => pair,
+            None => {
+                let make = || {
+                    let mut event: CUevent = std::ptr::null_mut();
+                    // SAFETY: `event` is valid for the write; the context is current.
+                    unsafe { api.event_create(&mut event, 0) }.ok()?;
+                    self.0.all.lock().push(Native(event));
+                    Ok(Native(event))
+                };
+                (make()?, make()?)
+            }
+        };
+        Ok(Timer { start, end, timers: Arc::downgrade(&self.0) })
+    }
+
+    /// For the end of the epoch.
+    pub(crate) fn destroy(&self, api: &Driver) {
+        while self.0.free.pop().is_some() {}
+        for event in std::mem::take(&mut *self.0.all.lock()) {
+            // SAFETY: ours, idle, and the epoch is closed: `elapsed` looks at the flag before it uses one.
+            let _ = unsafe { api.event_destroy(event.0) };
+        }
+    }
+}
+
+impl Timer {
+    /// Time between the two, once both have passed.
+    fn elapsed(&self, context: &Context) -> Option<Duration> {
+        // The pool outlives the events: gone means that the epoch was torn down.
+        let pool = self.timers.upgrade()?;
+        let alive = pool.all.lock(); // keeps `destroy` out
+        if !alive.contains(&self.start) {
+            return None;
+        }
+        let _bound = context.bind().ok()?;
+        let mut milliseconds = 0f32;
+        // SAFETY: both events are alive while the list is held, and both were recorded.
+        let code = unsafe { context.api.event_elapsed_time(&mut milliseconds, self.start.0, self.end.0) };
+        code.is_success().then(|| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Some(pool) = self.timers.upgrade() {
+            pool.free.push((self.start, self.end));
+        }
+    }
+}

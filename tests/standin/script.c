@@ -1,0 +1,136 @@
+/* What tests write into the script: failures of calls, faults, what kernels do, attributes; and the environment. */
+#include "simulator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct failure {
+    char call[64]; /* "any" */
+    int left, code;
+};
+
+struct script {
+    char kernel[64];
+    int code;
+};
+
+static struct failure failures[64];
+static int failure_count;
+static struct script scripts[32];
+static int script_count;
+static int fault_countdown = -1, fault_code;
+static struct { int attribute, value; } attributes[32];
+static int attribute_count;
+
+bool must_fail(const char *name, bool driver, CUresult *code) {
+    bool fails = false;
+    bool only_names = strcmp(name, "cuGetErrorName") == 0 || strcmp(name, "cuGetErrorString") == 0;
+    for (int i = 0; i < failure_count;) {
+        struct failure *failure = &failures[i];
+        bool any = strcmp(failure->call, "any") == 0;
+        bool meant = any ? driver && !only_names : same_call(failure->call, name);
+        if (meant && failure->left-- == 0) {
+            *code = failure->code;
+            fails = true;
+            *failure = failures[--failure_count];
+        } else {
+            i++;
+        }
+    }
+    return fails;
+}
+
+const int *attribute_override(int attribute) {
+    for (int i = attribute_count - 1; i >= 0; i--)
+        if (attributes[i].attribute == attribute) return &attributes[i].value;
+    return NULL;
+}
+
+bool scripted(const char *kernel, int *code) {
+    for (int i = script_count - 1; i >= 0; i--) {
+        if (strcmp(scripts[i].kernel, kernel) != 0) continue;
+        *code = scripts[i].code;
+        return true;
+    }
+    return false;
+}
+
+bool fault_is_due(int *code) {
+    if (fault_countdown < 0 || fault_countdown-- > 0) return false;
+    *code = fault_code;
+    return true;
+}
+
+void forget_script(void) {
+    failure_count = script_count = attribute_count = 0;
+    fault_countdown = -1;
+}
+
+static void add_failure(const char *call, int nth, int code) {
+    if (failure_count == (int)(sizeof failures / sizeof *failures)) return;
+    struct failure *failure = &failures[failure_count++];
+    snprintf(failure->call, sizeof failure->call, "%s", call);
+    failure->left = nth;
+    failure->code = code;
+}
+
+static int mode_named(const char *name) {
+    static const char *names[] = {"auto", "manual", "eager", "background"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0) return i;
+    return STANDIN_AUTO;
+}
+
+void read_environment(void) {
+    const char *value;
+    if ((value = getenv("WINDLASS_STANDIN_SEED"))) state.seed = state.random = strtoull(value, NULL, 10);
+    if ((value = getenv("WINDLASS_STANDIN_MODE"))) state.mode = mode_named(value);
+    if ((value = getenv("WINDLASS_STANDIN_MEMORY"))) state.total_memory = strtoull(value, NULL, 10);
+    if ((value = getenv("WINDLASS_STANDIN_RACES"))) state.races = atoi(value) != 0;
+    if ((value = getenv("WINDLASS_STANDIN_DEVICES"))) {
+        int count = atoi(value);
+        state.device_count = count < 0 ? 0 : count > MAXIMUM_DEVICES ? MAXIMUM_DEVICES : count;
+    }
+    if ((value = getenv("WINDLASS_STANDIN_FAULT"))) {
+        int nth = 0, code = CUDA_ERROR_ILLEGAL_ADDRESS;
+        sscanf(value, "%d:%d", &nth, &code);
+        fault_countdown = nth;
+        fault_code = code;
+    }
+    for (value = getenv("WINDLASS_STANDIN_FAIL"); value != NULL && *value != 0;) {
+        char call[64];
+        int nth, code;
+        if (sscanf(value, "%63[^:]:%d:%d", call, &nth, &code) == 3) add_failure(call, nth, code);
+        value = strchr(value, ',');
+        if (value != NULL) value++;
+    }
+}
+
+void standin_set_attribute(int attribute, int value) {
+    pthread_mutex_lock(&state.mutex);
+    if (attribute_count < (int)(sizeof attributes / sizeof *attributes)) {
+        attributes[attribute_count].attribute = attribute;
+        attributes[attribute_count++].value = value;
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+void standin_fault(int code) { LOCKED(state.sticky = code; pthread_cond_broadcast(&state.changed)); }
+
+void standin_fault_after(int nth, int code) { LOCKED(fault_countdown = nth; fault_code = code); }
+
+void standin_script(const char *kernel, int code) {
+    pthread_mutex_lock(&state.mutex);
+    if (script_count < (int)(sizeof scripts / sizeof *scripts)) {
+        snprintf(scripts[script_count].kernel, sizeof scripts[0].kernel, "%s", kernel);
+        scripts[script_count++].code = code;
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+void standin_fail(const char *call, int nth, int code) { LOCKED(add_failure(call, nth, code)); }
+
+void standin_fail_any(int nth, int code) { LOCKED(add_failure("any", nth, code)); }
+
+void standin_clear(void) { LOCKED(failure_count = script_count = 0; fault_countdown = -1); }

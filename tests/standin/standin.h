@@ -1,0 +1,109 @@
+/*
+ * A scripted stand-in for libcuda.so.1 and libcublas.so.13, for tests on machines without a GPU.
+ *
+ * What it simulates, and why so:
+ *   - A stream is a queue of commands. Nothing runs when it is enqueued; a seeded scheduler picks which stream runs
+ *     next, so the only order between streams is the order that events give. A missing wait shows up as wrong data.
+ *   - Device memory is an arena with records of what is allocated. Freed bytes are poisoned and reused at once (first
+ *     fit, lowest address), so that a use after free reads garbage and is reported as well.
+ *   - A happens-before checker (races.c) reports unordered accesses under every seed, not only under unlucky ones.
+ *   - A device fault is sticky for the whole process, as on real hardware.
+ *
+ * This header is the control surface that tests use. simulator.h is the inside; nothing else is shared.
+ * All functions are thread-safe. Texts are written with a final NUL and cut to `size`.
+ */
+#ifndef STANDIN_H
+#define STANDIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STANDIN_EXPORT __attribute__((visibility("default")))
+
+enum standin_mode {
+    STANDIN_AUTO = 0,       /* queries run one to three commands of one stream; synchronize calls run until done */
+    STANDIN_MANUAL = 1,     /* only standin_step runs anything; synchronize calls block until another thread steps */
+    STANDIN_EAGER = 2,      /* everything that can run does so at once, when it is enqueued */
+    STANDIN_BACKGROUND = 3, /* a thread runs commands while the host does something else */
+};
+
+/* -- The world. Set device count and memory before the first context is retained. -- */
+
+/* Forgets streams, events, memory, contexts, failures, faults, logs, counts and violations; the settings below go back
+ * to their defaults (or what the environment says). cuInit stays done. */
+STANDIN_EXPORT void standin_reset_process(void);
+STANDIN_EXPORT void standin_set_device_count(int count);
+STANDIN_EXPORT void standin_set_total_memory(size_t bytes_per_device);
+/* An attribute of every device, by CUdevice_attribute, instead of the built-in value. */
+STANDIN_EXPORT void standin_set_attribute(int attribute, int value);
+STANDIN_EXPORT void standin_set_driver_version(int version);
+
+/* -- Progress. -- */
+
+STANDIN_EXPORT void standin_seed(uint64_t seed);
+STANDIN_EXPORT void standin_mode(int mode);
+/* Runs up to `count` commands in seeded order; the answer is how many ran (fewer: the rest waits, or nothing is left). */
+STANDIN_EXPORT int standin_step(int count);
+/* The same for one stream, by the number the log shows. */
+STANDIN_EXPORT int standin_step_stream(int stream_number, int count);
+/* Commands enqueued and not yet executed, on all streams. */
+STANDIN_EXPORT int standin_pending(void);
+/* Lets every `endless` kernel end that runs or is queued now. */
+STANDIN_EXPORT void standin_release(void);
+
+/* -- Faults and failures. -- */
+
+/* The whole process is poisoned now: every later call that touches a context answers `code`. */
+STANDIN_EXPORT void standin_fault(int code);
+/* The same when the nth next command executes (0 = the next one). */
+STANDIN_EXPORT void standin_fault_after(int nth, int code);
+/* A kernel of that name faults with `code` when it executes; code 0 makes it do nothing, -1 makes it endless. */
+STANDIN_EXPORT void standin_script(const char *kernel, int code);
+/* The nth next call of that function (0 = the next one) returns `code` and has no effect. Names with or without their
+ * suffix; cublas functions too, with a cublasStatus_t. */
+STANDIN_EXPORT void standin_fail(const char *call, int nth, int code);
+/* The nth next driver call of any kind (not cublas; not the two that only name an error). */
+STANDIN_EXPORT void standin_fail_any(int nth, int code);
+/* Drops failures that have not happened yet, and scripts. */
+STANDIN_EXPORT void standin_clear(void);
+
+/* -- What happened. -- */
+
+/* The log has one line for each call. It is off until enabled. Take answers the length of the whole log and clears it
+ * if it fitted into `size` (so take(NULL, 0) only asks for the length). */
+STANDIN_EXPORT void standin_log_enable(int on);
+STANDIN_EXPORT void standin_log_clear(void);
+STANDIN_EXPORT size_t standin_log_take(char *buffer, size_t size);
+STANDIN_EXPORT uint64_t standin_calls(void);
+STANDIN_EXPORT uint64_t standin_calls_of(const char *call);
+/* How many commands have executed. */
+STANDIN_EXPORT uint64_t standin_executed(void);
+
+/* Answers how many violations there were; the buffer gets one line for each (the first thousand). */
+STANDIN_EXPORT int standin_violations(char *buffer, size_t size);
+STANDIN_EXPORT void standin_violations_clear(void);
+/* The happens-before checker, on by default. Turn it off where the host learns of completion by reading memory. */
+STANDIN_EXPORT void standin_races(int on);
+
+/* What is live now: "streams", "events", "allocations" (not yet freed by a call), "bytes" (theirs), "pools",
+ * "pool_bytes" (allocated from pools), "pool_reserved" (kept by pools), "pinned", "pinned_bytes", "modules",
+ * "contexts" (retains of primary contexts), "blas" (handles). -1 for another word. */
+STANDIN_EXPORT int64_t standin_live(const char *what);
+
+/*
+ * Environment, read when the library is loaded and at each reset (it is how a child process is scripted):
+ *   WINDLASS_STANDIN_SEED=7  WINDLASS_STANDIN_MODE=auto|manual|eager|background  WINDLASS_STANDIN_DEVICES=2
+ *   WINDLASS_STANDIN_MEMORY=67108864  WINDLASS_STANDIN_RACES=0|1
+ *   WINDLASS_STANDIN_FAIL=cuEventRecord:3:2,any:10:700    (name:nth:code, as standin_fail)
+ *   WINDLASS_STANDIN_FAULT=12:700                         (nth:code, as standin_fault_after)
+ *   WINDLASS_STANDIN_REPORT=/some/file                    (each violation is appended to it when it happens)
+ */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
