@@ -59,7 +59,7 @@ pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
 pub use dispatch::raw::Landed;
 pub use dispatch::{InFlight, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};
-pub use error::{Error, Rejected, Result, Site, Stale};
+pub use error::{Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};

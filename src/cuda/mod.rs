@@ -51,8 +51,7 @@ pub use module::{KernelArg, LaunchDims, Ptx};
 pub(crate) use open::{device_count, installed, open};
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use slot::Mark;
-pub(crate) use staging::{Reserved, STAGING_PIECE, Staging};
-pub use staging::Staged;
+pub(crate) use staging::{Reserved, STAGING_PIECE, Staged, Staging};
 
 use crate::engine::Epoch;
 use crate::error::Text;

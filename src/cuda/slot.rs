@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) stream: Native<CUstream>,
     pub(crate) ring: Ring<Native<CUevent>>,
     pub(crate) recent: Recent,
+    /// What this stream has already been made to wait for, by slot: what comes later follows it anyway.
+    pub(crate) followed: Vec<u64>,
     /// Device memory for a scalar result; reused in stream order.
     pub(crate) result: Option<u64>,
     pub(crate) functions: Vec<super::module::Cached>,
@@ -93,6 +95,7 @@ impl Slot {
                 stream: Native(stream),
                 ring: Ring::new(),
                 recent: Recent::default(),
+                followed: Vec::new(),
                 result: None,
                 functions: Vec::new(),
                 #[cfg(feature = "blas")]
@@ -145,6 +148,22 @@ impl Shared {
 }
 
 impl State {
+    /// The stream already waits for `mark`, by an earlier wait on it or on a later ticket of its slot.
+    pub(crate) fn follows(&self, mark: &Mark) -> bool {
+        self.followed.get(mark.slot.index).is_some_and(|ticket| *ticket >= mark.ticket)
+    }
+
+    /// The stream was made to wait for `mark`.
+    pub(crate) fn now_follows(&mut self, mark: &Mark) {
+        let index = mark.slot.index;
+        if self.followed.len() <= index {
+            self.followed.resize(index + 1, 0);
+        }
+        if let Some(ticket) = self.followed.get_mut(index) {
+            *ticket = (*ticket).max(mark.ticket);
+        }
+    }
+
     /// Takes out what is over; what is taken must be retired when the lease is gone.
     pub(crate) fn reap(&mut self, shared: &Shared, most: usize, out: &mut Retired) {
         if let Some((ticket, event)) = self.ring.worth_a_look() {

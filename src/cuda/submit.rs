@@ -210,13 +210,24 @@ impl Core {
     }
 
     /// Makes the stream wait for what is on other streams and not known to be over: once a stream, for the latest.
-    fn follow(&self, epoch: &Arc<Epoch>, marks: &Marks, own: &Arc<super::slot::Shared>, state: &State) -> Result<()> {
+    fn follow(
+        &self,
+        epoch: &Arc<Epoch>,
+        marks: &Marks,
+        own: &Arc<super::slot::Shared>,
+        state: &mut State,
+    ) -> Result<()> {
         for (i, mark) in marks.iter().enumerate() {
             let later = |other: &Mark| other.same_slot(mark) && other.ticket > mark.ticket;
             if Arc::ptr_eq(&mark.slot, own) || mark.is_past() || marks.iter().any(later) {
                 continue;
             }
             if marks.iter().take(i).any(|m| m.same_slot(mark) && m.ticket == mark.ticket) {
+                continue;
+            }
+            // Another device's slots have numbers of their own.
+            let ours = self.slots.get(mark.slot.index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
+            if ours && state.follows(mark) {
                 continue;
             }
             let Some(event) = mark.event else {
@@ -228,6 +239,9 @@ impl Core {
                 .ok()
                 .map_err(|code: Code| fault::classify(epoch, code, "cuStreamWaitEvent"))?;
             self.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+            if ours {
+                state.now_follows(mark);
+            }
         }
         Ok(())
     }

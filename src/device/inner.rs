@@ -8,7 +8,9 @@ use crate::engine::{Cause, Engine, Epoch, Parts, process};
 use crate::supervisor::Supervisor;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::trace::{Counters, Stats};
-use crate::{Error, Result};
+#[cfg(any(not(feature = "host"), not(feature = "cuda")))]
+use crate::Error;
+use crate::Result;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 

@@ -26,7 +26,7 @@
 pub(crate) mod gemm;
 mod integer;
 pub(crate) mod level1;
-pub mod reference;
+pub(crate) mod reference;
 mod simd;
 mod spec;
 pub(crate) mod widen;
