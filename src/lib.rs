@@ -28,6 +28,20 @@
 //! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
 //! wait on the host. Work on unrelated buffers overlaps.
 
+#![cfg_attr(
+    not(all(feature = "host", feature = "cuda")),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        irrefutable_let_patterns,
+        reason = "a build with one engine leaves parts of the common code unused; the default build is strict"
+    )
+)]
+
+#[cfg(not(any(feature = "host", feature = "cuda")))]
+compile_error!("windlass needs an engine: enable the feature `host`, or `cuda` by one of the `cuda-NNNNN` features");
+
 pub mod blas;
 mod buffer;
 mod copy;
@@ -57,7 +71,7 @@ pub use cuda::{KernelArg, LaunchDims, Ptx};
 pub use cuda_enqueue::Enqueue;
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
 pub use dispatch::raw::Landed;
-pub use dispatch::{InFlight, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any};
+pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};
 pub use error::{Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "host")]

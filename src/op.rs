@@ -50,6 +50,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     const NAME: &'static str;
     /// The library it belongs to: `blas`, `solver`, ...
     const LIBRARY: &'static str = "user";
+    /// It reads buffers of another device of the same kind: the library's own copies between devices.
+    #[doc(hidden)]
+    const FROM_PEER: bool = false;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives; which buffers it writes is part of that.

@@ -11,11 +11,7 @@ fn every_claim_of_the_self_test_holds() {
     let program = standin::driver().folder().join("selftest");
     let done = Command::new(program).output();
     let done = done.unwrap_or_else(|error| panic!("the self-test does not start: {error}"));
-    assert!(
-        done.status.success(),
-        "{}",
-        String::from_utf8_lossy(&done.stdout)
-    );
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
 
 #[test]
@@ -32,10 +28,7 @@ fn cudarc_finds_the_stand_in_under_the_real_names() {
     assert_eq!(driver.take_log(), ["cuInit -> 0", "cuDeviceGetCount -> 0"]);
 
     driver.fail("cuDeviceGet", 0, 999);
-    assert_eq!(
-        result::device::get(0).map_err(|error| error.0),
-        Err(sys::CUresult::CUDA_ERROR_UNKNOWN)
-    );
+    assert_eq!(result::device::get(0).map_err(|error| error.0), Err(sys::CUresult::CUDA_ERROR_UNKNOWN));
     let device = result::device::get(0);
     let device = device.unwrap_or_else(|error| panic!("the failure was for one call: {error:?}"));
     // SAFETY: the device was just found.
@@ -44,10 +37,7 @@ fn cudarc_finds_the_stand_in_under_the_real_names() {
     assert_eq!(driver.live("contexts"), 1);
     driver.assert_clean();
     assert!(result::stream::create(result::stream::StreamKind::NonBlocking).is_err());
-    assert_eq!(
-        driver.violations(),
-        ["called with no context current (in cuStreamCreate)"]
-    );
+    assert_eq!(driver.violations(), ["called with no context current (in cuStreamCreate)"]);
     driver.clear_violations();
 
     // SAFETY: the context is retained.
@@ -72,9 +62,6 @@ fn cublas_answers_through_cudarc() {
     assert!(unsafe { cudarc::cublas::sys::is_culib_present() });
     driver.fail("cublasCreate", 0, 3);
     let status = cudarc::cublas::result::create_handle().map_err(|error| error.0);
-    assert_eq!(
-        status,
-        Err(cudarc::cublas::sys::cublasStatus_t::CUBLAS_STATUS_ALLOC_FAILED)
-    );
+    assert_eq!(status, Err(cudarc::cublas::sys::cublasStatus_t::CUBLAS_STATUS_ALLOC_FAILED));
     driver.assert_clean();
 }

@@ -1,11 +1,11 @@
 //! `y = alpha * x + y`.
 
 use super::Blas;
-use super::vector::{VectorElement, same_length};
 #[cfg(feature = "host")]
 use super::vector::HostVector;
+use super::vector::{VectorElement, same_length};
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, In, PendingDispatch, Rejected, Result};
+use crate::{DeviceBuffer, Enqueue, In, Result, Submitted};
 
 struct Axpy<T: VectorElement> {
     n: usize,
@@ -94,7 +94,7 @@ impl Blas {
         alpha: T::Scalar,
         x: impl Into<In<'a, T>>,
         y: DeviceBuffer<T>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+    ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.device.dispatch(Axpy { n: x.len(), alpha }, (x,), (y,))
     }

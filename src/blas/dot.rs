@@ -1,9 +1,9 @@
 //! The inner product.
 
 use super::Blas;
-use super::vector::{VectorElement, same_length};
 #[cfg(feature = "host")]
 use super::vector::HostVector;
+use super::vector::{VectorElement, same_length};
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::{Enqueue, In, PendingDispatch, Result};
 use std::marker::PhantomData;

@@ -1,10 +1,10 @@
 //! The general matrix product.
 
 use super::Blas;
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Complex, DeviceBuffer, Element, Enqueue, Error, In, PendingDispatch, Rejected, Result, bf16, f16};
 #[cfg(feature = "host")]
 use crate::numerics::gemm::HostGemm;
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::{Complex, DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, bf16, f16};
 use std::fmt::Debug;
 
 /// What is done to a stored matrix before it is used.
@@ -159,11 +159,7 @@ impl<T: GemmElement> Gemm<T> {
     /// Leading dimensions of A, B and C.
     fn leading(&self) -> [usize; 3] {
         let [(rows_a, _), (rows_b, _)] = self.stored();
-        [
-            self.lda.unwrap_or(rows_a.max(1)),
-            self.ldb.unwrap_or(rows_b.max(1)),
-            self.ldc.unwrap_or(self.m.max(1)),
-        ]
+        [self.lda.unwrap_or(rows_a.max(1)), self.ldb.unwrap_or(rows_b.max(1)), self.ldc.unwrap_or(self.m.max(1))]
     }
 }
 
@@ -325,7 +321,7 @@ impl Blas {
         a: impl Into<In<'a, T>>,
         b: impl Into<In<'a, T>>,
         c: DeviceBuffer<T::Out>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T::Out>>, Rejected<(DeviceBuffer<T::Out>,)>> {
+    ) -> Submitted<DeviceBuffer<T::Out>> {
         self.device.dispatch(spec, (a.into(), b.into()), (c,))
     }
 }

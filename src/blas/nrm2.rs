@@ -1,9 +1,9 @@
 //! The Euclidean norm.
 
 use super::Blas;
-use super::vector::VectorElement;
 #[cfg(feature = "host")]
 use super::vector::HostVector;
+use super::vector::VectorElement;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::{Enqueue, In, PendingDispatch, Result};
 use std::marker::PhantomData;

@@ -1,11 +1,11 @@
 //! `x = alpha * x`.
 
 use super::Blas;
-use super::vector::VectorElement;
 #[cfg(feature = "host")]
 use super::vector::HostVector;
+use super::vector::VectorElement;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, PendingDispatch, Rejected, Result};
+use crate::{DeviceBuffer, Enqueue, Result, Submitted};
 
 struct Scal<T: VectorElement> {
     n: usize,
@@ -84,11 +84,7 @@ impl Blas {
     /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 4.0]);
     /// # Ok(()) }
     /// ```
-    pub fn scal<T: VectorElement>(
-        &self,
-        alpha: T::Scalar,
-        x: DeviceBuffer<T>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+    pub fn scal<T: VectorElement>(&self, alpha: T::Scalar, x: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         self.device.dispatch(Scal { n: x.len(), alpha }, (), (x,))
     }
 }

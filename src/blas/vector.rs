@@ -1,8 +1,8 @@
 //! The element types of the vector operations.
 
-use crate::{Complex, Element, bf16, f16};
 #[cfg(feature = "host")]
 use crate::numerics::level1::HostLevel1;
+use crate::{Complex, Element, bf16, f16};
 use std::fmt::Debug;
 
 /// An element type that vectors are made of: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are

@@ -1,9 +1,9 @@
 //! A piece of an engine's memory.
 
 use super::track::Track;
+use crate::error::Site;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::{Error, Result};
-use crate::error::Site;
 use std::alloc::Layout;
 
 /// Counts bytes against a device's limit.
@@ -17,7 +17,12 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(limit: u64) -> Self {
-        Meter { used: AtomicU64::new(0), peak: AtomicU64::new(0), limit: AtomicU64::new(limit), count: AtomicU64::new(0) }
+        Meter {
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            limit: AtomicU64::new(limit),
+            count: AtomicU64::new(0),
+        }
     }
 
     /// Takes `bytes` from the limit, or says how much is left.

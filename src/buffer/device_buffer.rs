@@ -123,7 +123,10 @@ impl<T: Element> DeviceBuffer<T> {
         if !neighbours {
             let error = Error::invalid(
                 "right",
-                format!("{:?} of one buffer and {:?} of another are not neighbours", self.region.window, right.region.window),
+                format!(
+                    "{:?} of one buffer and {:?} of another are not neighbours",
+                    self.region.window, right.region.window
+                ),
             );
             return Err(Rejected::new(error, (self, right)));
         }
@@ -162,4 +165,3 @@ impl<T: Element> std::fmt::Debug for DeviceBuffer<T> {
         write!(f, ", generation {})", self.region.epoch.generation)
     }
 }
-

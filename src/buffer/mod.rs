@@ -28,12 +28,12 @@ mod track;
 #[cfg(feature = "cuda")]
 pub(crate) use allocation::Home;
 pub(crate) use allocation::{Allocation, Meter};
+pub(crate) use content::Content;
 pub use device_buffer::DeviceBuffer;
+pub(crate) use elems::Visit;
 pub use elems::{Elems, List, Operand};
 pub use gpu_ref::GpuRef;
 pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};
 pub(crate) use region::Region;
-pub(crate) use content::Content;
-pub(crate) use elems::Visit;
 pub(crate) use track::Track;

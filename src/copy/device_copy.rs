@@ -1,7 +1,7 @@
 //! Device to device.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, PendingDispatch, Rejected, Result};
+use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, PendingDispatch, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Copies one buffer into another of the same device.
@@ -66,7 +66,7 @@ impl Device {
         &self,
         source: impl Into<In<'a, T>>,
         target: DeviceBuffer<T>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+    ) -> Submitted<DeviceBuffer<T>> {
         let source = source.into();
         self.dispatch(DeviceCopy { len: source.len(), _type: PhantomData }, (source,), (target,))
     }
@@ -75,10 +75,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`copy`](Self::copy) and [`uninit`](Self::uninit).
-    pub fn duplicate<'a, T: Element>(
-        &self,
-        source: impl Into<In<'a, T>>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+    pub fn duplicate<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         let source = source.into();
         let target = self.uninit(source.len())?;
         Ok(self.copy(source, target)?)

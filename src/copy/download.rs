@@ -79,12 +79,8 @@ impl Device {
     /// Pinned memory for a download, in the epoch that the source belongs to.
     #[cfg(feature = "cuda")]
     fn reserve<T: Element>(&self, source: In<'_, T>) -> Result<Option<crate::cuda::Reserved>> {
-        match &source.region.epoch.engine {
-            crate::engine::Engine::Cuda(engine) => {
-                engine.reserve(&source.region.epoch, source.len() * size_of::<T>()).map(Some)
-            }
-            #[cfg(feature = "host")]
-            crate::engine::Engine::Host(_) => Ok(None),
-        }
+        let epoch = &source.region.epoch;
+        let bytes = source.len() * size_of::<T>();
+        epoch.engine.as_cuda().map(|engine| engine.reserve(epoch, bytes)).transpose()
     }
 }

@@ -1,7 +1,7 @@
 //! One value everywhere.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, PendingDispatch, Rejected, Result};
+use crate::{Device, DeviceBuffer, Element, Enqueue, Result, Submitted};
 
 /// Sets every element.
 struct Fill<T> {
@@ -56,11 +56,7 @@ impl Device {
     ///
     /// # Errors
     /// A stale or foreign buffer; it comes back.
-    pub fn fill<T: Element>(
-        &self,
-        target: DeviceBuffer<T>,
-        value: T,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+    pub fn fill<T: Element>(&self, target: DeviceBuffer<T>, value: T) -> Submitted<DeviceBuffer<T>> {
         let len = target.len();
         self.dispatch(Fill { value, len }, (), (target,))
     }

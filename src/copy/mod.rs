@@ -6,6 +6,7 @@
 mod device_copy;
 mod download;
 mod fill;
+mod peer_copy;
 mod source;
 mod upload;
 

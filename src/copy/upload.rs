@@ -3,7 +3,7 @@
 use super::HostData;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::sync::Mutex;
-use crate::{Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result};
+use crate::{Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted};
 
 /// Writes host data into a buffer.
 struct Upload<T: Element> {
@@ -79,10 +79,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; the device's own error when it cannot be used.
-    pub fn upload<'a, T: Element>(
-        &self,
-        data: impl Into<HostData<'a, T>>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+    pub fn upload<'a, T: Element>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         let data = data.into();
         let target = self.uninit(data.as_slice().len())?;
         Ok(self.upload_into(data, target)?)
@@ -96,10 +93,13 @@ impl Device {
         &self,
         data: impl Into<HostData<'a, T>>,
         target: DeviceBuffer<T>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+    ) -> Submitted<DeviceBuffer<T>> {
         let data = data.into();
         let len = data.as_slice().len();
-        self.inner().counters.bytes_up.fetch_add((len * size_of::<T>()) as u64, crate::sync::Ordering::Relaxed);
+        self.inner()
+            .counters
+            .bytes_up
+            .fetch_add(std::mem::size_of_val(data.as_slice()) as u64, crate::sync::Ordering::Relaxed);
         match self.kind() {
             DeviceKind::Host => {
                 let data = match data {
@@ -119,11 +119,7 @@ impl Device {
     /// Each piece is a dispatch of its own on a window of the target, so order and failure flow as always; a piece
     /// follows the one before it, so the last one's completion is that of all.
     #[cfg(feature = "cuda")]
-    fn upload_staged<T: Element>(
-        &self,
-        data: &[T],
-        target: DeviceBuffer<T>,
-    ) -> Result<PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>> {
+    fn upload_staged<T: Element>(&self, data: &[T], target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         use crate::buffer::Content;
         let (offset, total) = (target.offset, target.len());
         let restore = move |(mut window,): (DeviceBuffer<T>,)| {
@@ -143,15 +139,12 @@ impl Device {
             (window.offset, window.len) = (offset + done, len);
             done += len;
             let epoch = self.epoch();
-            let staged = match &epoch.engine {
-                crate::engine::Engine::Cuda(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)),
-                #[cfg(feature = "host")]
-                crate::engine::Engine::Host(_) => Err(Error::library("a host engine in a CUDA device")),
+            let staged = match epoch.engine.as_cuda() {
+                Some(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)),
+                None => Err(Error::library("a host engine in a CUDA device")),
             };
             let pending = match staged {
-                Ok(staging) => {
-                    self.dispatch(Upload { data: Mutex::new(Payload::Staged(staging)), len }, (), (window,))
-                }
+                Ok(staging) => self.dispatch(Upload { data: Mutex::new(Payload::Staged(staging)), len }, (), (window,)),
                 Err(error) => Err(Rejected::new(error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY), (window,))),
             };
             match pending {

@@ -168,19 +168,19 @@ impl<'q, O: Op> Enqueue<'q, O> {
             return Ok(());
         }
         let total = count * value.len();
-        if let Some((&first, rest)) = value.split_first() {
-            if rest.iter().all(|b| *b == first) {
-                return self.memset(to, &[first], total);
-            }
+        if let Some((&first, rest)) = value.split_first()
+            && rest.iter().all(|b| *b == first)
+        {
+            return self.memset(to, &[first], total);
         }
         match value.len() {
             2 | 4 => return self.memset(to, value, count),
             _ => {}
         }
-        if let Some((low, high)) = value.split_at_checked(4) {
-            if high.chunks(4).all(|c| c == low) {
-                return self.memset(to, low, total / 4);
-            }
+        if let Some((low, high)) = value.split_at_checked(4)
+            && high.chunks(4).all(|c| c == low)
+        {
+            return self.memset(to, low, total / 4);
         }
         let words = value.chunks(4).enumerate();
         for (i, word) in words {
@@ -215,8 +215,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         let Some(block) = staging.block else { return Ok(()) };
         let stream = self.stream();
         // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is an operand.
-        let code =
-            unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
+        let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
         self.keep.push(block);
         self.check("cuMemcpyHtoDAsync", code)
     }
@@ -225,13 +224,19 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// the first while the last is on its way.
     pub(crate) fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
         let stream = self.stream();
-        let mut arriving = Arriving { pieces: Vec::with_capacity(reserved.0.len()), bytes: 0, slot: self.shared.clone() };
+        let mut arriving =
+            Arriving { pieces: Vec::with_capacity(reserved.0.len()), bytes: 0, slot: self.shared.clone() };
         let mut outcome = Ok(());
         for (block, len) in reserved.0 {
             if outcome.is_ok() {
                 // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is an operand.
                 let code = unsafe {
-                    self.core.context.api.memcpy_dtoh_async(block.at.0.cast(), from + arriving.bytes as u64, len, stream)
+                    self.core.context.api.memcpy_dtoh_async(
+                        block.at.0.cast(),
+                        from + arriving.bytes as u64,
+                        len,
+                        stream,
+                    )
                 };
                 outcome = self.check("cuMemcpyDtoHAsync", code);
             }

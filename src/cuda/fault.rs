@@ -1,12 +1,12 @@
 //! What a failed driver call means.
 
 use super::api::{Code, LoadError, codes};
+use crate::Error;
 use crate::device::Inner;
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
 use crate::error::{Site, Stale, Text};
 use crate::sync::{Arc, Mutex};
-use crate::Error;
 use std::sync::Weak;
 
 /// Out of memory.

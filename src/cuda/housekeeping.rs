@@ -132,17 +132,17 @@ impl Core {
             }
             let before = out.len();
             state.ring.reap(&shared.sequence, usize::MAX, &mut out);
-            if state.ring.len() > 0 && state.ring.newest().is_none() {
+            if !state.ring.is_empty() && state.ring.newest().is_none() {
                 // Only open tickets are left: record one that answers for them.
                 if let Ok(_bound) = self.context.bind() {
                     let (ticket, event, _) = state.record(shared);
                     state.ring.push(ticket, event, None);
                 }
             }
-            if !shared.frees.is_empty() {
-                if let Ok(_bound) = self.context.bind() {
-                    left |= free_some(shared, &mut state, 256);
-                }
+            if !shared.frees.is_empty()
+                && let Ok(_bound) = self.context.bind()
+            {
+                left |= free_some(shared, &mut state, 256);
             }
             left |= !state.ring.is_empty();
             drop(state);
@@ -207,6 +207,7 @@ impl Core {
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
             while slot.shared.frees.pop().is_some() {}
+            self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             let mut state = slot.lease.lock();
             slot.shared.sequence.without_pollers(|| {
                 let stream = state.stream.0;

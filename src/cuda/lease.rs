@@ -26,9 +26,11 @@ impl Core {
     /// Leases a slot for work that follows `marks`.
     pub(crate) fn lease(&self, marks: &[Mark]) -> Lease<'_> {
         for mark in marks {
-            if let Some(lease) = self.slots.get(mark.slot.index).and_then(|slot| {
-                (Arc::ptr_eq(&slot.shared, &mark.slot)).then(|| try_lease(slot)).flatten()
-            }) {
+            if let Some(lease) = self
+                .slots
+                .get(mark.slot.index)
+                .and_then(|slot| (Arc::ptr_eq(&slot.shared, &mark.slot)).then(|| try_lease(slot)).flatten())
+            {
                 return lease;
             }
         }

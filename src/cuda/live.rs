@@ -16,11 +16,11 @@ impl Live {
     /// Enters an address; gives its place.
     pub(crate) fn enter(&self, address: u64) -> u32 {
         let mut places = self.0.lock();
-        if let Some(hole) = places.holes.pop() {
-            if let Some(place) = places.addresses.get_mut(hole as usize) {
-                *place = address;
-                return hole;
-            }
+        if let Some(hole) = places.holes.pop()
+            && let Some(place) = places.addresses.get_mut(hole as usize)
+        {
+            *place = address;
+            return hole;
         }
         places.addresses.push(address);
         (places.addresses.len() - 1) as u32

@@ -85,11 +85,9 @@ impl Core {
     pub(crate) fn raw_alloc(&self, state: &State, bytes: usize) -> Result<u64, Code> {
         let mut address = 0;
         // SAFETY: `address` is valid for the write; pool and stream are alive under the lease, the context is current.
-        unsafe {
-            self.context.api.mem_alloc_from_pool_async(&mut address, bytes, self.pool.0.0, state.stream.0)
-        }
-        .ok()
-        .map(|()| address)
+        unsafe { self.context.api.mem_alloc_from_pool_async(&mut address, bytes, self.pool.0.0, state.stream.0) }
+            .ok()
+            .map(|()| address)
     }
 }
 
@@ -100,9 +98,10 @@ impl CudaEngine {
             epoch.meter.take(0)?;
             return Ok((Allocation::new(256, 0, Home::Empty, epoch.meter.clone()), Track::default()));
         }
-        let first = epoch.meter.take(bytes as u64).and_then(|()| {
-            self.try_allocate(epoch, bytes).inspect_err(|_| epoch.meter.give(bytes as u64))
-        });
+        let first = epoch
+            .meter
+            .take(bytes as u64)
+            .and_then(|()| self.try_allocate(epoch, bytes).inspect_err(|_| epoch.meter.give(bytes as u64)));
         match first {
             Err(Error::OutOfMemory { .. }) => {}
             other => return other,

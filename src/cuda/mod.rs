@@ -28,12 +28,13 @@ mod context;
 mod enqueue;
 mod fault;
 mod housekeeping;
-mod live;
 mod lease;
+mod live;
 mod memory;
 mod module;
 mod open;
 mod parallel;
+mod peer;
 mod pinned;
 mod reclaim;
 mod ring;
@@ -46,9 +47,10 @@ mod task;
 #[cfg(feature = "blas")]
 pub(crate) use blas::PointerMode;
 pub use enqueue::Enqueue;
-pub(crate) use fault::latch_all;
+pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
 pub use module::{KernelArg, LaunchDims, Ptx};
 pub(crate) use open::{device_count, installed, open};
+pub(crate) use peer::Peer;
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, STAGING_PIECE, Staged, Staging};
@@ -76,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: task::Timers,
     pub(crate) modules: module::Modules,
+    /// GPUs that may reach our pool.
+    pub(crate) peers: crate::sync::Mutex<Vec<i32>>,
     pub(crate) keeper: housekeeping::Keeper,
     pub(crate) counters: Arc<Counters>,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
@@ -104,7 +108,7 @@ impl CudaEngine {
     }
 
     /// Dispatches not known to be complete, after a look at the device.
-    pub(crate) fn in_flight(&self, _: &Arc<Epoch>) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.core.sweep();
         self.core.slots.iter().map(|s| s.shared.sequence.in_flight()).sum()
     }

@@ -67,9 +67,8 @@ pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: A
 /// A device was made around the engine.
 pub(crate) fn installed(inner: &Arc<Inner>) {
     let epoch = inner.epoch();
-    #[cfg_attr(not(feature = "host"), expect(irrefutable_let_patterns, reason = "one engine"))]
-    if let Engine::Cuda(engine) = &epoch.engine {
-        engine.installed(&epoch);
+    if epoch.engine.as_cuda().is_some() {
+        epoch.engine.installed(&epoch);
         fault::enlist(inner);
     }
 }
@@ -86,9 +85,17 @@ fn retain(api: &'static Driver, device: i32) -> Result<Context> {
 }
 
 impl CudaEngine {
-    /// The engine of the next epoch on the same context.
+    /// The engine of the next epoch: on the same context, or on a new one where somebody destroyed it.
     pub(crate) fn again(&self, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
-        make(self.core.context.clone(), config, life, counters)
+        let old = &self.core.context;
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: both are valid for the write.
+        let code = unsafe { old.api.device_primary_ctx_get_state(old.device, &mut flags, &mut active) };
+        check(code, "cuDevicePrimaryCtxGetState")?;
+        // A destroyed context may come back at the same address, so the state decides, not the pointer.
+        let gone = active == 0 || old.bind().is_err();
+        let context = if gone { Arc::new(retain(old.api, old.device)?) } else { old.clone() };
+        make(context, config, life, counters)
     }
 }
 
@@ -124,6 +131,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Modules::default(),
+        peers: crate::sync::Mutex::default(),
         context: context.clone(),
         pool,
         keeper,

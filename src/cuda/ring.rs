@@ -130,6 +130,7 @@ impl<E: Copy> Ring<E> {
     }
 
     /// How many entries there are.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -166,10 +166,10 @@ impl State {
 
     /// Takes out what is over; what is taken must be retired when the lease is gone.
     pub(crate) fn reap(&mut self, shared: &Shared, most: usize, out: &mut Retired) {
-        if let Some((ticket, event)) = self.ring.worth_a_look() {
-            if shared.poll(ticket, Some(event)) {
-                self.ring.looked();
-            }
+        if let Some((ticket, event)) = self.ring.worth_a_look()
+            && shared.poll(ticket, Some(event))
+        {
+            self.ring.looked();
         }
         self.ring.reap(&shared.sequence, most, out);
     }

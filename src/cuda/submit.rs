@@ -9,7 +9,7 @@ use super::ring::{Cargo, Retired};
 use super::slot::{Mark, State};
 use super::task::{CudaTask, Landed};
 use super::{Core, CudaEngine, Enqueue, fault};
-use crate::buffer::{Content, Track};
+use crate::buffer::Content;
 use crate::dispatch::raw::Raw;
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
@@ -63,6 +63,14 @@ impl Core {
         let trace = epoch.counters.trace();
         if let Some(trace) = trace {
             trace.emit(Event::BeforeEnqueue, &OpInfo::of(&s.op, s.options.label, None));
+        }
+        // A peer copy waits for events of another device's epoch, which must not end meanwhile.
+        let foreign = s.views.iter().filter(|v| O::FROM_PEER && !Arc::ptr_eq(&v.region.epoch, epoch));
+        let _inside: SmallVec<[_; 1]> = foreign
+            .filter_map(|view| Some((&view.region.epoch, view.region.epoch.engine.as_cuda()?.core.blockers.enter())))
+            .collect();
+        for (epoch, _) in &_inside {
+            epoch.admit()?;
         }
         let mut marks = gather(&s);
         let label = s.options.label;
@@ -157,9 +165,7 @@ impl Core {
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))
-                .unwrap_or_else(|_| {
-                    Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() })
-                })
+                .unwrap_or_else(|_| Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() }))
                 .and_then(|()| queue.bring_result());
             (outcome, queue.into_parts())
         };
@@ -276,7 +282,10 @@ fn publish<O: Op>(s: &Submission<'_, '_, O>, mark: &Mark, ok: bool) {
         let mut track = view.region.track.lock();
         let completion = Completion::Cuda(mark.clone());
         if i < s.read_count {
-            Track::publish_read(&mut track, completion);
+            // A peer's buffer is told by a mark of its own device: see `peer.rs`.
+            if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
+                track.publish_read(completion);
+            }
         } else {
             track.publish_write(completion);
             if ok {

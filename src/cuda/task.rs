@@ -173,9 +173,9 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, |_| std::thread::yield_now()),
             Wait::Adaptive => self.spin(Some(SPIN), until) || self.poll_with(until, |b| b.pause(until)),
-            Wait::Rayon if !is_stealing() => self.poll_with(until, |b| {
-                if steal_one() { *b = Backoff::new() } else { b.pause(until) }
-            }),
+            Wait::Rayon if !is_stealing() => {
+                self.poll_with(until, |b| if steal_one() { *b = Backoff::new() } else { b.pause(until) })
+            }
             Wait::Block if until.is_none() => self.block(),
             Wait::Block | Wait::Rayon => self.poll_with(until, |b| b.pause(until)),
         }
@@ -201,10 +201,10 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
 
     fn abandon(&self) {
         // The ring lets go of this task when its ticket has passed; somebody should look.
-        if self.state.load(Ordering::Acquire) < DONE {
-            if let Some(core) = self.core.upgrade() {
-                core.keeper.nudge.nudge();
-            }
+        if self.state.load(Ordering::Acquire) < DONE
+            && let Some(core) = self.core.upgrade()
+        {
+            core.keeper.nudge.nudge();
         }
     }
 

@@ -21,7 +21,6 @@ pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 
 /// Everything a device is opened with; kept, because a rebuild opens it again.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "some settings are the CUDA engine's"))]
 pub(crate) struct Config {
     pub(crate) kind: Kind,
     pub(crate) slots: usize,

@@ -1,6 +1,9 @@
 //! What all handles of one device share.
 
 use super::{Config, DeviceInfo, Kind, MemoryInfo};
+#[cfg(any(not(feature = "host"), not(feature = "cuda")))]
+use crate::Error;
+use crate::Result;
 use crate::buffer::Meter;
 use crate::dispatch::{Backoff, InFlight};
 use crate::engine::life::{Life, Stand};
@@ -8,9 +11,6 @@ use crate::engine::{Cause, Engine, Epoch, Parts, process};
 use crate::supervisor::Supervisor;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::trace::{Counters, Stats};
-#[cfg(any(not(feature = "host"), not(feature = "cuda")))]
-use crate::Error;
-use crate::Result;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,9 @@ impl Inner {
             #[cfg(feature = "host")]
             Engine::Host(ref engine) => Engine::Host(engine.clone()),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(ref engine) => Engine::Cuda(engine.again(&self.config, life.clone(), self.counters.clone())?),
+            Engine::Cuda(ref engine) => {
+                Engine::Cuda(engine.again(&self.config, life.clone(), self.counters.clone())?)
+            }
         };
         let epoch = Epoch::new(Parts {
             device: self.id,
@@ -112,10 +114,7 @@ impl Inner {
             now: self.now.clone(),
             owner: Arc::downgrade(self),
         });
-        #[cfg(feature = "cuda")]
-        if let Engine::Cuda(engine) = &epoch.engine {
-            engine.installed(&epoch);
-        }
+        epoch.engine.installed(&epoch);
         Ok(epoch)
     }
 
@@ -139,13 +138,7 @@ impl Inner {
         let until = Instant::now().checked_add(limit);
         let mut backoff = Backoff::new();
         loop {
-            let in_flight = match &epoch.engine {
-                #[cfg(feature = "host")]
-                Engine::Host(_) => epoch.counters.in_flight(),
-                #[cfg(feature = "cuda")]
-                Engine::Cuda(engine) => engine.in_flight(epoch),
-            };
-            if in_flight == 0 {
+            if epoch.engine.in_flight(epoch) == 0 {
                 return Ok(true);
             }
             if epoch.dead() {
@@ -161,18 +154,11 @@ impl Inner {
     pub(super) fn memory(&self) -> Result<MemoryInfo> {
         let (used, limit) = (self.meter.used(), self.meter.limit());
         let epoch = self.epoch();
-        match &epoch.engine {
-            #[cfg(feature = "host")]
-            Engine::Host(_) => {
-                let total = self.info.total_memory;
-                Ok(MemoryInfo { free: total.saturating_sub(used), total, used, limit })
-            }
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => {
-                let (free, total) = engine.memory(&epoch)?;
-                Ok(MemoryInfo { free, total, used, limit })
-            }
-        }
+        let (free, total) = match epoch.engine.memory(&epoch)? {
+            Some(answer) => answer,
+            None => (self.info.total_memory.saturating_sub(used), self.info.total_memory),
+        };
+        Ok(MemoryInfo { free, total, used, limit })
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -195,15 +181,7 @@ impl Inner {
             errors: c.errors(),
             ..Stats::default()
         };
-        match &epoch.engine {
-            #[cfg(feature = "host")]
-            Engine::Host(engine) => {
-                stats.slots = engine.threads();
-                stats.slots_busy = engine.runners();
-            }
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.fill(&mut stats),
-        }
+        epoch.engine.fill(&mut stats);
         stats
     }
 }
@@ -213,10 +191,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let epoch = self.current.get_mut();
         epoch.end(Stand::Gone, || Cause { message: "the device was dropped".into(), ..Cause::default() });
-        #[cfg(feature = "cuda")]
-        if let Engine::Cuda(engine) = &epoch.engine {
-            engine.close();
-        }
+        epoch.engine.close();
     }
 }
 

@@ -1,7 +1,7 @@
 //! How much work may be in flight.
 
 use super::Backoff;
-use crate::engine::{Engine, Epoch};
+use crate::engine::Epoch;
 use crate::error::Site;
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -32,12 +32,7 @@ impl InFlight {
         };
         let mut backoff = Backoff::new();
         loop {
-            let in_flight = match &epoch.engine {
-                #[cfg(feature = "host")]
-                Engine::Host(_) => epoch.counters.in_flight(),
-                #[cfg(feature = "cuda")]
-                Engine::Cuda(engine) => engine.in_flight(epoch),
-            };
+            let in_flight = epoch.engine.in_flight(epoch);
             if in_flight < limit {
                 return Ok(());
             }

@@ -18,9 +18,7 @@ pub fn await_all<O: Output>(
 /// Waits until one of them is ready, takes it out (the last one moves to its place) and gives its index and answer.
 /// `None` when there are none.
 #[expect(clippy::type_complexity, reason = "an index and the answer that await_result gives")]
-pub fn await_any<O: Output>(
-    pendings: &mut Vec<PendingDispatch<O>>,
-) -> Option<(usize, Result<O, Rejected<Bufs<O>>>)> {
+pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<(usize, Result<O, Rejected<Bufs<O>>>)> {
     if pendings.is_empty() {
         return None;
     }

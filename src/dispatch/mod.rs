@@ -24,8 +24,8 @@ mod wait;
 pub use bound::InFlight;
 pub use collect::{await_all, await_any};
 pub(crate) use parker::Parker;
-pub(crate) use pending::{Subscribed, Task};
 pub use pending::{PendingDispatch, PendingHost, Timed};
+pub(crate) use pending::{Subscribed, Task};
 pub(crate) use settle::{Settle, Waiter};
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, SPIN, is_stealing, steal_one};
@@ -34,7 +34,7 @@ use crate::buffer::{Content, Elems, View, Views, Visit};
 use crate::device::Options;
 use crate::engine::{Engine, Epoch};
 use crate::error::{Rejected, Site};
-use crate::op::{HostOf, Ins, Op, Outs, Spans, WritesOf};
+use crate::op::{Bufs, HostOf, Ins, Op, Outs, Spans, WritesOf};
 use crate::sync::Arc;
 use crate::{Device, Error, Result};
 
@@ -54,6 +54,9 @@ pub(crate) struct Submission<'a, 'x, O: Op> {
     pub(crate) overwrites: bool,
 }
 
+/// What submitting gives: the work in flight, or the error with the buffers that were moved in.
+pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
+
 /// What a dispatch becomes inside an engine.
 pub(crate) type TaskOf<O> = Arc<dyn Task<HostOf<O>>>;
 
@@ -67,12 +70,7 @@ impl Device {
     /// # Errors
     /// A typed error before anything native was called, with the moved-in buffers back: a stale or foreign operand, an
     /// argument that the op's own check refuses, a device that is poisoned, lost or busy.
-    pub fn dispatch<O: Op>(
-        &self,
-        op: O,
-        reads: Ins<'_, O>,
-        writes: Outs<O>,
-    ) -> Result<PendingDispatch<O::Output>, Rejected<Outs<O>>> {
+    pub fn dispatch<O: Op>(&self, op: O, reads: Ins<'_, O>, writes: Outs<O>) -> Submitted<O::Output> {
         match self.submit(op, &reads, &writes) {
             Ok(task) => Ok(PendingDispatch::new(task, writes, self.wait_policy())),
             Err(error) => {
@@ -85,14 +83,17 @@ impl Device {
 
     fn submit<O: Op>(&self, op: O, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
         if crate::host::inside_op() {
-            return Err(Error::unsupported("a dispatch from inside an operation's host half would deadlock its device"));
+            return Err(Error::unsupported(
+                "a dispatch from inside an operation's host half would deadlock its device",
+            ));
         }
         let current;
         let mut views = Views::new();
         let read_spans = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
         let write_spans = WritesOf::<O>::write(writes, &mut Visit(&mut views));
-        let epoch = match views.first() {
+        // The device is that of what is written, if anything is.
+        let epoch = match views.get(read_count).or(views.first()) {
             Some(view) => &view.region.epoch,
             None => {
                 current = self.epoch();
@@ -100,7 +101,7 @@ impl Device {
             }
         };
         let overwrites = op.overwrites(&write_spans);
-        self.admit(epoch, &views, read_count, overwrites)?;
+        self.admit(epoch, &views, read_count, overwrites, O::FROM_PEER)?;
         op.check(&read_spans, &write_spans)?;
         self.inner().in_flight.admit(epoch)?;
         let submission = Submission {
@@ -122,15 +123,23 @@ impl Device {
     }
 
     /// Step 1: the life of every operand, and what it holds.
-    fn admit(&self, epoch: &Arc<Epoch>, views: &[View<'_>], read_count: usize, overwrites: bool) -> Result<()> {
+    fn admit(
+        &self,
+        epoch: &Arc<Epoch>,
+        views: &[View<'_>],
+        read_count: usize,
+        overwrites: bool,
+        from_peer: bool,
+    ) -> Result<()> {
         if epoch.device != self.inner().id {
-            return Err(self.foreign(epoch, 0, read_count));
+            return Err(self.foreign(epoch, if views.len() > read_count { read_count } else { 0 }, read_count));
         }
         epoch.admit()?;
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
-                if other.device != epoch.device {
+                let peer = from_peer && i < read_count;
+                if other.device != epoch.device && !peer {
                     return Err(self.foreign(other, i, read_count));
                 }
                 other.admit()?; // the older of the two is stale

@@ -33,7 +33,6 @@ pub(crate) enum Subscribed {
     /// Will be woken.
     Armed,
     /// This engine wakes nobody: look again now and then.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "answered by the CUDA engine"))]
     Poll,
 }
 
@@ -249,4 +248,3 @@ impl<H> std::fmt::Debug for PendingHost<H> {
         write!(f, "PendingHost(ready: {})", self.is_ready())
     }
 }
-

@@ -47,9 +47,7 @@ impl<T: Element> Raw for T {
     const BYTES: usize = size_of::<T>();
     fn land(landing: Landing) -> Result<Self> {
         match landing {
-            Landing::Slot(bytes) => {
-                bytes.get(..size_of::<T>()).map(bytemuck::pod_read_unaligned).ok_or_else(misplaced)
-            }
+            Landing::Slot(bytes) => bytes.get(..size_of::<T>()).map(bytemuck::pod_read_unaligned).ok_or_else(misplaced),
             #[cfg(feature = "cuda")]
             Landing::Staged(_) => Err(misplaced()),
         }

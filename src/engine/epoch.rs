@@ -1,5 +1,6 @@
 //! One life of a context.
 
+use super::Engine;
 use super::life::{Life, Stand};
 use super::process;
 use crate::buffer::Meter;
@@ -18,16 +19,6 @@ pub(crate) struct Cause {
     pub(crate) message: String,
     pub(crate) code: Option<(i32, Text)>,
     pub(crate) last_ops: Vec<Text>,
-}
-
-/// What executes.
-pub(crate) enum Engine {
-    /// The CPU, on a pool of its own.
-    #[cfg(feature = "host")]
-    Host(Arc<crate::host::HostEngine>),
-    /// A GPU, in this process.
-    #[cfg(feature = "cuda")]
-    Cuda(crate::cuda::CudaEngine),
 }
 
 /// One life of a context. Buffers hold it, so admission needs no look at the device.
@@ -181,7 +172,7 @@ impl Epoch {
                 Some(owner) => owner.on_fault(self),
                 // Only buffers and pendings are left; a device fault is the process's business all the same.
                 #[cfg(feature = "cuda")]
-                None if matches!(self.engine, Engine::Cuda(_)) => crate::cuda::latch_all(self.cause()),
+                None if self.engine.as_cuda().is_some() => crate::cuda::latch_all(self.cause()),
                 None => {}
             }
         }
@@ -214,9 +205,8 @@ impl Epoch {
 
     /// The last operations, oldest first.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
-        #[cfg(feature = "cuda")]
-        if let Engine::Cuda(engine) = &self.engine {
-            return engine.last_ops();
+        if let Some(names) = self.engine.last_ops() {
+            return names;
         }
         let recent = self.recent.lock();
         let (old, new) = recent.names.split_at(recent.next % 8);

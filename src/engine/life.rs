@@ -53,15 +53,12 @@ impl Life {
 
     /// Closes admission for a drain. False when it was not open.
     pub(crate) fn drain(&self) -> bool {
-        self.0
-            .compare_exchange(Stand::Alive as u8, Stand::Draining as u8, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok()
+        self.0.compare_exchange(Stand::Alive as u8, Stand::Draining as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Calls a drain off.
     pub(crate) fn reopen(&self) {
-        let _ =
-            self.0.compare_exchange(Stand::Draining as u8, Stand::Alive as u8, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.0.compare_exchange(Stand::Draining as u8, Stand::Alive as u8, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     pub(crate) fn stand(&self) -> Stand {

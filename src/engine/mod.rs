@@ -10,9 +10,12 @@
 //! - waiters see the flag and settle; those asleep are woken. No registry of pendings is needed.
 
 mod completion;
+#[expect(clippy::module_inception, reason = "the engine of the engines' folder")]
+mod engine;
 mod epoch;
 pub(crate) mod life;
 pub(crate) mod process;
 
 pub(crate) use completion::Completion;
-pub(crate) use epoch::{Cause, Engine, Epoch, Parts};
+pub(crate) use engine::Engine;
+pub(crate) use epoch::{Cause, Epoch, Parts};

@@ -23,6 +23,6 @@ pub(crate) use inside::inside_op;
 pub(crate) use machine::{processor_name, total_memory};
 pub(crate) use node::Runnable;
 #[cfg(feature = "host")]
-pub use queue::HostPool;
-#[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;
+#[cfg(feature = "host")]
+pub use queue::HostPool;

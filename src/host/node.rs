@@ -10,9 +10,9 @@
 //! When it ran, its operands' keep-alives are dropped **before** it settles: buffers remember nodes, so a node must not
 //! hold buffers (a cycle), and a waiter sees the memory back.
 
+use crate::Error;
 use crate::dispatch::{Parker, Settle, Waiter};
 use crate::sync::Arc;
-use crate::Error;
 
 /// The state of a node, without its types.
 pub(crate) type Core = Settle<Error, Follower>;
@@ -59,9 +59,9 @@ mod typed {
     use crate::dispatch::{Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Wait, is_stealing, steal_one};
     use crate::engine::{Completion, Epoch};
     use crate::error::Site;
+    use crate::host::HostEngine;
     use crate::host::fault_plan::Fault;
     use crate::host::inside::Inside;
-    use crate::host::HostEngine;
     use crate::op::{HostOf, Op, Spans, WritesOf};
     use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
     use crate::trace::{Event, OpInfo};
@@ -139,7 +139,10 @@ mod typed {
                 }
             }
             for (completion, data) in edges {
-                #[cfg_attr(not(feature = "cuda"), expect(clippy::infallible_destructuring_match, reason = "one engine"))]
+                #[cfg_attr(
+                    not(feature = "cuda"),
+                    expect(clippy::infallible_destructuring_match, reason = "one engine")
+                )]
                 let dep = match completion {
                     Completion::Host(dep) => dep,
                     #[cfg(feature = "cuda")]

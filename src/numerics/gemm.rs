@@ -95,11 +95,7 @@ pub(super) fn multiply<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut 
         return split(spec, a, b, c);
     }
     let parallel = threads && work.saturating_mul(T::WEIGHT) >= PARALLEL;
-    let parallelism = if parallel {
-        Parallelism::Rayon(0)
-    } else {
-        Parallelism::None
-    };
+    let parallelism = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
     packed(spec, a, b, c, parallelism);
 }
 
@@ -129,11 +125,7 @@ where
     } else {
         // A task of one short column would cost more than the column.
         let least = (PARALLEL_THIN / 8 / m.max(1)).max(1);
-        c.par_chunks_mut(ld)
-            .take(n)
-            .enumerate()
-            .with_min_len(least)
-            .for_each(column);
+        c.par_chunks_mut(ld).take(n).enumerate().with_min_len(least).for_each(column);
     }
 }
 
@@ -144,11 +136,7 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
     let rows = spec.m.div_ceil(parts).next_multiple_of(64);
     let columns = spec.n.div_ceil(parts);
     if spec.n == 1 {
-        let step = if spec.op_a == Trans::No {
-            rows
-        } else {
-            rows.saturating_mul(spec.lda)
-        };
+        let step = if spec.op_a == Trans::No { rows } else { rows.saturating_mul(spec.lda) };
         c.par_chunks_mut(rows).enumerate().for_each(|(i, c)| {
             let m = spec.m.saturating_sub(i.saturating_mul(rows)).min(rows);
             let a = i.checked_mul(step).and_then(|at| a.get(at..));
@@ -157,34 +145,21 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
             }
         });
     } else {
-        let step = if spec.op_b == Trans::No {
-            columns.saturating_mul(spec.ldb)
-        } else {
-            columns
-        };
-        c.par_chunks_mut(columns.saturating_mul(spec.ldc))
-            .enumerate()
-            .for_each(|(j, c)| {
-                let n = spec
-                    .n
-                    .saturating_sub(j.saturating_mul(columns))
-                    .min(columns);
-                let b = j.checked_mul(step).and_then(|at| b.get(at..));
-                if let (Some(b), true) = (b, n > 0) {
-                    packed(&GemmSpec { n, ..*spec }, a, b, c, Parallelism::None);
-                }
-            });
+        let step = if spec.op_b == Trans::No { columns.saturating_mul(spec.ldb) } else { columns };
+        c.par_chunks_mut(columns.saturating_mul(spec.ldc)).enumerate().for_each(|(j, c)| {
+            let n = spec.n.saturating_sub(j.saturating_mul(columns)).min(columns);
+            let b = j.checked_mul(step).and_then(|at| b.get(at..));
+            if let (Some(b), true) = (b, n > 0) {
+                packed(&GemmSpec { n, ..*spec }, a, b, c, Parallelism::None);
+            }
+        });
     }
 }
 
 /// Row and column stride of `op(X)`, where X is stored with `ld` elements between `columns` columns.
 fn strides(op: Trans, columns: usize, ld: usize) -> (isize, isize) {
     // One column has no stride: whatever the caller named must not overflow here.
-    let ld = if columns > 1 {
-        isize::try_from(ld).unwrap_or(0)
-    } else {
-        1
-    };
+    let ld = if columns > 1 { isize::try_from(ld).unwrap_or(0) } else { 1 };
     match op {
         Trans::No => (1, ld),
         Trans::Yes | Trans::Conj => (ld, 1),
@@ -231,31 +206,15 @@ fn packed<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T], parallel
 /// The product by a plain loop: four rows of a column at a time, their sums in registers.
 fn tiny<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
     const ROWS: usize = 4;
-    let (a_row, a_col) = if spec.op_a == Trans::No {
-        (1, spec.lda)
-    } else {
-        (spec.lda, 1)
-    };
-    let (b_row, b_col) = if spec.op_b == Trans::No {
-        (1, spec.ldb)
-    } else {
-        (spec.ldb, 1)
-    };
+    let (a_row, a_col) = if spec.op_a == Trans::No { (1, spec.lda) } else { (spec.lda, 1) };
+    let (b_row, b_col) = if spec.op_b == Trans::No { (1, spec.ldb) } else { (spec.ldb, 1) };
     let take_a = |at: usize| {
         let x = a.get(at).copied().unwrap_or_default();
-        if spec.op_a == Trans::Conj {
-            x.conj()
-        } else {
-            x
-        }
+        if spec.op_a == Trans::Conj { x.conj() } else { x }
     };
     let take_b = |at: usize| {
         let x = b.get(at).copied().unwrap_or_default();
-        if spec.op_b == Trans::Conj {
-            x.conj()
-        } else {
-            x
-        }
+        if spec.op_b == Trans::Conj { x.conj() } else { x }
     };
     for (j, column) in c.chunks_mut(spec.ldc).take(spec.n).enumerate() {
         let Some(column) = column.get_mut(..spec.m) else {
@@ -269,9 +228,7 @@ fn tiny<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
                 match a.get(at..).and_then(|a| a.first_chunk::<ROWS>()) {
                     // Four in a row: one load. Past the last row of A there may be more of A, but the sums are dropped.
                     Some(a) if spec.op_a == Trans::No => {
-                        sums.iter_mut()
-                            .zip(a)
-                            .for_each(|(sum, a)| *sum = *sum + *a * x);
+                        sums.iter_mut().zip(a).for_each(|(sum, a)| *sum = *sum + *a * x);
                     }
                     _ => {
                         for (r, sum) in sums.iter_mut().enumerate().take(rows.len()) {
@@ -282,11 +239,7 @@ fn tiny<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
             }
             for (out, sum) in rows.iter_mut().zip(sums) {
                 let product = spec.alpha * sum;
-                *out = if spec.beta == T::default() {
-                    product
-                } else {
-                    product + spec.beta * *out
-                };
+                *out = if spec.beta == T::default() { product } else { product + spec.beta * *out };
             }
         }
     }

@@ -29,23 +29,11 @@ impl HostGemm for i8 {
             }
             return;
         }
-        blocks(
-            spec,
-            a,
-            b,
-            c,
-            Slices::Apart { depth: DEPTH },
-            |first, sums, column| {
-                // C is scaled when it is first met; after that it holds the slices before this one.
-                let beta = if first { spec.beta } else { 1 };
-                run(Store {
-                    sums,
-                    alpha: spec.alpha,
-                    beta,
-                    column,
-                });
-            },
-        );
+        blocks(spec, a, b, c, Slices::Apart { depth: DEPTH }, |first, sums, column| {
+            // C is scaled when it is first met; after that it holds the slices before this one.
+            let beta = if first { spec.beta } else { 1 };
+            run(Store { sums, alpha: spec.alpha, beta, column });
+        });
     }
 }
 
@@ -62,17 +50,10 @@ impl Kernel for Store<'_> {
 
     #[inline(always)]
     fn body(self) {
-        let Self {
-            sums,
-            alpha,
-            beta,
-            column,
-        } = self;
+        let Self { sums, alpha, beta, column } = self;
         // A zero beta may read C here: no integer spreads as a NaN does.
         sums.iter().zip(column).for_each(|(sum, out)| {
-            *out = alpha
-                .wrapping_mul(integer(*sum))
-                .wrapping_add(beta.wrapping_mul(*out));
+            *out = alpha.wrapping_mul(integer(*sum)).wrapping_add(beta.wrapping_mul(*out));
         });
     }
 }

@@ -71,8 +71,7 @@ impl<S> GemmSpec<S> {
     /// Whether slices of `a` and `b` elements hold A and B.
     pub(crate) fn ab_fit(&self, a: usize, b: usize) -> bool {
         let ((ar, ac), (br, bc)) = (self.a_shape(), self.b_shape());
-        span(ar, ac, self.lda).is_some_and(|need| need <= a)
-            && span(br, bc, self.ldb).is_some_and(|need| need <= b)
+        span(ar, ac, self.lda).is_some_and(|need| need <= a) && span(br, bc, self.ldb).is_some_and(|need| need <= b)
     }
 
     /// Multiply-adds of the product, or as many as can be counted.

@@ -60,9 +60,7 @@ impl<X: Copy, Y, F: Fn(X) -> Y> Kernel for Each<'_, X, Y, F> {
 // `half` converts f16 with the machine's own instructions, but bf16 one by one: these loops become vectors.
 impl Widen for bf16 {
     fn widen(src: &[Self], dst: &mut [f32]) {
-        run(Each(src, dst, |x: Self| {
-            f32::from_bits(u32::from(x.to_bits()) << 16)
-        }));
+        run(Each(src, dst, |x: Self| f32::from_bits(u32::from(x.to_bits()) << 16)));
     }
 }
 
@@ -114,28 +112,14 @@ half!(f16, bf16);
 /// `C = round(alpha * op(A) * op(B) + beta * C)`, everything inside the brackets in f32.
 ///
 /// The types of the factors and of C are independent: halves into f32 is what `cublasGemmEx` is mostly used for.
-pub(crate) fn gemm_widened<I: Widen, O: Narrow>(
-    spec: &GemmSpec<f32>,
-    a: &[I],
-    b: &[I],
-    c: &mut [O],
-) {
+pub(crate) fn gemm_widened<I: Widen, O: Narrow>(spec: &GemmSpec<f32>, a: &[I], b: &[I], c: &mut [O]) {
     if spec.k == 0 || spec.alpha == 0.0 {
         if spec.c_fits(c.len()) {
-            each_column(spec.m, spec.ldc, spec.n, c, |_, column| {
-                store(&mut [], spec, column)
-            });
+            each_column(spec.m, spec.ldc, spec.n, c, |_, column| store(&mut [], spec, column));
         }
         return;
     }
-    blocks(
-        spec,
-        a,
-        b,
-        c,
-        Slices::Summed { depth: 512 },
-        |_, sums, column| store(sums, spec, column),
-    );
+    blocks(spec, a, b, c, Slices::Summed { depth: 512 }, |_, sums, column| store(sums, spec, column));
 }
 
 /// Stores a column: `round(alpha * sums + beta * column)`. Where there are no sums they are zero.
@@ -154,9 +138,7 @@ fn store<O: Narrow>(sums: &mut [f32], spec: &GemmSpec<f32>, column: &mut [O]) {
         }
         if spec.beta != 0.0 {
             O::widen(out, &mut old);
-            sums.iter_mut()
-                .zip(&old)
-                .for_each(|(x, y)| *x += spec.beta * y);
+            sums.iter_mut().zip(&old).for_each(|(x, y)| *x += spec.beta * y);
         }
         O::narrow(sums, out);
     }
@@ -180,14 +162,8 @@ const KEEP: usize = 1 << 20;
 
 /// Multiplies block by block, unscaled, and hands every column of every block to `store` with whether it is the first
 /// time that this column is seen, the f32 sums, and the column of C.
-pub(super) fn blocks<S, I, O, F>(
-    spec: &GemmSpec<S>,
-    a: &[I],
-    b: &[I],
-    c: &mut [O],
-    slices: Slices,
-    store: F,
-) where
+pub(super) fn blocks<S, I, O, F>(spec: &GemmSpec<S>, a: &[I], b: &[I], c: &mut [O], slices: Slices, store: F)
+where
     I: Widen,
     O: Copy + Send,
     F: Fn(bool, &mut [f32], &mut [O]) + Sync,
@@ -212,24 +188,11 @@ pub(super) fn blocks<S, I, O, F>(
             let apart = matches!(slices, Slices::Apart { .. });
             let beta = if apart || p == 0 { 0.0 } else { 1.0 };
             let (op_a, op_b) = (spec.op_a, spec.op_b);
-            let product = GemmSpec {
-                m,
-                n,
-                k,
-                op_a,
-                lda,
-                op_b,
-                ldb,
-                ldc: m,
-                alpha: 1.0,
-                beta,
-            };
+            let product = GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc: m, alpha: 1.0, beta };
             multiply(&product, a_wide, b_wide, sums);
             let last = p + k == spec.k;
             if let (true, Some(c)) = (apart || last, c.get_mut(i + j * spec.ldc..)) {
-                store_block((m, n), sums, c, spec.ldc, |sums, column| {
-                    store(p == 0, sums, column)
-                });
+                store_block((m, n), sums, c, spec.ldc, |sums, column| store(p == 0, sums, column));
             }
         }
     });
@@ -273,15 +236,10 @@ where
         }
     };
     if m * n < PARALLEL {
-        sums.chunks_mut(m)
-            .zip(c.chunks_mut(ldc))
-            .take(n)
-            .for_each(column);
+        sums.chunks_mut(m).zip(c.chunks_mut(ldc)).take(n).for_each(column);
     } else {
         let pairs = sums.par_chunks_mut(m).zip(c.par_chunks_mut(ldc)).take(n);
-        pairs
-            .with_min_len((PARALLEL / 4 / m).max(1))
-            .for_each(column);
+        pairs.with_min_len((PARALLEL / 4 / m).max(1)).for_each(column);
     }
 }
 
@@ -311,24 +269,14 @@ fn widen_block<T: Widen>(
         if wide.len() < PARALLEL {
             T::widen(x, wide);
         } else {
-            let pieces = x
-                .par_chunks(PARALLEL / 8)
-                .zip(wide.par_chunks_mut(PARALLEL / 8));
+            let pieces = x.par_chunks(PARALLEL / 8).zip(wide.par_chunks_mut(PARALLEL / 8));
             pieces.for_each(|(x, wide)| T::widen(x, wide));
         }
     } else if rows * columns < PARALLEL {
-        x.chunks(ld)
-            .zip(wide.chunks_mut(rows))
-            .take(columns)
-            .for_each(|(x, wide)| T::widen(x, wide));
+        x.chunks(ld).zip(wide.chunks_mut(rows)).take(columns).for_each(|(x, wide)| T::widen(x, wide));
     } else {
-        let pairs = x
-            .par_chunks(ld)
-            .zip(wide.par_chunks_mut(rows))
-            .take(columns);
-        pairs
-            .with_min_len((PARALLEL / 8 / rows).max(1))
-            .for_each(|(x, wide)| T::widen(x, wide));
+        let pairs = x.par_chunks(ld).zip(wide.par_chunks_mut(rows)).take(columns);
+        pairs.with_min_len((PARALLEL / 8 / rows).max(1)).for_each(|(x, wide)| T::widen(x, wide));
     }
     rows
 }

@@ -23,7 +23,7 @@ pub use policy::RestartPolicy;
 
 use crate::device::{Device, Inner};
 use crate::engine::life::Stand;
-use crate::engine::{Cause, Engine, Epoch};
+use crate::engine::{Cause, Epoch};
 use crate::error::Site;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Error, Result};
@@ -31,8 +31,7 @@ use policy::History;
 use std::time::{Duration, Instant};
 
 /// What helps against a device fault in this process.
-pub(crate) const REMEDY_RESTART: &str =
-    "a device fault ends CUDA for this process on every GPU: restart the process, or keep the device in a worker process";
+pub(crate) const REMEDY_RESTART: &str = "a device fault ends CUDA for this process on every GPU: restart the process, or keep the device in a worker process";
 
 /// Called after a rebuild.
 pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
@@ -102,21 +101,19 @@ impl Supervisor {
 
     /// An epoch ended by a fault. Decides, and sets a thread of its own to work where something can be done.
     pub(crate) fn on_fault(&self, inner: &Arc<Inner>, epoch: &Arc<Epoch>) {
-        let reason = epoch.cause().map(|c| c.message);
-        match &epoch.engine {
+        let cause = epoch.cause().unwrap_or_default();
+        if !epoch.engine.recovers_from(&cause) {
             #[cfg(feature = "cuda")]
-            Engine::Cuda(_) => crate::cuda::latch_all(epoch.cause()),
-            #[cfg(feature = "host")]
-            Engine::Host(_) => {
-                self.enter(Phase::Poisoned, reason);
-                let (device, old) = (inner.clone(), epoch.clone());
-                let spawned = std::thread::Builder::new()
-                    .name(format!("windlass supervisor {}", inner.label))
-                    .spawn(move || device.supervisor.recover(&device, &old));
-                if let Err(e) = spawned {
-                    self.lose(inner, format!("no thread for the supervisor: {e}"));
-                }
-            }
+            crate::cuda::latch_all(Some(cause));
+            return;
+        }
+        self.enter(Phase::Poisoned, Some(cause.message));
+        let (device, old) = (inner.clone(), epoch.clone());
+        let spawned = std::thread::Builder::new()
+            .name(format!("windlass supervisor {}", inner.label))
+            .spawn(move || device.supervisor.recover(&device, &old));
+        if let Err(e) = spawned {
+            self.lose(inner, format!("no thread for the supervisor: {e}"));
         }
     }
 

@@ -51,10 +51,7 @@ impl Supervisor {
         if !old.end(Stand::Poisoned, || Cause { message: "a rebuild was asked for".into(), ..Cause::default() }) {
             return self.wait_healthy(inner, deadline).map(drop);
         }
-        #[cfg(feature = "cuda")]
-        if let crate::engine::Engine::Cuda(engine) = &old.engine {
-            engine.retire();
-        }
+        old.engine.retire();
         match self.attempt(inner, old.generation + 1) {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -68,15 +65,11 @@ impl Supervisor {
     fn attempt(&self, inner: &Arc<Inner>, generation: u64) -> Result<()> {
         let epoch = inner.next_epoch(generation)?;
         let device = Device::bound_to(inner.clone(), epoch.clone());
-        let ready = self_test(&device).and_then(|()| {
-            inner.config.before.iter().try_for_each(|hook| guarded(hook, &device))
-        });
+        let ready =
+            self_test(&device).and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
         if let Err(error) = ready {
             epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
-            #[cfg(feature = "cuda")]
-            if let crate::engine::Engine::Cuda(engine) = &epoch.engine {
-                engine.close();
-            }
+            epoch.engine.close();
             return Err(error);
         }
         if epoch.dead() {

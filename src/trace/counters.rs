@@ -1,8 +1,8 @@
 //! What a device counts.
 
 use super::{Sink, Trace};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::Error;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
 
 /// Counters of one device, through all its lives. The CUDA engine counts dispatches per slot instead of here, so that
@@ -43,6 +43,12 @@ impl Counters {
 
     pub(crate) fn dispatched(&self) {
         self.dispatches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes over what the slots of a finished epoch counted.
+    pub(crate) fn carry(&self, dispatches: u64) {
+        self.dispatches.fetch_add(dispatches, Ordering::Relaxed);
+        self.completions.fetch_add(dispatches, Ordering::Release);
     }
 
     pub(crate) fn completed(&self) {

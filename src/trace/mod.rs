@@ -4,8 +4,8 @@ mod counters;
 mod info;
 mod sink;
 
-pub use counters::Stats;
 pub(crate) use counters::Counters;
+pub use counters::Stats;
 pub use info::OpInfo;
 pub(crate) use sink::{Event, Sink};
 

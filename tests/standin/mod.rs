@@ -7,12 +7,7 @@
 //! The libraries carry the real ones' SONAMEs, so once they are open, opening `libcuda.so.1` by that name finds them. A
 //! child process is given them by [`Driver::environment`].
 #![allow(dead_code, reason = "each test binary uses its own part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot be set up should stop"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up should stop")]
 
 use std::ffi::{CString, c_char, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -107,25 +102,16 @@ pub(crate) fn session() -> Session {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let driver = driver();
     driver.reset();
-    Session {
-        driver,
-        _turn: turn,
-    }
+    Session { driver, _turn: turn }
 }
 
 /// The driver without a turn or a reset, for test binaries with one test.
 pub(crate) fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        let folder =
-            build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
+        let folder = build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
         // The unversioned names come last: they are empty and depend on the others, for callers who try them first.
-        let names = [
-            "libcuda.so.1",
-            "libcublas.so.13",
-            "libcuda.so",
-            "libcublas.so",
-        ];
+        let names = ["libcuda.so.1", "libcublas.so.13", "libcuda.so", "libcublas.so"];
         let [driver, ..] = names.map(|name| {
             // SAFETY: our own library; its constructor only sets up its state. It is never closed.
             unsafe { Library::open(Some(folder.join(name)), RTLD_NOW | RTLD_GLOBAL) }.expect(name)
@@ -278,24 +264,13 @@ impl Driver {
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         let violations = self.violations();
-        assert!(
-            violations.is_empty(),
-            "{} violations:\n{}",
-            violations.len(),
-            violations.join("\n")
-        );
+        assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
     }
 }
 
 fn lines(text: &[u8]) -> Vec<String> {
-    let end = text
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(text.len());
-    String::from_utf8_lossy(text.split_at(end).0)
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+    String::from_utf8_lossy(text.split_at(end).0).lines().map(str::to_owned).collect()
 }
 
 /// Where the sources are.
@@ -306,13 +281,8 @@ fn sources() -> PathBuf {
 /// The folder with the libraries and the self-test. It is named for the sources and made under another name, so that
 /// any number of test processes may ask at once, and an edit makes a new one.
 fn build() -> io::Result<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(sources())?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<io::Result<_>>()?;
-    files.retain(|path| {
-        path.extension()
-            .is_some_and(|kind| kind == "c" || kind == "h" || kind == "rs")
-    });
+    let mut files: Vec<PathBuf> = fs::read_dir(sources())?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.retain(|path| path.extension().is_some_and(|kind| kind == "c" || kind == "h" || kind == "rs"));
     files.sort();
     let mut hasher = DefaultHasher::new();
     for path in &files {
@@ -337,63 +307,33 @@ fn build() -> io::Result<PathBuf> {
 fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     let named = |test: fn(&str) -> bool| -> Vec<&Path> {
         let wanted = |path: &&PathBuf| {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             name.ends_with(".c") && test(name)
         };
         files.iter().filter(wanted).map(PathBuf::as_path).collect()
     };
     let nothing = into.join("nothing.c");
     fs::write(&nothing, "int standin_nothing;\n")?;
-    let link = |library: &str| {
-        [
-            format!("-L{}", into.display()),
-            format!("-l:{library}"),
-            "-Wl,-rpath,$ORIGIN".into(),
-        ]
-    };
+    let link = |library: &str| [format!("-L{}", into.display()), format!("-l:{library}"), "-Wl,-rpath,$ORIGIN".into()];
     let library = |name: &str, sources: &[&Path], uses: &[String]| {
-        let mut arguments = vec![
-            "-shared".into(),
-            format!("-Wl,-soname,{name}"),
-            "-Wl,-z,nodelete".into(),
-        ];
+        let mut arguments = vec!["-shared".into(), format!("-Wl,-soname,{name}"), "-Wl,-z,nodelete".into()];
         arguments.push("-Wl,--no-as-needed".into());
         arguments.extend_from_slice(uses);
         compile(sources, &into.join(name), &arguments)
     };
     let driver = named(|name| !name.starts_with("cublas") && name != "selftest.c");
     library("libcuda.so.1", &driver, &[])?;
-    library(
-        "libcublas.so.13",
-        &named(|name| name.starts_with("cublas")),
-        &link("libcuda.so.1"),
-    )?;
+    library("libcublas.so.13", &named(|name| name.starts_with("cublas")), &link("libcuda.so.1"))?;
     library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
     library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
     let uses = [link("libcublas.so.13"), link("libcuda.so.1")].concat();
-    compile(
-        &named(|name| name == "selftest.c"),
-        &into.join("selftest"),
-        &uses,
-    )
+    compile(&named(|name| name == "selftest.c"), &into.join("selftest"), &uses)
 }
 
 fn compile(sources: &[&Path], output: &Path, arguments: &[String]) -> io::Result<()> {
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     let done = Command::new(&compiler)
-        .args([
-            "-std=gnu11",
-            "-O2",
-            "-g",
-            "-fPIC",
-            "-fvisibility=hidden",
-            "-pthread",
-            "-Wall",
-            "-Wextra",
-        ])
+        .args(["-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"])
         .args(sources)
         .arg("-o")
         .arg(output)
@@ -404,9 +344,5 @@ fn compile(sources: &[&Path], output: &Path, arguments: &[String]) -> io::Result
         return Ok(());
     }
     let message = String::from_utf8_lossy(&done.stderr);
-    Err(io::Error::other(format!(
-        "{} failed for {}:\n{message}",
-        compiler.display(),
-        output.display()
-    )))
+    Err(io::Error::other(format!("{} failed for {}:\n{message}", compiler.display(), output.display())))
 }

@@ -75,12 +75,7 @@ half!(f16, bf16);
 pub(super) type Room<R> = [R; 2 * PIECE];
 
 /// The elements `from..to` as contiguous reals where they lie so.
-pub(super) fn direct<T: Element>(
-    x: &[T],
-    view: View,
-    from: usize,
-    to: usize,
-) -> Option<&[T::Real]> {
+pub(super) fn direct<T: Element>(x: &[T], view: View, from: usize, to: usize) -> Option<&[T::Real]> {
     T::reals(view.contiguous(x, from, to)?)
 }
 
@@ -114,13 +109,7 @@ pub(super) fn load<'a, T: Element>(
 }
 
 /// Changes the elements `from..to`, at most a piece, as contiguous reals: in place, or by way of a copy.
-pub(super) fn modify<T: Element>(
-    x: &mut [T],
-    view: View,
-    from: usize,
-    to: usize,
-    f: impl FnOnce(&mut [T::Real]),
-) {
+pub(super) fn modify<T: Element>(x: &mut [T], view: View, from: usize, to: usize, f: impl FnOnce(&mut [T::Real])) {
     let len = (to - from).min(PIECE);
     let (at, adjacent) = (view.at(from), view.step() == 1 || len == 1);
     let mut room: Room<T::Real> = [T::Real::default(); 2 * PIECE];

@@ -11,15 +11,7 @@ use super::super::simd::{Kernel, run};
 
 /// The type that a kernel computes in.
 pub(super) trait Real:
-    Copy
-    + Default
-    + PartialEq
-    + Send
-    + Sync
-    + Add<Output = Self>
-    + Mul<Output = Self>
-    + Neg<Output = Self>
-    + Into<f64>
+    Copy + Default + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Into<f64>
 {
 }
 
@@ -37,19 +29,11 @@ pub(super) struct Factor<R> {
 
 impl<R: Real> Factor<R> {
     pub(super) fn real(re: R) -> Self {
-        Self {
-            re,
-            im: R::default(),
-            complex: false,
-        }
+        Self { re, im: R::default(), complex: false }
     }
 
     pub(super) fn complex(x: Complex<R>) -> Self {
-        Self {
-            re: x.re,
-            im: x.im,
-            complex: true,
-        }
+        Self { re: x.re, im: x.im, complex: true }
     }
 
     pub(super) fn is_zero(&self) -> bool {
@@ -65,12 +49,7 @@ pub(super) const COMPLEX_LANES: usize = 16;
 /// `lanes[l] += term(x[l], y[l])`, in the form that the compiler makes vectors of: an index that counts, not iterators.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "l < N, the length of all")]
-fn each_lane<R: Copy, S: Real, const N: usize>(
-    lanes: &mut [S; N],
-    x: &[R; N],
-    y: &[R; N],
-    term: impl Fn(R, R) -> S,
-) {
+fn each_lane<R: Copy, S: Real, const N: usize>(lanes: &mut [S; N], x: &[R; N], y: &[R; N], term: impl Fn(R, R) -> S) {
     for l in 0..N {
         lanes[l] = lanes[l] + term(x[l], y[l]);
     }
@@ -108,10 +87,7 @@ pub(super) struct ComplexLanes<R> {
 
 impl<R: Real> ComplexLanes<R> {
     pub(super) fn new() -> Self {
-        Self {
-            straight: [R::default(); COMPLEX_LANES],
-            crossed: [R::default(); COMPLEX_LANES],
-        }
+        Self { straight: [R::default(); COMPLEX_LANES], crossed: [R::default(); COMPLEX_LANES] }
     }
 }
 
@@ -124,9 +100,7 @@ pub(super) fn complex_dot<R: Real>(lanes: &mut ComplexLanes<R>, x: &[R], y: &[R]
             let (straight, _) = straight.as_chunks_mut::<2>();
             let (crossed, _) = crossed.as_chunks_mut::<2>();
             let lanes = straight.iter_mut().zip(crossed);
-            for (([s0, s1], [c0, c1]), ([x0, x1], [y0, y1])) in
-                lanes.zip(x.as_chunks().0.iter().zip(y.as_chunks().0))
-            {
+            for (([s0, s1], [c0, c1]), ([x0, x1], [y0, y1])) in lanes.zip(x.as_chunks().0.iter().zip(y.as_chunks().0)) {
                 *s0 = *s0 + *x0 * *y0;
                 *s1 = *s1 + *x1 * *y1;
                 *c0 = *c0 + *x0 * *y1;
@@ -141,10 +115,7 @@ pub(super) fn complex_dot<R: Real>(lanes: &mut ComplexLanes<R>, x: &[R], y: &[R]
         fn body(self) {
             let Self(out, x, y) = self;
             let (mut straight, mut crossed) = (out.straight, out.crossed);
-            let ((x, x_tail), (y, y_tail)) = (
-                x.as_chunks::<COMPLEX_LANES>(),
-                y.as_chunks::<COMPLEX_LANES>(),
-            );
+            let ((x, x_tail), (y, y_tail)) = (x.as_chunks::<COMPLEX_LANES>(), y.as_chunks::<COMPLEX_LANES>());
             for (x, y) in x.iter().zip(y) {
                 Self::step(&mut straight, &mut crossed, x, y);
             }

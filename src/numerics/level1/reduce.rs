@@ -10,11 +10,7 @@ use super::{PARALLEL, PIECE};
 /// Elements that one set of lanes sums. A multiple of every number of lanes, as is a piece: so an element meets the
 /// same lane however its leaf is cut into pieces, and an increment does not change the sum.
 const LEAF: usize = 4096;
-const _: () = assert!(
-    LEAF.is_multiple_of(PIECE)
-        && PIECE.is_multiple_of(LANES)
-        && PIECE.is_multiple_of(COMPLEX_LANES)
-);
+const _: () = assert!(LEAF.is_multiple_of(PIECE) && PIECE.is_multiple_of(LANES) && PIECE.is_multiple_of(COMPLEX_LANES));
 
 /// Combines the leaves of `from..to` along a tree whose shape is a function of their number alone.
 fn tree<S: Send>(
@@ -30,11 +26,7 @@ fn tree<S: Send>(
     let middle = from + len.div_ceil(LEAF) / 2 * LEAF;
     let left = || tree(from, middle, leaf, join);
     let right = || tree(middle, to, leaf, join);
-    let (left, right) = if len > PARALLEL {
-        rayon::join(left, right)
-    } else {
-        (left(), right())
-    };
+    let (left, right) = if len > PARALLEL { rayon::join(left, right) } else { (left(), right()) };
     join(left, right)
 }
 
@@ -44,16 +36,8 @@ fn total<R: Real>(lanes: &[R]) -> f64 {
 }
 
 /// The sum of `x_i * y_i`, or of `conj(x_i) * y_i`.
-pub(super) fn dot<T: Element>(
-    n: usize,
-    x: &[T],
-    incx: isize,
-    y: &[T],
-    incy: isize,
-    conj: bool,
-) -> Complex64 {
-    let (Some(mut xv), Some(mut yv)) = (View::new(n, incx, x.len()), View::new(n, incy, y.len()))
-    else {
+pub(super) fn dot<T: Element>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj: bool) -> Complex64 {
+    let (Some(mut xv), Some(mut yv)) = (View::new(n, incx, x.len()), View::new(n, incy, y.len())) else {
         return Complex64::default();
     };
     if incx < 0 && incy < 0 {
@@ -67,15 +51,9 @@ pub(super) fn dot<T: Element>(
             return Complex64::new(total(&lanes), 0.0);
         }
         let mut lanes = ComplexLanes::new();
-        pairs(x, xv, y, yv, from, to, |x, y| {
-            kernel::complex_dot(&mut lanes, x, y)
-        });
+        pairs(x, xv, y, yv, from, to, |x, y| kernel::complex_dot(&mut lanes, x, y));
         let ([rr, ii], [ri, ir]) = (halves(&lanes.straight), halves(&lanes.crossed));
-        if conj {
-            Complex64::new(rr + ii, ri - ir)
-        } else {
-            Complex64::new(rr - ii, ri + ir)
-        }
+        if conj { Complex64::new(rr + ii, ri - ir) } else { Complex64::new(rr - ii, ri + ir) }
     };
     tree(0, n, &leaf, &|a, b| a + b)
 }
@@ -85,9 +63,7 @@ fn halves<R: Real>(lanes: &[R; COMPLEX_LANES]) -> [f64; 2] {
     let mut sums = [0.0; 2];
     for [even, odd] in lanes.as_chunks::<2>().0 {
         let parts: [f64; 2] = [(*even).into(), (*odd).into()];
-        sums.iter_mut()
-            .zip(parts)
-            .for_each(|(sum, part)| *sum += part);
+        sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
     }
     sums
 }
@@ -105,16 +81,11 @@ fn pairs<T: Element>(
     if let (Some(x), Some(y)) = (direct(x, xv, from, to), direct(y, yv, from, to)) {
         return f(x, y);
     }
-    let (mut x_room, mut y_room): (Room<_>, Room<_>) = (
-        [T::Real::default(); 2 * PIECE],
-        [T::Real::default(); 2 * PIECE],
-    );
+    let (mut x_room, mut y_room): (Room<_>, Room<_>) =
+        ([T::Real::default(); 2 * PIECE], [T::Real::default(); 2 * PIECE]);
     for from in (from..to).step_by(PIECE) {
         let to = to.min(from + PIECE);
-        f(
-            load(x, xv, from, to, &mut x_room),
-            load(y, yv, from, to, &mut y_room),
-        );
+        f(load(x, xv, from, to, &mut x_room), load(y, yv, from, to, &mut y_room));
     }
 }
 
@@ -157,9 +128,7 @@ pub(super) fn nrm2<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
     }
     let leaf = |from: usize, to: usize| {
         let mut most = 0.0_f64;
-        pieces(x, view, from, to, |x| {
-            most = x.iter().fold(most, |most, x| most.max((*x).into().abs()))
-        });
+        pieces(x, view, from, to, |x| most = x.iter().fold(most, |most, x| most.max((*x).into().abs())));
         most
     };
     let most = tree(0, n, &leaf, &f64::max);

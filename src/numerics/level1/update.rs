@@ -11,14 +11,7 @@ use super::{PARALLEL, PIECE};
 const CHUNK: usize = PARALLEL / 8;
 
 /// `y = factor * x + y`.
-pub(super) fn axpy<T: Element>(
-    n: usize,
-    factor: Factor<T::Real>,
-    x: &[T],
-    incx: isize,
-    y: &mut [T],
-    incy: isize,
-) {
+pub(super) fn axpy<T: Element>(n: usize, factor: Factor<T::Real>, x: &[T], incx: isize, y: &mut [T], incy: isize) {
     let Some(mut xv) = View::new(n, incx, x.len()) else {
         return;
     };
@@ -34,9 +27,7 @@ pub(super) fn axpy<T: Element>(
         (0..n).for_each(|i| axpy_part(factor, x, xv, i, i + 1, y, 1));
         return;
     }
-    chunks(n, incy.unsigned_abs(), y, |from, to, y, step| {
-        axpy_part(factor, x, xv, from, to, y, step)
-    });
+    chunks(n, incy.unsigned_abs(), y, |from, to, y, step| axpy_part(factor, x, xv, from, to, y, step));
 }
 
 /// `x = factor * x`.
@@ -54,46 +45,29 @@ pub(super) fn scal<T: Element>(n: usize, factor: Factor<T::Real>, x: &mut [T], i
             return;
         };
         for at in (0..to - from).step_by(PIECE) {
-            modify(x, view, at, (to - from).min(at + PIECE), |x| {
-                kernel::scal(factor, x)
-            });
+            modify(x, view, at, (to - from).min(at + PIECE), |x| kernel::scal(factor, x));
         }
     });
 }
 
 /// Calls `f(from, to, part, step)` with parts of `n` elements that lie `step` apart: the elements `from..to` begin at
 /// the start of `part`. Large vectors are shared among threads.
-fn chunks<T: Send>(
-    n: usize,
-    step: usize,
-    y: &mut [T],
-    f: impl Fn(usize, usize, &mut [T], isize) + Sync,
-) {
+fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usize, usize, &mut [T], isize) + Sync) {
     let signed = isize::try_from(step).unwrap_or(isize::MAX);
     if n <= PARALLEL {
         return f(0, n, y, signed);
     }
-    y.par_chunks_mut(CHUNK.saturating_mul(step))
-        .enumerate()
-        .for_each(|(i, part)| {
-            let from = i.saturating_mul(CHUNK).min(n);
-            let to = from.saturating_add(CHUNK).min(n);
-            if from < to {
-                f(from, to, part, signed);
-            }
-        });
+    y.par_chunks_mut(CHUNK.saturating_mul(step)).enumerate().for_each(|(i, part)| {
+        let from = i.saturating_mul(CHUNK).min(n);
+        let to = from.saturating_add(CHUNK).min(n);
+        if from < to {
+            f(from, to, part, signed);
+        }
+    });
 }
 
 /// The elements `from..to` of x, into as many of y from its start on.
-fn axpy_part<T: Element>(
-    factor: Factor<T::Real>,
-    x: &[T],
-    xv: View,
-    from: usize,
-    to: usize,
-    y: &mut [T],
-    step: isize,
-) {
+fn axpy_part<T: Element>(factor: Factor<T::Real>, x: &[T], xv: View, from: usize, to: usize, y: &mut [T], step: isize) {
     let Some(yv) = View::new(to - from, step, y.len()) else {
         return;
     };

@@ -18,16 +18,12 @@ impl View {
     /// Where element `i < n` lies.
     pub(super) fn at(self, i: usize) -> usize {
         // In range by `new` for every element, so the wrapping is for show.
-        self.start
-            .wrapping_add_signed((i as isize).wrapping_mul(self.step))
+        self.start.wrapping_add_signed((i as isize).wrapping_mul(self.step))
     }
 
     /// The same elements from the last to the first.
     pub(super) fn reversed(self, n: usize) -> Self {
-        Self {
-            start: self.at(n.saturating_sub(1)),
-            step: self.step.wrapping_neg(),
-        }
+        Self { start: self.at(n.saturating_sub(1)), step: self.step.wrapping_neg() }
     }
 
     pub(super) fn step(self) -> isize {
@@ -37,11 +33,7 @@ impl View {
     /// The elements `from..to` where they lie side by side in order.
     pub(super) fn contiguous<T>(self, x: &[T], from: usize, to: usize) -> Option<&[T]> {
         // One element is contiguous whatever its increment.
-        if self.step == 1 || to - from == 1 {
-            x.get(self.at(from)..)?.get(..to - from)
-        } else {
-            None
-        }
+        if self.step == 1 || to - from == 1 { x.get(self.at(from)..)?.get(..to - from) } else { None }
     }
 
     /// Copies the elements from `from` on to `out`.

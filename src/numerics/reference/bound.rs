@@ -7,11 +7,7 @@ use super::value::{Value, at, size};
 /// `n * u / (1 - n * u)`: the relative error of a term that `n` roundings of unit `u` touch.
 pub fn gamma(n: usize, unit: f64) -> f64 {
     let nu = n as f64 * unit;
-    if nu < 1.0 {
-        nu / (1.0 - nu)
-    } else {
-        f64::INFINITY
-    }
+    if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
 }
 
 /// For each element of C, columns one after the other without padding, the most that either part of a computed
@@ -39,8 +35,7 @@ pub fn gemm_error_bound<I: Value, S: Value, O: Value>(
         let old = at(c, i + j * spec.ldc);
         let mut sizes = if beta == 0.0 { 0.0 } else { beta * size(old) };
         if alpha != 0.0 {
-            let terms =
-                (0..spec.k).map(|p| size(at(a, in_a(spec, i, p))) * size(at(b, in_b(spec, p, j))));
+            let terms = (0..spec.k).map(|p| size(at(a, in_a(spec, i, p))) * size(at(b, in_b(spec, p, j))));
             sizes += alpha * terms.sum::<f64>();
         }
         let exact = element(spec, a, b, old, i, j);

@@ -22,14 +22,7 @@ impl Double {
             return hi.into();
         }
         let sum = hi + lo;
-        Self {
-            hi: sum,
-            lo: if sum.is_finite() {
-                lo - (sum - hi)
-            } else {
-                0.0
-            },
-        }
+        Self { hi: sum, lo: if sum.is_finite() { lo - (sum - hi) } else { 0.0 } }
     }
 
     /// The product of two f64, exact but for underflow.
@@ -55,11 +48,7 @@ impl Double {
         match near {
             0.0 => f32::from_bits(1).copysign(rest as f32),
             // An even last bit: one step either way makes it odd.
-            _ => f32::from_bits(if away {
-                near.to_bits() + 1
-            } else {
-                near.to_bits() - 1
-            }),
+            _ => f32::from_bits(if away { near.to_bits() + 1 } else { near.to_bits() - 1 }),
         }
     }
 
@@ -68,11 +57,7 @@ impl Double {
         // The same trick one size up: an odd last bit stands for the part of the number below it.
         let odd = match self.hi.to_bits() {
             bits if self.lo != 0.0 && bits & 1 == 0 => {
-                f64::from_bits(if (self.lo > 0.0) == (self.hi > 0.0) {
-                    bits + 1
-                } else {
-                    bits - 1
-                })
+                f64::from_bits(if (self.lo > 0.0) == (self.hi > 0.0) { bits + 1 } else { bits - 1 })
             }
             bits => f64::from_bits(bits),
         };
@@ -100,10 +85,7 @@ impl Neg for Double {
     type Output = Self;
 
     fn neg(self) -> Self {
-        Self {
-            hi: -self.hi,
-            lo: -self.lo,
-        }
+        Self { hi: -self.hi, lo: -self.lo }
     }
 }
 

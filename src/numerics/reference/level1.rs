@@ -12,14 +12,7 @@ fn place(n: usize, inc: isize, i: usize) -> usize {
 }
 
 /// `y = round(alpha * x + y)`, and y as it was for a zero `alpha`.
-pub fn axpy<T: Value, S: Value>(
-    n: usize,
-    alpha: S,
-    x: &[T],
-    incx: isize,
-    y: &mut [T],
-    incy: isize,
-) {
+pub fn axpy<T: Value, S: Value>(n: usize, alpha: S, x: &[T], incx: isize, y: &mut [T], incy: isize) {
     if alpha.parts() == [0.0; 2] {
         return;
     }
@@ -52,23 +45,13 @@ pub fn dotc<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize) -> T
 
 fn products<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj: bool) -> Pair {
     (0..n).fold(Pair::default(), |sum, i| {
-        add_product(
-            sum,
-            at(x, place(n, incx, i)),
-            at(y, place(n, incy, i)),
-            conj,
-            false,
-        )
+        add_product(sum, at(x, place(n, incx, i)), at(y, place(n, incy, i)), conj, false)
     })
 }
 
 /// The Euclidean norm, rounded to `N`: NaN where x holds one, else infinity where x holds one; zero for `incx < 1`.
 pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
-    let parts = || {
-        (0..n)
-            .take_while(|_| incx > 0)
-            .flat_map(|i| at(x, place(n, incx, i)).parts())
-    };
+    let parts = || (0..n).take_while(|_| incx > 0).flat_map(|i| at(x, place(n, incx, i)).parts());
     let real = |x: Double| N::nearest(Complex::new(x, Double::default()));
     if parts().any(f64::is_nan) {
         return real(f64::NAN.into());
@@ -78,16 +61,8 @@ pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
         return real(most.into());
     }
     // The root of a power of two near `most`, to divide by twice: the power itself may have no reciprocal.
-    let half = f64::from_bits(
-        (most.to_bits() >> 52)
-            .div_ceil(2)
-            .saturating_add(512)
-            .clamp(1, 2046)
-            << 52,
-    );
+    let half = f64::from_bits((most.to_bits() >> 52).div_ceil(2).saturating_add(512).clamp(1, 2046) << 52);
     let scaled = |x: f64| x / half / half;
-    let squares = parts()
-        .map(scaled)
-        .fold(Double::default(), |sum, x| sum + Double::product(x, x));
+    let squares = parts().map(scaled).fold(Double::default(), |sum, x| sum + Double::product(x, x));
     real(squares.sqrt() * half.into() * half.into())
 }

@@ -7,20 +7,12 @@ use super::value::{Pair, Value, add_product, at, exact, scaled, sum};
 
 /// Where element (`i`, `p`) of `op(A)` lies.
 pub(super) fn in_a<S>(spec: &GemmSpec<S>, i: usize, p: usize) -> usize {
-    if spec.op_a == Trans::No {
-        i + p * spec.lda
-    } else {
-        p + i * spec.lda
-    }
+    if spec.op_a == Trans::No { i + p * spec.lda } else { p + i * spec.lda }
 }
 
 /// Where element (`p`, `j`) of `op(B)` lies.
 pub(super) fn in_b<S>(spec: &GemmSpec<S>, p: usize, j: usize) -> usize {
-    if spec.op_b == Trans::No {
-        p + j * spec.ldb
-    } else {
-        j + p * spec.ldb
-    }
+    if spec.op_b == Trans::No { p + j * spec.ldb } else { j + p * spec.ldb }
 }
 
 /// `C = round(alpha * op(A) * op(B) + beta * C)`, the part in brackets in double-double.
@@ -51,21 +43,11 @@ pub(super) fn element<I: Value, S: Value, O: Value>(
     if !zero(spec.alpha) {
         let (conj_a, conj_b) = (spec.op_a == Trans::Conj, spec.op_b == Trans::Conj);
         let product = (0..spec.k).fold(Pair::default(), |sum, p| {
-            add_product(
-                sum,
-                at(a, in_a(spec, i, p)),
-                at(b, in_b(spec, p, j)),
-                conj_a,
-                conj_b,
-            )
+            add_product(sum, at(a, in_a(spec, i, p)), at(b, in_b(spec, p, j)), conj_a, conj_b)
         });
         result = scaled(spec.alpha, product);
     }
-    if zero(spec.beta) {
-        result
-    } else {
-        sum(result, scaled(spec.beta, exact(c)))
-    }
+    if zero(spec.beta) { result } else { sum(result, scaled(spec.beta, exact(c))) }
 }
 
 /// `C = alpha * op(A) * op(B) + beta * C` over the integers, modulo 2^32.
@@ -75,8 +57,7 @@ pub fn gemm_i8(spec: &GemmSpec<i32>, a: &[i8], b: &[i8], c: &mut [i32]) {
             let Some(out) = c.get_mut(i + j * spec.ldc) else {
                 continue;
             };
-            let terms = (0..spec.k)
-                .map(|p| i64::from(at(a, in_a(spec, i, p))) * i64::from(at(b, in_b(spec, p, j))));
+            let terms = (0..spec.k).map(|p| i64::from(at(a, in_a(spec, i, p))) * i64::from(at(b, in_b(spec, p, j))));
             let product = i64::from(spec.alpha).wrapping_mul(terms.sum());
             *out = product.wrapping_add(i64::from(spec.beta) * i64::from(*out)) as i32;
         }

@@ -44,11 +44,7 @@ macro_rules! real {
 /// Two to the power of `e`.
 const fn two(e: i32) -> f64 {
     let field = (1023 + e) as u64;
-    if e >= -1022 {
-        f64::from_bits(field << 52)
-    } else {
-        f64::from_bits(1 << (e + 1074))
-    }
+    if e >= -1022 { f64::from_bits(field << 52) } else { f64::from_bits(1 << (e + 1074)) }
 }
 real! {
     f64, two(-53), two(-1074), |x| x.to_f64();
@@ -83,13 +79,7 @@ pub(super) fn exact<T: Value>(x: T) -> Pair {
 }
 
 /// `sum + x * y`; parts that a real type does not have are left out, so that no infinity meets their zeros.
-pub(super) fn add_product<X: Value, Y: Value>(
-    sum: Pair,
-    x: X,
-    y: Y,
-    conj_x: bool,
-    conj_y: bool,
-) -> Pair {
+pub(super) fn add_product<X: Value, Y: Value>(sum: Pair, x: X, y: Y, conj_x: bool, conj_y: bool) -> Pair {
     let ([xr, xi], [yr, yi]) = (x.parts(), y.parts());
     let (xi, yi) = (if conj_x { -xi } else { xi }, if conj_y { -yi } else { yi });
     let mut sum = sum;
@@ -109,11 +99,7 @@ pub(super) fn add_product<X: Value, Y: Value>(
 /// `factor * x`, where a real `factor` has no imaginary part to multiply by.
 pub(super) fn scaled<S: Value>(factor: S, x: Pair) -> Pair {
     let factor_pair = exact(factor);
-    if S::COMPLEX {
-        times(factor_pair, x)
-    } else {
-        Complex::new(factor_pair.re * x.re, factor_pair.re * x.im)
-    }
+    if S::COMPLEX { times(factor_pair, x) } else { Complex::new(factor_pair.re * x.re, factor_pair.re * x.im) }
 }
 
 fn times(x: Pair, y: Pair) -> Pair {

@@ -28,18 +28,7 @@ fn spec<S>(rng: &mut Rng, scalar: impl Fn(&mut Rng) -> S) -> GemmSpec<S> {
     let b_rows = if op_b == Trans::No { k } else { n };
     let mut ld = |rows: usize| rows.max(1) + rng.pick(&[0, 0, 1, 3, 8]);
     let (lda, ldb, ldc) = (ld(a_rows), ld(b_rows), ld(m));
-    GemmSpec {
-        m,
-        n,
-        k,
-        op_a,
-        lda,
-        op_b,
-        ldb,
-        ldc,
-        alpha: scalar(rng),
-        beta: scalar(rng),
-    }
+    GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc, alpha: scalar(rng), beta: scalar(rng) }
 }
 
 /// A column-major matrix of random values, with `padding` in the rows below it and `slack` elements behind it.
@@ -52,17 +41,8 @@ fn matrix<T: Copy>(
     sample: fn(&mut Rng) -> T,
 ) -> Vec<T> {
     let slack = rng.below(2) * ld;
-    let mut x = vec![
-        padding;
-        if rows == 0 || cols == 0 {
-            0
-        } else {
-            (cols - 1) * ld + rows
-        } + slack
-    ];
-    x.chunks_mut(ld)
-        .take(cols)
-        .for_each(|column| column.iter_mut().take(rows).for_each(|x| *x = sample(rng)));
+    let mut x = vec![padding; if rows == 0 || cols == 0 { 0 } else { (cols - 1) * ld + rows } + slack];
+    x.chunks_mut(ld).take(cols).for_each(|column| column.iter_mut().take(rows).for_each(|x| *x = sample(rng)));
     x
 }
 
@@ -77,25 +57,16 @@ fn matrices<I: Copy, O: Copy, S>(
     let ((ar, ac), (br, bc)) = (spec.a_shape(), spec.b_shape());
     let a = matrix(rng, ar, ac, spec.lda, pad, sample);
     let b = matrix(rng, br, bc, spec.ldb, pad, sample);
-    (
-        a,
-        b,
-        matrix(rng, spec.m, spec.n, spec.ldc, pad_out, sample_out),
-    )
+    (a, b, matrix(rng, spec.m, spec.n, spec.ldc, pad_out, sample_out))
 }
 
 /// Runs `f` for every place in C that is no element of it.
 fn each_outside<S>(spec: &GemmSpec<S>, len: usize, f: impl FnMut(usize)) {
-    (0..len)
-        .filter(|at| at % spec.ldc >= spec.m || at / spec.ldc >= spec.n)
-        .for_each(f);
+    (0..len).filter(|at| at % spec.ldc >= spec.m || at / spec.ldc >= spec.n).for_each(f);
 }
 
 /// Compares `gemm` with the oracle on one random product of `I` by `I` into `O`, scaled by `S`.
-fn agrees<I: Sample, S: Sample, O: Sample>(
-    rng: &mut Rng,
-    gemm: impl Fn(&GemmSpec<S>, &[I], &[I], &mut [O]),
-) {
+fn agrees<I: Sample, S: Sample, O: Sample>(rng: &mut Rng, gemm: impl Fn(&GemmSpec<S>, &[I], &[I], &mut [O])) {
     let scalar = |rng: &mut Rng| match rng.below(3) {
         0 => S::from_real(0.0),
         1 => S::from_real(1.0),
@@ -159,40 +130,19 @@ fn integer_products_are_exact_modulo_2_to_32() {
 #[test]
 fn integer_sums_at_the_bound_of_f32_stay_exact() {
     for k in [1023, 1024, 1025, 4099] {
-        let spec = GemmSpec {
-            lda: k,
-            ldb: k,
-            ..plain(3, 2, k, 1, 0)
-        };
-        let spec = GemmSpec {
-            op_a: Trans::Yes,
-            ..spec
-        };
+        let spec = GemmSpec { lda: k, ldb: k, ..plain(3, 2, k, 1, 0) };
+        let spec = GemmSpec { op_a: Trans::Yes, ..spec };
         let (mut a, mut b, mut c) = (vec![-128i8; 3 * k], vec![-128i8; 2 * k], vec![0; 6]);
         // One odd term: above 2^24 an f32 could not hold the sum.
         (a[k - 1], b[k - 1]) = (-127, -127);
         i8::gemm(&spec, &a, &b, &mut c);
         let full = 16384 * k as i32;
-        assert_eq!(
-            c,
-            [full - 255, full - 128, full - 128, full - 128, full, full]
-        );
+        assert_eq!(c, [full - 255, full - 128, full - 128, full - 128, full, full]);
     }
 }
 
 fn plain<S>(m: usize, n: usize, k: usize, alpha: S, beta: S) -> GemmSpec<S> {
-    GemmSpec {
-        m,
-        n,
-        k,
-        op_a: Trans::No,
-        lda: m,
-        op_b: Trans::No,
-        ldb: k,
-        ldc: m,
-        alpha,
-        beta,
-    }
+    GemmSpec { m, n, k, op_a: Trans::No, lda: m, op_b: Trans::No, ldb: k, ldc: m, alpha, beta }
 }
 
 /// Large enough for threads, packing and several blocks; too large for the oracle, so a few entries are compared.
@@ -203,23 +153,13 @@ where
 {
     with_seeds(1, |rng| {
         for (op_a, op_b) in [(Trans::No, Trans::Conj), (Trans::Conj, Trans::No)] {
-            let spec = GemmSpec {
-                op_a,
-                op_b,
-                ..plain(m, n, k, S::sample(rng), S::sample(rng))
-            };
-            let spec = GemmSpec {
-                lda: spec.a_shape().0 + 1,
-                ldb: spec.b_shape().0 + 2,
-                ldc: m + 1,
-                ..spec
-            };
+            let spec = GemmSpec { op_a, op_b, ..plain(m, n, k, S::sample(rng), S::sample(rng)) };
+            let spec = GemmSpec { lda: spec.a_shape().0 + 1, ldb: spec.b_shape().0 + 2, ldc: m + 1, ..spec };
             let (a, b, mut c) = matrices(rng, &spec, T::NAN, T::NAN, T::sample, T::sample);
             let before = c.clone();
             T::gemm(&spec, &a, &b, &mut c);
             for _ in 0..40 {
-                let edge =
-                    |rng: &mut Rng, n: usize| rng.pick(&[0, n / 2, n - 1, rng.0 as usize % n]);
+                let edge = |rng: &mut Rng, n: usize| rng.pick(&[0, n / 2, n - 1, rng.0 as usize % n]);
                 let (i, j) = (edge(rng, m), edge(rng, n));
                 // The product of one row and one column, as a 1 x 1 product of its own.
                 let a = &a[i * if op_a == Trans::No { 1 } else { spec.lda }..];
@@ -231,11 +171,7 @@ where
                 assert_near(c[i + j * spec.ldc], want[0], bound[0], &(i, j, spec));
             }
             each_outside(&spec, c.len(), |at| {
-                assert_eq!(
-                    bytemuck::bytes_of(&c[at]),
-                    bytemuck::bytes_of(&before[at]),
-                    "padding {at}: {spec:?}"
-                );
+                assert_eq!(bytemuck::bytes_of(&c[at]), bytemuck::bytes_of(&before[at]), "padding {at}: {spec:?}");
             });
         }
     });
@@ -283,23 +219,12 @@ fn zero_alpha_reads_neither_factor_and_empty_sums_scale_c() {
     {
         let s = S::from_real;
         let nan = [T::NAN; 4];
-        for (spec, a) in [
-            (plain(2, 2, 2, s(0.0), s(3.0)), &nan[..]),
-            (plain(2, 2, 0, s(2.0), s(3.0)), &[]),
-        ] {
+        for (spec, a) in [(plain(2, 2, 2, s(0.0), s(3.0)), &nan[..]), (plain(2, 2, 0, s(2.0), s(3.0)), &[])] {
             let mut c = [T::from_real(2.0); 4];
             T::gemm(&spec, a, a, &mut c);
             assert_eq!(c.map(Value::parts), [[6.0, 0.0]; 4]);
             let mut c = nan;
-            T::gemm(
-                &GemmSpec {
-                    beta: s(0.0),
-                    ..spec
-                },
-                a,
-                a,
-                &mut c,
-            );
+            T::gemm(&GemmSpec { beta: s(0.0), ..spec }, a, a, &mut c);
             assert_eq!(c.map(Value::parts), [[0.0, 0.0]; 4]);
         }
     }
@@ -323,31 +248,14 @@ fn nan_and_infinity_pass_through() {
             a[0] = T::NAN;
             let b = vec![T::from_real(0.0); n * n];
             let mut c = b.clone();
-            T::gemm(
-                &plain(n, n, n, S::from_real(1.0), S::from_real(1.0)),
-                &a,
-                &b,
-                &mut c,
-            );
+            T::gemm(&plain(n, n, n, S::from_real(1.0), S::from_real(1.0)), &a, &b, &mut c);
             for (i, x) in c.iter().enumerate() {
-                assert_eq!(
-                    x.parts()[0].is_nan(),
-                    i % n == 0,
-                    "a zero times NaN is NaN: {i} {x:?}"
-                );
+                assert_eq!(x.parts()[0].is_nan(), i % n == 0, "a zero times NaN is NaN: {i} {x:?}");
             }
             // Zero times C is not skipped either, unless the zero is beta.
             let mut c = vec![T::from_real(f64::INFINITY); n * n];
-            T::gemm(
-                &plain(n, n, n, S::from_real(1.0), S::from_real(1.0)),
-                &b,
-                &b,
-                &mut c,
-            );
-            assert!(
-                c.iter()
-                    .all(|x| x.parts()[0] == f64::INFINITY || T::COMPLEX)
-            );
+            T::gemm(&plain(n, n, n, S::from_real(1.0), S::from_real(1.0)), &b, &b, &mut c);
+            assert!(c.iter().all(|x| x.parts()[0] == f64::INFINITY || T::COMPLEX));
         }
     }
     check::<f32, f32>();
@@ -373,46 +281,16 @@ fn shapes_that_do_not_fit_their_slices_do_nothing() {
             GemmSpec { lda: 3, ..good },
             GemmSpec { ldb: 5, ..good },
             GemmSpec { ldc: 3, ..good },
-            GemmSpec {
-                m: huge,
-                lda: huge,
-                ldc: huge,
-                ..good
-            },
+            GemmSpec { m: huge, lda: huge, ldc: huge, ..good },
             GemmSpec { n: huge, ..good },
-            GemmSpec {
-                k: huge,
-                ldb: huge,
-                ..good
-            },
-            GemmSpec {
-                m: huge,
-                n: huge,
-                k: huge,
-                lda: huge,
-                ldb: huge,
-                ldc: huge,
-                ..good
-            },
-            GemmSpec {
-                m: 0,
-                n: huge,
-                ..good
-            },
-            GemmSpec {
-                m: huge,
-                n: 0,
-                ldc: 0,
-                ..good
-            },
+            GemmSpec { k: huge, ldb: huge, ..good },
+            GemmSpec { m: huge, n: huge, k: huge, lda: huge, ldb: huge, ldc: huge, ..good },
+            GemmSpec { m: 0, n: huge, ..good },
+            GemmSpec { m: huge, n: 0, ldc: 0, ..good },
         ];
         for spec in bad {
             for op in [Trans::No, Trans::Yes] {
-                let spec = GemmSpec {
-                    op_a: op,
-                    op_b: op,
-                    ..spec
-                };
+                let spec = GemmSpec { op_a: op, op_b: op, ..spec };
                 let spec = match spec {
                     // Transposed, the leading dimension of a 4 x k matrix counts k.
                     GemmSpec { k: 5, .. } => GemmSpec { lda: 5, ..spec },
@@ -435,22 +313,12 @@ fn shapes_that_do_not_fit_their_slices_do_nothing() {
 fn a_single_column_may_name_any_leading_dimension() {
     let huge = usize::MAX / 2;
     for (m, k) in [(3, 1), (40, 1), (300, 1)] {
-        let spec = GemmSpec {
-            lda: huge,
-            ldb: huge,
-            ldc: huge,
-            ..plain(m, 1, k, 1.0, 0.0)
-        };
+        let spec = GemmSpec { lda: huge, ldb: huge, ldc: huge, ..plain(m, 1, k, 1.0, 0.0) };
         let mut c = vec![f32::NAN; m];
         f32::gemm(&spec, &vec![2.0; m], &[3.0], &mut c);
         assert_eq!(c, vec![6.0; m]);
         let mut c = vec![f16::NAN; m];
-        f16::gemm(
-            &spec,
-            &vec![f16::from_f32(2.0); m],
-            &[f16::from_f32(3.0)],
-            &mut c,
-        );
+        f16::gemm(&spec, &vec![f16::from_f32(2.0); m], &[f16::from_f32(3.0)], &mut c);
         assert_eq!(c, vec![f16::from_f32(6.0); m]);
     }
 }
@@ -459,9 +327,8 @@ fn a_single_column_may_name_any_leading_dimension() {
 #[test]
 fn bf16_is_rounded_as_crate_half_does() {
     let tops = (0..=u16::MAX).map(|top| u32::from(top) << 16);
-    let all: Vec<f32> = tops
-        .flat_map(|top| [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff].map(|low| f32::from_bits(top | low)))
-        .collect();
+    let all: Vec<f32> =
+        tops.flat_map(|top| [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff].map(|low| f32::from_bits(top | low))).collect();
     let mut rounded = vec![bf16::ZERO; all.len()];
     Narrow::narrow(&all, &mut rounded);
     for (x, y) in all.iter().zip(&rounded) {

@@ -19,14 +19,7 @@ fn terms(unit: f64, n: usize) -> usize {
 /// A vector of `n` at `inc` in a slice of NaN, and the elements in their order.
 fn strided<T: Sample>(rng: &mut Rng, n: usize, inc: isize) -> (Vec<T>, Vec<T>) {
     let step = inc.unsigned_abs();
-    let mut x = vec![
-        T::NAN;
-        if n == 0 {
-            0
-        } else {
-            (n - 1) * step + 1 + rng.below(3)
-        }
-    ];
+    let mut x = vec![T::NAN; if n == 0 { 0 } else { (n - 1) * step + 1 + rng.below(3) }];
     (0..n).for_each(|i| x[i * step] = T::sample(rng));
     let order = |i: usize| if inc < 0 { n - 1 - i } else { i };
     let dense = (0..n).map(|i| x[order(i) * step]).collect();
@@ -63,46 +56,22 @@ where
     let unit = unit::<T>();
 
     let bound = dot_error_bound(&x_dense, &y_dense, terms(unit, n), unit);
-    assert_near(
-        T::dot(n, &x, incx, &y, incy),
-        reference::dot(n, &x, incx, &y, incy),
-        bound,
-        &what,
-    );
-    assert_near(
-        T::dotc(n, &x, incx, &y, incy),
-        reference::dotc(n, &x, incx, &y, incy),
-        bound,
-        &what,
-    );
+    assert_near(T::dot(n, &x, incx, &y, incy), reference::dot(n, &x, incx, &y, incy), bound, &what);
+    assert_near(T::dotc(n, &x, incx, &y, incy), reference::dotc(n, &x, incx, &y, incy), bound, &what);
 
     let want: N = reference::nrm2(n, &x, incx);
     let bound = nrm2_error_bound::<N>(terms(unit, n), unit) * want.parts()[0];
     assert_near(T::nrm2(n, &x, incx), want, bound, &what);
 
-    let alpha = if rng.below(6) == 0 {
-        S::from_real(0.0)
-    } else {
-        S::sample(rng)
-    };
+    let alpha = if rng.below(6) == 0 { S::from_real(0.0) } else { S::sample(rng) };
     let (mut got, mut want) = (y.clone(), y.clone());
     T::axpy(n, alpha, &x, incx, &mut got, incy);
     reference::axpy(n, alpha, &x, incx, &mut want, incy);
     // Two products and two sums, each of at most this size; a repeated element takes n of them.
     let most = if incy == 0 { n as f64 } else { 1.0 };
-    let sizes = |x: &[T]| {
-        x.iter()
-            .flat_map(|x| x.parts())
-            .fold(0.0, |most: f64, x| most.max(x.abs()))
-    };
-    let size = 2.0 * most * (sizes(&x_dense) * alpha.parts().iter().map(|x| x.abs()).sum::<f64>())
-        + sizes(&y_dense);
-    near_or_same(
-        &got,
-        &want,
-        2.0 * most * (4.0 * unit + T::UNIT) * size,
-        &what,
-    );
+    let sizes = |x: &[T]| x.iter().flat_map(|x| x.parts()).fold(0.0, |most: f64, x| most.max(x.abs()));
+    let size = 2.0 * most * (sizes(&x_dense) * alpha.parts().iter().map(|x| x.abs()).sum::<f64>()) + sizes(&y_dense);
+    near_or_same(&got, &want, 2.0 * most * (4.0 * unit + T::UNIT) * size, &what);
 
     let (mut got, mut want) = (x.clone(), x.clone());
     T::scal(n, alpha, &mut got, incx);
@@ -115,11 +84,7 @@ where
 fn near_or_same<T: Sample>(got: &[T], want: &[T], bound: f64, what: &dyn std::fmt::Debug) {
     for (got, want) in got.iter().zip(want) {
         if want.parts()[0].is_nan() {
-            assert_eq!(
-                bytemuck::bytes_of(got),
-                bytemuck::bytes_of(want),
-                "{what:?}"
-            );
+            assert_eq!(bytemuck::bytes_of(got), bytemuck::bytes_of(want), "{what:?}");
         } else {
             assert_near(*got, *want, bound, what);
         }
@@ -152,20 +117,10 @@ fn a_million_elements_stay_within_the_bound_of_one_block() {
             let unit = unit::<T>();
             // Sums in one loop would need `n` roundings for a bound; blocks do with a constant.
             let bound = dot_error_bound(&x, &y, terms(unit, n), unit);
-            assert_near(
-                T::dotc(n, &x, 1, &y, 1),
-                reference::dotc(n, &x, 1, &y, 1),
-                bound,
-                &n,
-            );
+            assert_near(T::dotc(n, &x, 1, &y, 1), reference::dotc(n, &x, 1, &y, 1), bound, &n);
             let want: N = reference::nrm2(n, &x, 1);
             let got = T::nrm2(n, &x, 1);
-            assert_near(
-                got,
-                want,
-                nrm2_error_bound::<N>(terms(unit, n), unit) * want.parts()[0],
-                &n,
-            );
+            assert_near(got, want, nrm2_error_bound::<N>(terms(unit, n), unit) * want.parts()[0], &n);
         });
     }
     check::<f32, f32>();
@@ -202,21 +157,12 @@ fn sums_are_the_same_bits_for_any_number_of_threads_and_any_increment() {
         let (x, dense) = strided::<f32>(rng, n, 3);
         let (z, z_dense) = strided::<Complex32>(rng, n, -2);
         let sums = || {
-            let strided = (
-                f32::dot(n, &x, 3, &x, 3),
-                f32::nrm2(n, &x, 3),
-                Complex32::dotc(n, &z, -2, &z, -2),
-            );
+            let strided = (f32::dot(n, &x, 3, &x, 3), f32::nrm2(n, &x, 3), Complex32::dotc(n, &z, -2, &z, -2));
             let contiguous = (f32::dot(n, &dense, 1, &dense, 1), f32::nrm2(n, &dense, 1));
             assert_eq!((strided.0, strided.1), contiguous);
             (strided, Complex32::dot(n, &z_dense, 1, &z_dense, 1))
         };
-        let pool = |threads| {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap()
-        };
+        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let [first, others @ ..] = [1, 2, 3, 8].map(|threads| pool(threads).install(sums));
         for other in others {
             assert_eq!(first, other);
@@ -229,24 +175,10 @@ fn norms_neither_overflow_nor_underflow_on_the_way() {
     for n in [1, 5, 70, 5000] {
         let root = (n as f64).sqrt();
         let relative = nrm2_error_bound::<f64>(terms(f64::UNIT, n), f64::UNIT);
-        for x in [
-            1e300,
-            1e-300,
-            f64::MAX / 100.0,
-            f64::MIN_POSITIVE,
-            5e-324,
-            1e-160,
-            1e150,
-        ] {
+        for x in [1e300, 1e-300, f64::MAX / 100.0, f64::MIN_POSITIVE, 5e-324, 1e-160, 1e150] {
             let complex = vec![Complex64::new(0.0, -x); n];
-            for got in [
-                f64::nrm2(n, &vec![x; n], 1),
-                Complex64::nrm2(n, &complex, 1),
-            ] {
-                assert!(
-                    (got - x * root).abs() <= relative * x * root + f64::TINY,
-                    "{n} {x:e} {got:e}"
-                );
+            for got in [f64::nrm2(n, &vec![x; n], 1), Complex64::nrm2(n, &complex, 1)] {
+                assert!((got - x * root).abs() <= relative * x * root + f64::TINY, "{n} {x:e} {got:e}");
             }
         }
         for x in [1e38, 1e-45, 1e-30] {
@@ -285,33 +217,20 @@ fn special_scalars_and_values_do_what_blas_says() {
     assert_eq!(y[0], 1.0, "zero alpha leaves y alone");
     let mut x = [nan, f32::INFINITY, 2.0];
     f32::scal(3, 0.0, &mut x, 1);
-    assert!(
-        x[0].is_nan() && x[1].is_nan() && x[2] == 0.0,
-        "zero alpha multiplies all the same"
-    );
+    assert!(x[0].is_nan() && x[1].is_nan() && x[2] == 0.0, "zero alpha multiplies all the same");
     assert!(f32::dot(2, &[0.0, 1.0], 1, &[f32::INFINITY, 1.0], 1).is_nan());
-    assert_eq!(
-        f32::dot(2, &[1.0, 1.0], 1, &[f32::INFINITY, 1.0], 1),
-        f32::INFINITY
-    );
+    assert_eq!(f32::dot(2, &[1.0, 1.0], 1, &[f32::INFINITY, 1.0], 1), f32::INFINITY);
     let mut x = [1.0f64, 2.0];
     f64::scal(2, 3.0, &mut x, 0);
     f64::scal(2, 3.0, &mut x, -1);
-    assert_eq!(
-        x,
-        [1.0, 2.0],
-        "scal takes a vector without a positive increment as empty"
-    );
+    assert_eq!(x, [1.0, 2.0], "scal takes a vector without a positive increment as empty");
     assert_eq!((f64::nrm2(2, &x, 0), f64::nrm2(2, &x, -1)), (0.0, 0.0));
     let mut y = [1.0f64];
     f64::axpy(3, 2.0, &[1.0, 10.0, 100.0], 1, &mut y, 0);
     assert_eq!(y, [223.0], "one element takes every addition");
     let i = Complex32::new(0.0, 1.0);
     assert_eq!(
-        (
-            Complex32::dot(1, &[i], 1, &[i], 1),
-            Complex32::dotc(1, &[i], 1, &[i], 1)
-        ),
+        (Complex32::dot(1, &[i], 1, &[i], 1), Complex32::dotc(1, &[i], 1, &[i], 1)),
         ((-1.0).into(), 1.0.into())
     );
 }
@@ -319,33 +238,16 @@ fn special_scalars_and_values_do_what_blas_says() {
 #[test]
 fn vectors_that_do_not_fit_do_nothing() {
     let x = [1.0f64; 8];
-    for (n, inc) in [
-        (9, 1),
-        (5, 2),
-        (5, -2),
-        (usize::MAX, 1),
-        (2, isize::MIN),
-        (2, isize::MAX),
-        (usize::MAX, isize::MAX),
-    ] {
+    for (n, inc) in
+        [(9, 1), (5, 2), (5, -2), (usize::MAX, 1), (2, isize::MIN), (2, isize::MAX), (usize::MAX, isize::MAX)]
+    {
         let mut y = x;
         f64::axpy(n, 1.0, &x, inc, &mut y, 1);
         f64::axpy(n, 1.0, &x, 1, &mut y, inc);
         f64::scal(n, 2.0, &mut y, inc);
         assert_eq!(y, x);
-        assert_eq!(
-            (
-                f64::dot(n, &x, inc, &x, 1),
-                f64::dot(n, &x, 1, &x, inc),
-                f64::nrm2(n, &x, inc)
-            ),
-            (0.0, 0.0, 0.0)
-        );
+        assert_eq!((f64::dot(n, &x, inc, &x, 1), f64::dot(n, &x, 1, &x, inc), f64::nrm2(n, &x, inc)), (0.0, 0.0, 0.0));
     }
     assert_eq!(f64::dot(0, &[], 1, &[], 1), 0.0);
-    assert_eq!(
-        f64::dot(1, &x, isize::MIN, &x, isize::MAX),
-        1.0,
-        "one element has no stride"
-    );
+    assert_eq!(f64::dot(1, &x, isize::MIN, &x, isize::MAX), 1.0, "one element has no stride");
 }

@@ -40,9 +40,7 @@ impl Rng {
 
 /// Runs `case` with seeds from `WINDLASS_TEST_SEED` on (or from 1), naming the one that fails.
 pub(super) fn with_seeds(count: u64, case: impl Fn(&mut Rng) + std::panic::RefUnwindSafe) {
-    let named = std::env::var("WINDLASS_TEST_SEED")
-        .ok()
-        .and_then(|seed| seed.parse::<u64>().ok());
+    let named = std::env::var("WINDLASS_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let seeds = named.map_or(1..count + 1, |seed| seed..seed + 1);
     for seed in seeds {
         let outcome = std::panic::catch_unwind(|| case(&mut Rng(seed)));
@@ -86,19 +84,7 @@ sample! {
 
 /// Asserts that both parts of `got` are within `bound` of those of `want`.
 #[track_caller]
-pub(super) fn assert_near<T: Value + std::fmt::Debug>(
-    got: T,
-    want: T,
-    bound: f64,
-    what: &dyn std::fmt::Debug,
-) {
-    let near = got
-        .parts()
-        .iter()
-        .zip(want.parts())
-        .all(|(got, want)| (got - want).abs() <= bound);
-    assert!(
-        near,
-        "{got:?} is not within {bound:e} of {want:?}: {what:?}"
-    );
+pub(super) fn assert_near<T: Value + std::fmt::Debug>(got: T, want: T, bound: f64, what: &dyn std::fmt::Debug) {
+    let near = got.parts().iter().zip(want.parts()).all(|(got, want)| (got - want).abs() <= bound);
+    assert!(near, "{got:?} is not within {bound:e} of {want:?}: {what:?}");
 }

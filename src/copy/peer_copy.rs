@@ -1,0 +1,105 @@
+//! From one device to another of the same kind.
+
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, Rejected, Result, Submitted};
+use std::marker::PhantomData;
+
+/// Copies a buffer of another device into one of this.
+struct PeerCopy<T> {
+    len: usize,
+    #[cfg(feature = "cuda")]
+    from: Option<crate::cuda::Peer>,
+    _type: PhantomData<T>,
+}
+
+impl<T: Element> Op for PeerCopy<T> {
+    const NAME: &'static str = "peer_copy";
+    const LIBRARY: &'static str = "copy";
+    const FROM_PEER: bool = true;
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (source,): &Spans<(T,)>, (target,): &Spans<(T,)>) -> Result<()> {
+        if source.len() == target.len() {
+            Ok(())
+        } else {
+            Err(Error::invalid("target", format!("{} elements for {} copied", target.len(), source.len())))
+        }
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: 2 * (self.len * size_of::<T>()) as u64 }
+    }
+
+    fn host(&self, (source,): Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
+        target.copy_from_slice(source);
+        Ok(())
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        {
+            let ((source,), (target,)) = (*queue.reads(), *queue.writes());
+            match &self.from {
+                Some(peer) => queue.copy_from_peer(target.address(), peer, source.address(), source.bytes()),
+                None => queue.copy(target.address(), source.address(), source.bytes()),
+            }
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = queue;
+            Err(Error::unsupported("this build has no CUDA engine"))
+        }
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Copies a buffer of **another** device of the same kind into one of this: between GPUs over their link where they
+    /// can reach each other, between host devices in memory. It follows earlier work on both buffers, on the device.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::Unsupported`] between a GPU and the host (download
+    /// and upload instead) and where a path between two GPUs failed its check; a stale buffer. The target comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let (one, two) = (windlass::Device::host()?, windlass::Device::host()?);
+    /// let x = one.upload([1.0f32, 2.0])?.into_output();
+    /// let y = two.copy_peer(&x, two.uninit(2)?)?.await_result()?;
+    /// assert_eq!(two.download(&y)?.await_result()?, [1.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn copy_peer<'a, T: Element>(
+        &self,
+        source: impl Into<In<'a, T>>,
+        target: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let source = source.into();
+        #[cfg(feature = "cuda")]
+        let from = match crate::cuda::Peer::find(self, &source.region.epoch) {
+            Ok(from) => from,
+            Err(error) => {
+                return Err(Rejected::new(error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), (target,)));
+            }
+        };
+        let op = PeerCopy {
+            len: source.len(),
+            #[cfg(feature = "cuda")]
+            from,
+            _type: PhantomData,
+        };
+        let pending = self.dispatch(op, (source,), (target,))?;
+        #[cfg(feature = "cuda")]
+        crate::cuda::Peer::close(&pending, source.region);
+        Ok(pending)
+    }
+}

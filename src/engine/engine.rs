@@ -1,0 +1,122 @@
+//! What executes: an enum, one layer of dispatch.
+
+use super::{Cause, Epoch};
+use crate::Result;
+use crate::error::Text;
+use crate::sync::Arc;
+use crate::trace::Stats;
+
+/// The engine of an epoch.
+pub(crate) enum Engine {
+    /// The CPU, on a pool of its own.
+    #[cfg(feature = "host")]
+    Host(Arc<crate::host::HostEngine>),
+    /// A GPU, in this process.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaEngine),
+}
+
+impl Engine {
+    /// The CUDA engine, if it is one.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn as_cuda(&self) -> Option<&crate::cuda::CudaEngine> {
+        match self {
+            Engine::Cuda(engine) => Some(engine),
+            #[cfg(feature = "host")]
+            Engine::Host(_) => None,
+        }
+    }
+
+    /// Whether a fault of this cause can be mended in this process.
+    pub(crate) fn recovers_from(&self, cause: &Cause) -> bool {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => true,
+            // Somebody else destroyed the context: no device fault, so a new one can be made. Everything else that ends
+            // a context ends CUDA for the process.
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => cause.code.as_ref().is_some_and(|c| c.0 == crate::cuda::CONTEXT_IS_DESTROYED),
+        }
+    }
+
+    /// Dispatches not known to be complete.
+    pub(crate) fn in_flight(&self, epoch: &Epoch) -> u64 {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => epoch.counters.in_flight(),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => {
+                let _ = epoch;
+                engine.in_flight()
+            }
+        }
+    }
+
+    /// The names of the last operations, where the engine keeps them itself.
+    pub(crate) fn last_ops(&self) -> Option<Vec<Text>> {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => None,
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => Some(engine.last_ops()),
+        }
+    }
+
+    /// Fills in what this engine counts.
+    pub(crate) fn fill(&self, stats: &mut Stats) {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(engine) => {
+                stats.slots = engine.threads();
+                stats.slots_busy = engine.runners();
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.fill(stats),
+        }
+    }
+
+    /// Free and total bytes, where the engine asks a device.
+    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64)>> {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {
+                let _ = epoch;
+                Ok(None)
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.memory(epoch).map(Some),
+        }
+    }
+
+    /// Binds the engine to the epoch that was made around it.
+    pub(crate) fn installed(&self, epoch: &Arc<Epoch>) {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {
+                let _ = epoch;
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.installed(epoch),
+        }
+    }
+
+    /// The epoch was drained and closed for a rebuild: ends its natives now.
+    pub(crate) fn retire(&self) {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {} // its pool lives through every rebuild
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.retire(),
+        }
+    }
+
+    /// Nobody will use the epoch any more. Makes no driver call here.
+    pub(crate) fn close(&self) {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {}
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.close(),
+        }
+    }
+}
