@@ -32,7 +32,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if device.kind() == DeviceKind::Cuda {
         println!("            a GPU: rebuilt on request, for a real fault would end CUDA in this process");
     }
-    work.put_back(&device)?; // the first time, nobody calls the hook
     run(&device, &work)?;
 
     let answer = lock(&work.saved).values.clone();
@@ -47,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("stats       {} dispatches, {} faults, {} rebuilds", stats.dispatches, stats.faults, stats.rebuilds);
     for (kind, count) in &stats.errors {
-        println!("            {count} x {kind}");
+        println!("            {count} x {kind} answered");
     }
     Ok(())
 }
@@ -55,24 +54,25 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Rounds until all are done. A failure of the device costs the rounds since the last checkpoint.
 fn run(device: &Device, work: &Work) -> Result<(), Box<dyn Error>> {
     let mut to_rebuild = REBUILD_AT.iter().copied().filter(|_| device.kind() == DeviceKind::Cuda).peekable();
-    let mut round = 0;
-    while round < ROUNDS {
+    loop {
+        let (generation, round) = (device.generation(), work.round());
+        if round == ROUNDS {
+            return Ok(());
+        }
         if to_rebuild.next_if_eq(&round).is_some() {
             device.rebuild(PATIENCE)?;
-            round = work.resume(device, round, "a rebuild was asked for");
+            work.tell(device, round, "a rebuild was asked for");
             continue;
         }
-        let generation = device.generation();
-        match work.advance(device, round) {
-            Ok(()) => round += 1,
+        match work.advance(device) {
+            Ok(()) => {}
             Err(error) if failed_since(device, generation) => {
                 device.wait_healthy(PATIENCE)?;
-                round = work.resume(device, round, &told(&error));
+                work.tell(device, round, &what(&error));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(())
 }
 
 /// Whether the device has failed since it was in `generation`. Asked of the device rather than of the error: one
@@ -81,7 +81,7 @@ fn failed_since(device: &Device, generation: u64) -> bool {
     device.generation() != generation || device.health().phase != Phase::Healthy
 }
 
-fn told(error: &windlass::Error) -> String {
+fn what(error: &windlass::Error) -> String {
     let op = error.site().and_then(|site| site.op()).unwrap_or("no operation");
     format!("{} in {op}", error.kind())
 }
@@ -93,6 +93,7 @@ struct Work {
 }
 
 /// In host memory, where no fault of the device reaches it.
+#[derive(Clone)]
 struct Checkpoint {
     round: usize,
     values: Vec<f64>,
@@ -100,6 +101,8 @@ struct Checkpoint {
 
 /// On the device; gone with each generation.
 struct Data {
+    /// How many rounds are in `x`. Kept beside it: a fault may put back data of an earlier round at any time.
+    round: usize,
     x: DeviceBuffer<f64>,
     b: GpuRef<f64>,
 }
@@ -110,39 +113,50 @@ impl Work {
         Arc::new(Work { saved: Mutex::new(saved), on_device: Mutex::new(None) })
     }
 
-    /// Makes the data on the device anew, from the checkpoint.
-    fn put_back(&self, device: &Device) -> windlass::Result<()> {
-        let values = lock(&self.saved).values.clone();
+    /// The data on the device anew, from the checkpoint.
+    fn load(&self, device: &Device) -> windlass::Result<Data> {
+        let Checkpoint { round, values } = lock(&self.saved).clone();
         let x = device.upload(values)?.await_result()?;
         let b = device.upload(offsets())?.await_result()?.share();
-        *lock(&self.on_device) = Some(Data { x, b });
+        Ok(Data { round, x, b })
+    }
+
+    /// What the hook does.
+    fn put_back(&self, device: &Device) -> windlass::Result<()> {
+        let data = self.load(device)?;
+        *lock(&self.on_device) = Some(data);
         Ok(())
+    }
+
+    /// The rounds done, as far as the device has them.
+    fn round(&self) -> usize {
+        let on_device = lock(&self.on_device).as_ref().map(|data| data.round);
+        on_device.unwrap_or_else(|| lock(&self.saved).round)
     }
 
     /// One round, and the checkpoint where one is due.
-    fn advance(&self, device: &Device, round: usize) -> windlass::Result<()> {
+    fn advance(&self, device: &Device) -> windlass::Result<()> {
         // Taken out, for no lock may be held across a wait: the hook needs it.
-        let Some(Data { x, b }) = lock(&self.on_device).take() else {
-            return Err(windlass::Error::library("the data was not put back"));
+        let taken = lock(&self.on_device).take();
+        let Data { round, x, b } = match taken {
+            Some(data) => data,
+            None => self.load(device)?, // the first time
         };
+        let round = round + 1;
         let halved = device.blas().scal(0.5, x)?.into_output();
         let x = device.blas().axpy(1.0, &b, halved)?.await_result()?;
-        if (round + 1).is_multiple_of(SAVE_EVERY) || round + 1 == ROUNDS {
+        if round.is_multiple_of(SAVE_EVERY) || round == ROUNDS {
             let values = device.download(&x)?.await_result()?;
-            *lock(&self.saved) = Checkpoint { round: round + 1, values };
+            *lock(&self.saved) = Checkpoint { round, values };
         }
-        // A fault may have come after the last wait: what the hook put back then must not be replaced by what is stale.
-        if x.generation() == device.generation() {
-            *lock(&self.on_device) = Some(Data { x, b });
-        }
+        // Only into the empty place: what a hook put there meanwhile is newer.
+        lock(&self.on_device).get_or_insert(Data { round, x, b });
         Ok(())
     }
 
-    /// After a rebuild: the round to go on from.
-    fn resume(&self, device: &Device, round: usize, why: &str) -> usize {
-        let saved = lock(&self.saved).round;
-        println!("round {round:2}    {why}; on from round {saved} in generation {}", device.generation());
-        saved
+    /// What happened, and where the computation goes on.
+    fn tell(&self, device: &Device, round: usize, why: &str) {
+        println!("round {round:2}    {why}; on from round {} in generation {}", self.round(), device.generation());
     }
 }
 
@@ -157,7 +171,7 @@ fn builder() -> Result<DeviceBuilder, Box<dyn Error>> {
 
 #[cfg(feature = "host")]
 fn with_faults(builder: DeviceBuilder) -> DeviceBuilder {
-    builder.fault_plan(windlass::FaultPlan::new().poison(51).poison(120))
+    builder.fault_plan(windlass::FaultPlan::new().poison(51).poison(126))
 }
 
 #[cfg(not(feature = "host"))]
