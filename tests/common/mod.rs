@@ -1,0 +1,147 @@
+//! What the integration tests share: devices under test, work that lasts, seeded numbers, and a limit on hanging.
+//!
+//! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host.
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
+
+mod sample;
+mod work;
+
+pub use sample::{Rng, Sample, seeds};
+pub use work::{Gate, Map, busy, map};
+
+use std::time::{Duration, Instant};
+use windlass::{Device, DeviceBuffer, DeviceBuilder, DeviceKind, Element, Error, HostPool, Stats};
+
+/// The GPU that `WINDLASS_TEST_DEVICE` names.
+fn named() -> Option<usize> {
+    let name = std::env::var("WINDLASS_TEST_DEVICE").ok()?;
+    let rest = name.trim().strip_prefix("cuda")?;
+    Some(rest.strip_prefix(':').map_or(0, |n| n.parse().expect("WINDLASS_TEST_DEVICE")))
+}
+
+/// How to open every device under test: the host on two threads of its own and inline; or, when
+/// `WINDLASS_TEST_DEVICE` names a GPU, that one beside the host, the oracle.
+pub fn builders() -> Vec<DeviceBuilder> {
+    match named() {
+        Some(ordinal) => vec![Device::builder().cuda(ordinal), host(2)],
+        None => vec![host(2), inline()],
+    }
+}
+
+/// Those of them whose devices work while the caller does something else.
+pub fn concurrent_builders() -> Vec<DeviceBuilder> {
+    let mut all = builders();
+    all.truncate(if named().is_some() { 2 } else { 1 });
+    all
+}
+
+/// Every device under test, opened.
+pub fn devices() -> Vec<Device> {
+    let named = |device: &Device| println!("testing {device:?}, {:?}", device.info().name);
+    builders().into_iter().map(|b| b.open().expect("a device under test")).inspect(named).collect()
+}
+
+/// [`concurrent_builders`], opened.
+pub fn concurrent_devices() -> Vec<Device> {
+    concurrent_builders().into_iter().map(|b| b.open().expect("a device under test")).collect()
+}
+
+/// A host device on `threads` threads of its own: for what only the host engine can be made to suffer.
+pub fn host(threads: usize) -> DeviceBuilder {
+    Device::builder().host().host_pool(HostPool::Threads(threads))
+}
+
+/// A host device that runs everything on the caller's thread.
+pub fn inline() -> DeviceBuilder {
+    Device::builder().host().host_pool(HostPool::Inline)
+}
+
+/// Runs `f` on a thread of its own and fails when it takes longer than `seconds`; a panic in it is passed on.
+#[track_caller]
+pub fn within<R: Send + 'static>(seconds: u64, f: impl FnOnce() -> R + Send + 'static) -> R {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    let (send, receive) = channel();
+    let thread = std::thread::spawn(move || {
+        let _ = send.send(f());
+    });
+    match receive.recv_timeout(Duration::from_secs(seconds)) {
+        Ok(answer) => answer,
+        Err(RecvTimeoutError::Timeout) => panic!("hung: no answer in {seconds} s"),
+        Err(RecvTimeoutError::Disconnected) => match thread.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(()) => panic!("ended without an answer"),
+        },
+    }
+}
+
+/// Looks until `done`, at most `seconds`. False when it never was.
+pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    while !done() {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    true
+}
+
+/// What a device holds: bytes, allocations, work in flight.
+pub fn holdings(device: &Device) -> (u64, u64, u64) {
+    let Stats { bytes_used, allocations, in_flight, .. } = device.stats();
+    (bytes_used, allocations, in_flight)
+}
+
+/// Asserts that the device comes to hold what it held at `base`.
+#[track_caller]
+pub fn assert_back_at(device: &Device, base: (u64, u64, u64)) {
+    eventually(10, || holdings(device) == base);
+    assert_eq!(holdings(device), base, "(bytes, allocations, in flight) of {device:?} did not go back");
+}
+
+/// A buffer with these elements.
+pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<T> {
+    device.upload(data.into()).expect("an upload").into_output()
+}
+
+/// What a buffer holds.
+#[track_caller]
+pub fn down<'a, T: Element>(device: &Device, buffer: impl Into<windlass::In<'a, T>>) -> Vec<T> {
+    device.download(buffer).expect("a download").await_result().expect("its answer")
+}
+
+/// The name and the reason of an argument that was refused.
+#[track_caller]
+pub fn refused(error: &Error) -> (String, String) {
+    match error {
+        Error::InvalidArgument { argument, reason, .. } => (argument.to_string(), reason.clone()),
+        other => panic!("expected InvalidArgument, got {other:?}"),
+    }
+}
+
+/// Whether a device is the CPU.
+pub fn is_host(device: &Device) -> bool {
+    device.kind() == DeviceKind::Host
+}
+
+/// Bit for bit: NaN is equal to itself, and 0 is not equal to -0.
+#[track_caller]
+pub fn assert_same_bits<T: Element>(got: &[T], want: &[T], what: &str) {
+    let differs = (0..got.len().max(want.len())).find(|&i| {
+        let bytes = |x: &[T]| x.get(i).map(|x| bytemuck::bytes_of(x).to_vec());
+        bytes(got) != bytes(want)
+    });
+    if let Some(i) = differs {
+        panic!("{what}: element {i} is {:?} instead of {:?} ({})", got.get(i), want.get(i), T::DTYPE);
+    }
+}
+
+/// Resident bytes and threads of this process.
+#[cfg(target_os = "linux")]
+pub fn footprint() -> (u64, usize) {
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
+        .expect("/proc/self/statm");
+    (pages * 4096, std::fs::read_dir("/proc/self/task").expect("/proc/self/task").count())
+}

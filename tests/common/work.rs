@@ -1,0 +1,107 @@
+//! Work that a test decides over: any closure, work that waits for the test, work that takes a while.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use windlass::{
+    Device, DeviceBuffer, DeviceKind, Element, Gemm, Op, PendingDispatch, Result, Slices, SlicesMut, Spans,
+};
+
+/// `x = f(x)` by a closure; host only.
+pub struct Map<T, F>(pub F, PhantomData<fn() -> T>);
+
+impl<T, F> Map<T, F> {
+    pub fn new(f: F) -> Self {
+        Map(f, PhantomData)
+    }
+}
+
+impl<T: Element, F: Fn(&mut [T]) -> Result<()> + Send + Sync + 'static> Op for Map<T, F> {
+    const NAME: &'static str = "map";
+    type Reads = ();
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(T,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
+        (self.0)(x)
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Submits `x = f(x)` to a host device.
+#[track_caller]
+pub fn map<T: Element>(
+    device: &Device,
+    x: DeviceBuffer<T>,
+    f: impl Fn(&mut [T]) + Send + Sync + 'static,
+) -> PendingDispatch<DeviceBuffer<T>> {
+    let op = Map::new(move |x: &mut [T]| {
+        f(x);
+        Ok(())
+    });
+    device.dispatch(op, (), (x,)).expect("a dispatch")
+}
+
+/// Holds work of a host device up until it is opened; dropping it opens it, so that a failing test does not hang.
+#[derive(Default)]
+pub struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Default)]
+struct State {
+    open: bool,
+    arrived: usize,
+}
+
+impl Gate {
+    /// Work on `x` that waits at the gate and changes nothing.
+    pub fn hold<T: Element>(&self, device: &Device, x: DeviceBuffer<T>) -> PendingDispatch<DeviceBuffer<T>> {
+        let gate = self.0.clone();
+        map(device, x, move |_| {
+            let mut state = gate.0.lock().unwrap();
+            state.arrived += 1;
+            gate.1.notify_all();
+            drop(gate.1.wait_while(state, |state| !state.open));
+        })
+    }
+
+    pub fn open(&self) {
+        self.0.0.lock().unwrap().open = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until `n` pieces of work stand at the gate.
+    #[track_caller]
+    pub fn await_arrivals(&self, n: usize) {
+        let state = self.0.0.lock().unwrap();
+        let (state, _) = self.0.1.wait_timeout_while(state, Duration::from_secs(10), |s| s.arrived < n).unwrap();
+        assert!(state.arrived >= n, "{} of {n} pieces of work began", state.arrived);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+/// Work that keeps `x` in flight for about `ms` milliseconds on any device and leaves its values as they are.
+pub fn busy(device: &Device, x: DeviceBuffer<f64>, ms: u64) -> DeviceBuffer<f64> {
+    if device.kind() == DeviceKind::Host {
+        return map(device, x, move |_| std::thread::sleep(Duration::from_millis(ms))).into_output();
+    }
+    // Products of zeros, which data then makes x follow. A GPU does one of these in about a third of a millisecond.
+    const EDGE: usize = 2048;
+    let zeros = device.zeros::<f64>(EDGE * EDGE).expect("memory").share();
+    let mut sum = device.zeros::<f64>(EDGE * EDGE).expect("memory");
+    for _ in 0..3 * ms {
+        let spec = Gemm::new(EDGE, EDGE, EDGE).beta(1.0);
+        sum = device.blas().gemm(spec, &zeros, &zeros, sum).expect("a product").into_output();
+    }
+    let first = sum.as_in().slice(0..x.len()).expect("no more than 4 Mi elements");
+    device.blas().axpy(1.0, first, x).expect("an addition").into_output()
+}

@@ -1,0 +1,128 @@
+//! Windows of buffers: narrowed, widened, split, joined, aliased, sliced.
+
+use crate::common::{devices, down, refused, seeds, up};
+use windlass::{DeviceBuffer, Gemm};
+
+fn numbers(n: usize) -> Vec<f64> {
+    (0..n).map(|i| i as f64).collect()
+}
+
+#[test]
+fn a_narrowed_buffer_shows_its_window_and_widens_to_all_of_it() {
+    for device in devices() {
+        let x = up(&device, numbers(10)).narrow(2..8).unwrap();
+        assert_eq!((x.len(), down(&device, &x)), (6, numbers(10)[2..8].to_vec()));
+        let x = x.narrow(1..3).unwrap();
+        assert_eq!(down(&device, &x), [3.0, 4.0]);
+        let x = device.blas().scal(10.0, x).unwrap().into_output().widen();
+        assert_eq!(down(&device, &x), [0., 1., 2., 30., 40., 5., 6., 7., 8., 9.]);
+        let x = x.narrow(4..4).unwrap();
+        assert!(x.is_empty() && down(&device, &x).is_empty());
+        let x = device.fill(x, 7.0).unwrap().into_output().widen();
+        assert_eq!(down(&device, &x)[4], 40.0);
+    }
+}
+
+#[test]
+fn parts_are_written_apart_and_join_to_the_whole() {
+    for device in devices() {
+        for mid in [0, 1, 5, 10] {
+            let (left, right) = up(&device, numbers(10)).split_at(mid).unwrap();
+            assert_eq!((left.len(), right.len()), (mid, 10 - mid));
+            let left = device.fill(left, -1.0).unwrap().into_output();
+            let right = device.blas().scal(2.0, right).unwrap().into_output();
+            let whole = left.join(right).unwrap();
+            let want: Vec<f64> = (0..10).map(|i| if i < mid { -1.0 } else { 2.0 * i as f64 }).collect();
+            assert_eq!(down(&device, &whole), want, "split at {mid} on {device:?}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_parts_join_in_any_order_of_neighbours() {
+    for device in devices() {
+        seeds(8, |rng, _| {
+            let mut parts = vec![up(&device, numbers(32))];
+            let mut model = numbers(32);
+            for _ in 0..6 {
+                let part = parts.remove(rng.below(parts.len()));
+                let (left, right) = { let mid = rng.below(part.len() + 1); part.split_at(mid).unwrap() };
+                parts.extend([left, right]);
+            }
+            let mut parts: Vec<_> = parts
+                .into_iter()
+                .map(|part| {
+                    let values = down(&device, &part);
+                    values.iter().for_each(|v| model[*v as usize] = v * 3.0);
+                    (values.first().copied(), device.blas().scal(3.0, part).unwrap().into_output())
+                })
+                .filter(|(first, _)| first.is_some())
+                .collect();
+            parts.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap());
+            let mut parts: Vec<DeviceBuffer<f64>> = parts.into_iter().map(|p| p.1).collect();
+            while parts.len() > 1 {
+                let at = rng.below(parts.len() - 1);
+                let right = parts.remove(at + 1);
+                let left = parts.remove(at);
+                parts.insert(at, left.join(right).unwrap());
+            }
+            assert_eq!(down(&device, &parts[0]), model, "{device:?}");
+        });
+    }
+}
+
+#[test]
+fn parts_that_are_no_neighbours_do_not_join_and_come_back() {
+    for device in devices() {
+        let (a, rest) = up(&device, numbers(6)).split_at(2).unwrap();
+        let (b, c) = rest.split_at(2).unwrap();
+        let (a, c) = a.join(c).unwrap_err().back.expect("both parts");
+        let (c, b) = c.join(b).unwrap_err().back.expect("both parts");
+        let stranger = up(&device, numbers(2));
+        let rejected = b.join(stranger).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "right");
+        let (b, _) = rejected.back.expect("both parts");
+        assert_eq!(down(&device, &a.join(b).unwrap().join(c).unwrap()), numbers(6));
+    }
+}
+
+#[test]
+fn slices_of_a_shared_buffer_are_windows_and_the_owner_gets_all_of_it_back() {
+    for device in devices() {
+        let x = up(&device, numbers(8)).share();
+        let y = x.clone().slice(2..6).unwrap().slice(1..3).unwrap();
+        assert_eq!((y.len(), down(&device, &y)), (2, vec![3.0, 4.0]));
+        let x = x.try_unique().expect_err("another handle exists");
+        drop(x);
+        let x = y.try_unique().expect("the last handle");
+        assert_eq!(down(&device, &x), numbers(8));
+    }
+}
+
+#[test]
+fn an_alias_writes_tiles_that_no_split_can_express_in_one_order_with_its_owner() {
+    for device in devices() {
+        // A 4 x 4 matrix; the owner takes the upper left tile, the alias the lower right one.
+        let whole = device.zeros::<f64>(16).unwrap();
+        let factor = up(&device, vec![1.0, 2.0, 3.0, 4.0]);
+        let identity = up(&device, vec![1.0, 0.0, 0.0, 1.0]);
+        // SAFETY: no operation gets both handles, and this is the only thread.
+        let alias = unsafe { whole.alias() };
+        let tile = |c: DeviceBuffer<f64>, from: usize| {
+            let c = c.narrow(from..from + 6).unwrap();
+            let spec = Gemm::new(2, 2, 2).ldc(4).beta(1.0);
+            device.blas().gemm(spec, &factor, &identity, c).unwrap().into_output().widen()
+        };
+        let (mut whole, mut alias) = (whole, alias);
+        for _ in 0..20 {
+            whole = tile(whole, 0);
+            alias = tile(alias, 10);
+        }
+        let want = [20., 40., 0., 0., 60., 80., 0., 0., 0., 0., 20., 40., 0., 0., 60., 80.];
+        assert_eq!(down(&device, &whole), want, "{device:?}");
+        assert_eq!(down(&device, &alias), want, "{device:?}");
+        drop(whole);
+        assert_eq!(down(&device, &alias), want, "the memory lasts as long as a handle does");
+        assert!(alias.share().try_unique().is_ok());
+    }
+}
