@@ -20,7 +20,7 @@
 //! # The nouns
 //! - [`Device`]: a handle to a GPU or the CPU; lives through every rebuild.
 //! - [`DeviceBuffer`]: owns device memory and may be written; [`GpuRef`]: shared, read only.
-//! - Fronts such as [`Blas`](blas::Blas): `device.blas()`; they hold no native state.
+//! - Fronts such as [`Blas`]: `device.blas()`; they hold no native state.
 //! - [`Op`]: one unit of work as plain data; write your own.
 //! - [`PendingDispatch`]: work in flight.
 //!

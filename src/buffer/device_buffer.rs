@@ -26,7 +26,6 @@ use std::ops::Range;
 /// assert_eq!(device.download(&x)?.await_result()?, [9.0, 9.0, 3.0, 4.0]);
 /// # Ok(()) }
 /// ```
-#[must_use]
 pub struct DeviceBuffer<T: Element> {
     pub(crate) region: Arc<Region>,
     pub(crate) offset: usize,

@@ -20,7 +20,6 @@ use std::ops::Range;
 /// assert!(x.try_unique().is_ok()); // the last handle: writable again
 /// # Ok(()) }
 /// ```
-#[must_use]
 pub struct GpuRef<T: Element> {
     region: Arc<Region>,
     offset: usize,

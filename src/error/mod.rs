@@ -321,7 +321,9 @@ mod tests {
     #[test]
     fn an_error_survives_the_way_through_another_process() {
         let e = Error::Singular { position: 3, site: Site::none() }
-            .locate(|s| s.set_code(700, "CUDA_ERROR_ILLEGAL_ADDRESS").set_device("cuda:0", 7));
+            .locate(|s| {
+                s.set_code(700, "CUDA_ERROR_ILLEGAL_ADDRESS").set_device("cuda:0", 7);
+            });
         let json = serde_json::to_string(&e).unwrap();
         assert_eq!(serde_json::from_str::<Error>(&json).unwrap(), e);
         assert_eq!(e.site().unwrap().code(), Some(700));
