@@ -29,6 +29,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// An empty folder of this test's own.
+#[expect(clippy::unwrap_used, reason = "a test without its folder has failed")]
 fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("quickstart-{name}"));
     let _ = std::fs::remove_dir_all(&path);

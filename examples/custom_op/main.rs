@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn compare(device: &Device, n: usize) -> Result<(), Box<dyn Error>> {
     let x: Vec<f32> = (0..n).map(|i| (i as f32 / n as f32 - 0.5) * std::f32::consts::PI).collect();
     let on_device = device.upload(&x)?.into_output();
-    let factors = device.upload(&SINE)?.into_output();
+    let factors = device.upload(SINE)?.into_output();
     drop(device.poly(&on_device, &factors)?.await_result()?); // the first call pays for compiling the kernel
     let timed = device.timed().poly(&on_device, &factors)?.await_timed()?;
     let y = device.download(&timed.output)?.await_result()?;
