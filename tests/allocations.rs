@@ -1,0 +1,209 @@
+//! What dispatches cost the process's allocator.
+//!
+//! Counted are calls of `alloc`, `alloc_zeroed` and `realloc` by the thread that submits (frees are not), and the bytes
+//! alive in the whole process. In steady state a dispatch on the host engine makes **one** allocation, its node. Beside
+//! it the queue of ready work (crossbeam's `SegQueue`) takes a block for every 31 pieces of work, and a device with a
+//! pool spawns a job when a runner has to be hired: one box of rayon's, and a block of its injector for every 63.
+//!
+//! One test at a time: the allocator counts for all threads.
+#![cfg(feature = "host")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod common;
+
+use common::{Gate, host, inline, map, up};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+use windlass::{Device, DeviceBuffer, GpuRef, await_any};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+static ALIVE: AtomicI64 = AtomicI64::new(0);
+
+fn count(bytes: i64) {
+    // A thread that is going away has no counter any more, and is not asked about.
+    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+    ALIVE.fetch_add(bytes, Ordering::Relaxed);
+}
+
+// SAFETY: every call is passed on unchanged; the counters are atomics and a cell, and allocate nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        ALIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Held by each test while it counts.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Allocations that this thread makes in `f`.
+fn allocations<R>(f: impl FnOnce() -> R) -> (u64, R) {
+    let before = ALLOCATIONS.with(Cell::get);
+    let result = f();
+    (ALLOCATIONS.with(Cell::get) - before, result)
+}
+
+const DISPATCHES: u64 = 10_000;
+
+fn axpys(device: &Device, x: &GpuRef<f64>, mut y: DeviceBuffer<f64>, n: u64) -> DeviceBuffer<f64> {
+    let blas = device.blas();
+    for _ in 0..n {
+        y = blas.axpy(1.0, x, y).unwrap().into_output();
+    }
+    y
+}
+
+#[test]
+fn the_counter_counts() {
+    let _alone = alone();
+    let (n, kept) = allocations(|| (0..10).map(|i| Box::new(i)).collect::<Vec<Box<i32>>>());
+    assert!((11..20).contains(&n), "{n}");
+    drop(kept);
+}
+
+#[test]
+fn a_dispatch_makes_one_allocation_on_an_inline_device() {
+    let _alone = alone();
+    let device = inline().open().unwrap();
+    let x = up(&device, [1.0f64; 4]).share();
+    let y = axpys(&device, &x, up(&device, [0.0f64; 4]), 200);
+    let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES));
+    println!("inline: {} allocations for {DISPATCHES} axpy dispatches", n);
+    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [10_200.0; 4]);
+    let blocks = DISPATCHES / 31 + 1;
+    assert!(n <= DISPATCHES + blocks, "{n} for {DISPATCHES} dispatches and {blocks} blocks of the queue");
+}
+
+#[test]
+fn an_awaited_dispatch_makes_one_allocation_on_an_inline_device() {
+    let _alone = alone();
+    let device = inline().open().unwrap();
+    let x = up(&device, [1.0f64; 4]).share();
+    let dots = |n| (0..n).map(|_| device.blas().dot(&x, &x).unwrap().await_result().unwrap()).sum::<f64>();
+    dots(200);
+    let (n, sum) = allocations(|| dots(DISPATCHES));
+    println!("inline: {n} allocations for {DISPATCHES} awaited dot dispatches");
+    assert_eq!(sum, 4.0 * DISPATCHES as f64);
+    assert!(n <= DISPATCHES + DISPATCHES / 31 + 1, "{n}");
+}
+
+#[test]
+fn a_pool_adds_one_allocation_at_most_for_each_runner_it_hires() {
+    let _alone = alone();
+    let device = host(2).open().unwrap();
+    let x = up(&device, [1.0f64; 4]).share();
+    let y = axpys(&device, &x, up(&device, [0.0f64; 4]), 200);
+    device.synchronize(Duration::from_secs(10)).unwrap();
+    let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES));
+    println!("pool of 2: {n} allocations for {DISPATCHES} axpy dispatches in a chain");
+    let blocks = DISPATCHES / 31 + DISPATCHES / 63 + 2;
+    assert!(n <= 2 * DISPATCHES + blocks, "{n}");
+    // Behind a gate nothing becomes ready, so nothing is hired: the node alone is left.
+    let gate = Gate::default();
+    let y = gate.hold(&device, y).into_output();
+    gate.await_arrivals(1);
+    let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES));
+    println!("pool of 2: {n} allocations for {DISPATCHES} axpy dispatches behind a gate");
+    gate.open();
+    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [20_200.0; 4]);
+    // Readers of a shared buffer whose completions are not past pile up in its list, which doubles now and then.
+    assert!(n <= DISPATCHES + 64, "{n}");
+}
+
+#[test]
+fn bytes_alive_go_back_after_work_of_every_kind() {
+    let _alone = alone();
+    let device = host(2).open().unwrap();
+    let work = || {
+        for i in 0..200u32 {
+            let x = up(&device, vec![1.0f64; 100]);
+            let y = device.duplicate(&x).unwrap().into_output();
+            let y = device.blas().axpy(f64::from(i), &x, y).unwrap().into_output();
+            drop(device.blas().nrm2(&y).unwrap());
+            std::mem::drop(device.download(&y).unwrap().await_result().unwrap());
+        }
+        device.synchronize(Duration::from_secs(10)).unwrap();
+    };
+    work();
+    let settled = || {
+        std::thread::sleep(Duration::from_millis(20));
+        ALIVE.load(Ordering::Relaxed)
+    };
+    let before = settled();
+    (0..10).for_each(|_| work());
+    let grown = settled() - before;
+    assert!(grown < 8192, "{grown} bytes more after 10 000 dispatches");
+}
+
+#[test]
+fn waiting_for_any_leaves_nothing_behind_on_work_that_lasts() {
+    let _alone = alone();
+    let device = host(2).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, up(&device, [0.0f64]));
+    gate.await_arrivals(1);
+    let mut pendings = vec![held];
+    let mut quick = up(&device, [0.0f64]);
+    let mut rounds = |pendings: &mut Vec<_>, n: usize| {
+        for _ in 0..n {
+            let x = std::mem::replace(&mut quick, device.uninit(0).unwrap());
+            // Long enough that the wait has to sleep on both.
+            pendings.push(map(&device, x, |_| std::thread::sleep(Duration::from_micros(100))));
+            let (index, answer) = await_any(pendings).unwrap();
+            assert_eq!(index, 1);
+            quick = answer.unwrap();
+        }
+        ALIVE.load(Ordering::Relaxed)
+    };
+    let before = rounds(&mut pendings, 100);
+    let grown = rounds(&mut pendings, 2000) - before;
+    gate.open();
+    // A waker left behind would be 16 bytes in two lists and the sleeper itself: 100 000 bytes and more.
+    assert!(grown < 16_384, "{grown} bytes more after 2000 waits for any");
+}
+
+#[test]
+fn a_timed_wait_that_ran_out_leaves_nothing_behind() {
+    let _alone = alone();
+    let device = host(1).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, up(&device, [0.0f64]));
+    let wait = |n: usize| {
+        for _ in 0..n {
+            assert!(!held.wait_timeout(Duration::from_micros(50)));
+        }
+        ALIVE.load(Ordering::Relaxed)
+    };
+    let before = wait(100);
+    let grown = wait(2000) - before;
+    assert!(grown < 16_384, "{grown} bytes more after 2000 waits that ran out");
+}

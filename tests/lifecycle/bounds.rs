@@ -1,0 +1,88 @@
+//! Bounds on the dispatches in flight: counted in completions, never in awaits.
+
+use crate::common::{Gate, builders, down, host, map, up, within};
+use std::time::{Duration, Instant};
+use windlass::{Error, InFlight};
+
+#[test]
+fn a_caller_who_submits_all_before_he_collects_is_not_locked_out_by_a_waiting_bound() {
+    for builder in builders() {
+        let device = builder.in_flight(InFlight::Wait(4)).open().unwrap();
+        within(60, move || {
+            let x = up(&device, [1.0f64, 2.0]);
+            let pendings: Vec<_> = (0..3000)
+                .map(|_| {
+                    let pending = device.blas().dot(&x, &x).unwrap();
+                    assert!(device.stats().in_flight <= 4);
+                    pending
+                })
+                .collect();
+            assert!(pendings.into_iter().all(|pending| pending.await_result().unwrap() == 5.0));
+        });
+    }
+}
+
+#[test]
+fn a_busy_bound_refuses_gives_the_buffer_back_and_admits_again_when_something_is_done() {
+    let device = host(1).in_flight(InFlight::Busy(2)).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
+    let next = map(&device, device.zeros::<f64>(1).unwrap(), |_| ());
+    let rejected = device.blas().scal(2.0, device.zeros::<f64>(3).unwrap()).unwrap_err();
+    assert!(matches!(rejected.error, Error::Busy { in_flight: 2, limit: 2, .. }), "{rejected}");
+    assert!(rejected.error.is_retryable() && !rejected.error.is_poisoning());
+    let (x,) = rejected.back.expect("the buffer");
+    gate.open();
+    held.await_result().unwrap();
+    next.await_result().unwrap();
+    let x = device.blas().scal(2.0, x).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &x), [0.0; 3]);
+}
+
+#[test]
+fn work_that_is_done_but_was_not_awaited_does_not_count() {
+    for builder in builders() {
+        let device = builder.in_flight(InFlight::Busy(2)).open().unwrap();
+        let mut pendings = Vec::new();
+        for i in 0..100u32 {
+            let pending = device.upload([i]).unwrap();
+            assert!(pending.wait_timeout(Duration::from_secs(10)));
+            pendings.push(pending);
+        }
+        assert_eq!(pendings.len(), 100);
+    }
+}
+
+#[test]
+fn a_caller_who_waits_at_the_bound_goes_on_as_soon_as_something_is_done() {
+    let device = host(1).in_flight(InFlight::Wait(1)).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
+    std::thread::scope(|scope| {
+        let submitter = scope.spawn(|| {
+            let start = Instant::now();
+            let x = up(&device, [4.0f64]);
+            (start.elapsed(), down(&device, &x))
+        });
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(!submitter.is_finished());
+        gate.open();
+        let (waited, x) = submitter.join().unwrap();
+        assert!(waited >= Duration::from_millis(40), "{waited:?}");
+        assert_eq!(x, [4.0]);
+    });
+    held.await_result().unwrap();
+}
+
+#[test]
+fn a_caller_who_waits_at_the_bound_is_told_when_the_device_stops_admitting() {
+    let device = host(1).in_flight(InFlight::Wait(1)).open().unwrap();
+    let gate = Gate::default();
+    let _held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
+    let submitting = device.clone();
+    let submitter = std::thread::spawn(move || submitting.upload([4.0f64]).map(|_| ()));
+    std::thread::sleep(Duration::from_millis(30));
+    assert!(matches!(device.rebuild(Duration::from_millis(100)), Err(Error::Timeout { .. })));
+    let error = within(10, move || submitter.join().unwrap()).unwrap_err();
+    assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{error}");
+}

@@ -1,0 +1,93 @@
+//! Waiting for several dispatches.
+
+use crate::common::{Gate, busy, concurrent_devices, devices, down, host, up, within};
+use std::time::Duration;
+use windlass::{Error, FaultPlan, await_all, await_any};
+
+#[test]
+fn all_answers_come_in_the_order_of_the_pendings() {
+    for device in devices() {
+        let x = up(&device, [3.0f64]).share();
+        let pendings = (0..200u32).map(|i| {
+            let y = up(&device, [f64::from(i)]);
+            device.blas().dot(&x, &y).unwrap()
+        });
+        let answers: Vec<f64> = await_all(pendings.collect::<Vec<_>>()).into_iter().map(Result::unwrap).collect();
+        assert_eq!(answers, (0..200).map(|i| 3.0 * f64::from(i)).collect::<Vec<_>>());
+        assert!(await_all(Vec::<windlass::PendingDispatch<f64>>::new()).is_empty());
+    }
+}
+
+#[test]
+fn one_failure_among_many_loses_none_of_the_others() {
+    let device = host(2).fault_plan(FaultPlan::new().fail(4)).open().unwrap();
+    let pendings = (0..8u32).map(|i| device.upload([i]).unwrap()).collect::<Vec<_>>();
+    for (i, answer) in (0u32..).zip(await_all(pendings)) {
+        match answer {
+            Ok(x) => assert_eq!(down(&device, &x), [i]),
+            Err(rejected) => {
+                assert!(i == 4 && matches!(rejected.error, Error::LibraryError { .. }), "{i}: {rejected}");
+                assert!(rejected.back.is_some());
+            }
+        }
+    }
+    assert_eq!(device.stats().errors.get("LibraryError"), Some(&1));
+}
+
+#[test]
+fn the_first_that_is_ready_comes_first_and_the_last_takes_its_place() {
+    for device in concurrent_devices() {
+        within(60, move || {
+            let slow = busy(&device, up(&device, [7.0f64]), 300);
+            let mut pendings = vec![
+                device.blas().dot(&slow, &slow).unwrap(),
+                device.blas().nrm2(&up(&device, [3.0f64, 4.0])).unwrap(),
+                device.blas().nrm2(&slow).unwrap(),
+            ];
+            let (index, answer) = await_any(&mut pendings).unwrap();
+            assert_eq!((index, answer.unwrap(), pendings.len()), (1, 5.0, 2));
+            assert!(!pendings[0].is_ready());
+            let mut rest: Vec<f64> = std::iter::from_fn(|| await_any(&mut pendings)).map(|a| a.1.unwrap()).collect();
+            rest.sort_by(f64::total_cmp);
+            assert_eq!(rest, [7.0, 49.0]);
+            assert!(await_any(&mut pendings).is_none());
+        });
+    }
+}
+
+#[test]
+fn any_wakes_a_sleeper_for_whichever_ends_first() {
+    let device = host(2).open().unwrap();
+    within(30, move || {
+        for round in 0..100 {
+            let gates = [Gate::default(), Gate::default()];
+            let mut pendings: Vec<_> =
+                gates.iter().map(|gate| gate.hold(&device, device.zeros::<f64>(1).unwrap())).collect();
+            gates.iter().for_each(|gate| gate.await_arrivals(1));
+            let first = round % 2;
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_micros(300));
+                    gates[first].open();
+                });
+                let (index, answer) = await_any(&mut pendings).unwrap();
+                assert_eq!(index, first);
+                answer.unwrap();
+            });
+            gates[1 - first].open();
+            await_any(&mut pendings).unwrap().1.unwrap();
+        }
+    });
+}
+
+#[test]
+fn any_answers_when_the_device_dies_under_all_of_them() {
+    let device = host(2).fault_plan(FaultPlan::new().poison(2)).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, up(&device, [1.0f64]));
+    gate.await_arrivals(1);
+    let sleeper = std::thread::spawn(move || await_any(&mut vec![held]).unwrap().1.map(|_| ()).unwrap_err().error);
+    std::thread::sleep(Duration::from_millis(20));
+    drop(device.upload([2u8]));
+    assert!(within(10, move || sleeper.join().unwrap()).is_poisoning());
+}

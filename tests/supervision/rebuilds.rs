@@ -1,0 +1,190 @@
+//! Rebuilds that are asked for, and rebuilds that fail.
+
+use crate::common::{Gate, down, eventually, host, map, up, within};
+use crate::{LONG, SELF_TEST, suffer, suffer_and_recover, suffering};
+use std::time::{Duration, Instant};
+use windlass::{Error, FaultPlan, Phase, RestartPolicy};
+
+#[test]
+fn a_rebuild_lets_what_is_in_flight_end_first() {
+    let device = host(2).open().unwrap();
+    let slow = map(&device, up(&device, [1.0f64]), |x| {
+        std::thread::sleep(Duration::from_millis(40));
+        x[0] = 5.0;
+    });
+    let ((x,), verdict) = slow.split();
+    let read = device.download(&x).unwrap();
+    device.rebuild(LONG).unwrap();
+    assert!(read.is_ready());
+    verdict.await_result().unwrap();
+    assert_eq!(read.await_result().unwrap(), [5.0], "work admitted before the rebuild ended well");
+    assert_eq!((device.generation(), device.stats().rebuilds, device.stats().faults), (1, 1, 0));
+    assert_eq!(device.health().phase, Phase::Healthy);
+}
+
+#[test]
+fn a_rebuild_that_runs_out_of_time_changes_nothing() {
+    let device = host(2).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, up(&device, [1.0f64]));
+    let x = up(&device, [2.0f64]);
+    let start = Instant::now();
+    let error = device.rebuild(Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(error, Error::Timeout { waited, .. } if waited == Duration::from_millis(50)), "{error}");
+    assert!(start.elapsed() >= Duration::from_millis(50) && start.elapsed() < Duration::from_secs(5));
+    assert_eq!((device.generation(), device.stats().rebuilds), (0, 0));
+    assert_eq!(device.health().phase, Phase::Healthy);
+    assert_eq!(down(&device, &x), [2.0], "its buffers are good and it admits");
+    gate.open();
+    assert_eq!(down(&device, &held.await_result().unwrap()), [1.0], "its work went on");
+    device.rebuild(LONG).unwrap();
+    assert_eq!(device.generation(), 1);
+}
+
+#[test]
+fn while_it_drains_new_work_is_refused_for_now() {
+    let device = host(2).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, up(&device, [1.0f64]));
+    let x = up(&device, [2.0f64]);
+    std::thread::scope(|scope| {
+        let rebuild = scope.spawn(|| device.rebuild(LONG));
+        let mut refusal = None;
+        assert!(eventually(10, || {
+            refusal = device.upload([1u8]).err();
+            refusal.is_some()
+        }));
+        assert!(matches!(refusal, Some(Error::ContextPoisoned { .. })) && refusal.unwrap().is_retryable());
+        let rejected = device.blas().scal(2.0, x).unwrap_err();
+        assert!(rejected.error.is_retryable() && rejected.back.is_some());
+        assert!(device.rebuild(LONG).is_err(), "one rebuild at a time");
+        gate.open();
+        rebuild.join().unwrap().unwrap();
+    });
+    held.await_result().unwrap();
+    assert_eq!(device.generation(), 1);
+}
+
+#[test]
+fn fifty_rebuilds_in_a_row_each_make_one_generation() {
+    let device = host(2).restart_policy(RestartPolicy::never()).open().unwrap();
+    for generation in 1..=50 {
+        let x = up(&device, [1.0f64; 100]);
+        device.rebuild(LONG).unwrap();
+        assert_eq!((device.generation(), device.health().generation), (generation, generation));
+        assert!(matches!(device.download(&x), Err(Error::GpuRefStale { .. })));
+        assert_eq!(down(&device, &up(&device, [generation])), [generation]);
+    }
+    assert_eq!(device.stats().bytes_used, 0);
+}
+
+#[test]
+fn rebuilds_asked_for_while_threads_submit_lose_nobody() {
+    let device = host(2).open().unwrap();
+    let asked = device.clone();
+    within(60, move || {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..4u32)
+                .map(|thread| {
+                    let device = &device;
+                    scope.spawn(move || {
+                        let mut done = 0;
+                        while done < 300 {
+                            let attempt = || -> Result<f64, Error> {
+                                let x = device.upload([f64::from(thread)])?.into_output();
+                                Ok(device.blas().nrm2(&x)?.await_result()?)
+                            };
+                            match attempt() {
+                                Ok(norm) => {
+                                    assert_eq!(norm, f64::from(thread));
+                                    done += 1;
+                                }
+                                Err(Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }) => {}
+                                Err(error) => panic!("{error:?}"),
+                            }
+                        }
+                    })
+                })
+                .collect();
+            let mut rebuilds = 0;
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                rebuilds += u64::from(asked.rebuild(LONG).is_ok());
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            assert_eq!((asked.generation(), asked.stats().rebuilds, asked.stats().faults), (rebuilds, rebuilds, 0));
+        });
+    });
+}
+
+#[test]
+fn a_rebuild_asked_for_of_a_poisoned_device_waits_for_its_recovery() {
+    let device = suffering(FaultPlan::new().poison(0))
+        .before_admission(|_| {
+            std::thread::sleep(Duration::from_millis(30));
+            Ok(())
+        })
+        .open()
+        .unwrap();
+    suffer(&device);
+    device.rebuild(LONG).unwrap();
+    assert_eq!((device.generation(), device.stats().rebuilds), (1, 1));
+}
+
+/// The generation and the number of rebuilds once they have not changed for a while.
+fn settled(device: &windlass::Device) -> (u64, u64) {
+    let mut last = (u64::MAX, 0);
+    while last != (device.generation(), device.stats().rebuilds) {
+        last = (device.generation(), device.stats().rebuilds);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    last
+}
+
+#[test]
+fn a_fault_in_the_self_test_is_one_failed_attempt_and_no_second_rebuild() {
+    for at in 1..=SELF_TEST {
+        let device = suffering(FaultPlan::new().poison(0).poison(at)).open().unwrap();
+        suffer(&device);
+        device.wait_healthy(LONG).unwrap();
+        let x = up(&device, [7.0f64]);
+        assert_eq!(settled(&device), (1, 1), "the fault at {at} brought about another rebuild");
+        assert_eq!((device.health().phase, down(&device, &x)), (Phase::Healthy, vec![7.0]));
+    }
+}
+
+#[test]
+fn a_fault_in_a_hook_is_one_failed_attempt_and_no_second_rebuild() {
+    let device = suffering(FaultPlan::new().poison(0).poison(1 + SELF_TEST))
+        .before_admission(|device| device.upload([1u8])?.await_result().map(drop).map_err(Error::from))
+        .open()
+        .unwrap();
+    suffer(&device);
+    device.wait_healthy(LONG).unwrap();
+    assert_eq!(settled(&device), (1, 1));
+    assert_eq!(device.health().phase, Phase::Healthy);
+}
+
+#[test]
+fn a_failed_self_test_is_tried_again_until_the_policy_is_used_up() {
+    let policy = RestartPolicy { restarts: 3, backoff: Duration::from_millis(1), ..RestartPolicy::default() };
+    let plan = (1..=9).fold(FaultPlan::new().poison(0), FaultPlan::fail);
+    let device = host(1).fault_plan(plan).restart_policy(policy).open().unwrap();
+    suffer(&device);
+    assert!(matches!(device.wait_healthy(LONG), Err(Error::DeviceLost { .. })));
+    assert_eq!((device.generation(), device.health().phase), (0, Phase::Lost));
+}
+
+#[test]
+fn a_rebuild_finds_room_again_after_memory_ran_out_during_it() {
+    let device = suffering(FaultPlan::new().poison(0).out_of_memory(1)).open().unwrap();
+    suffer_and_recover(&device);
+    assert_eq!(device.stats().rebuilds, 1);
+}
+
+#[test]
+fn two_devices_fail_alone() {
+    let (one, other) = (suffering(FaultPlan::new().poison(0)).open().unwrap(), host(1).open().unwrap());
+    let x = up(&other, [3.0f64]);
+    suffer_and_recover(&one);
+    assert_eq!((other.generation(), other.health().phase, down(&other, &x)), (0, Phase::Healthy, vec![3.0]));
+}
