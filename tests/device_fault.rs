@@ -3,6 +3,8 @@
 //! Runs where `WINDLASS_TEST_DEVICE` names a GPU. Each scenario is this very binary started again, because a device fault
 //! ends CUDA for its process; that such a process still exits cleanly is part of the claim.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, Enqueue, Error, Op, Phase, Result, Slices, SlicesMut, Spans};

@@ -45,9 +45,8 @@ fn a_dispatch_from_inside_an_operation_is_refused() {
 fn a_dispatch_from_a_job_that_an_operation_started_is_refused() {
     for device in [host(1), host(2)].map(|builder| builder.open().unwrap()) {
         let inner = device.clone();
-        let refusals = run_inside(&device, move || {
-            (0..64).into_par_iter().filter(|_| inner.upload([1u8]).is_err()).count()
-        });
+        let refusals =
+            run_inside(&device, move || (0..64).into_par_iter().filter(|_| inner.upload([1u8]).is_err()).count());
         assert_eq!(refusals, 64, "on {device:?}");
     }
 }

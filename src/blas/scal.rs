@@ -80,7 +80,7 @@ impl Blas {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.blas().scal(2.0f32, device.upload([1.0, 2.0])?.into_output())?.await_result()?;
+    /// let x = device.blas().scal(2.0, device.upload([1.0f32, 2.0])?.into_output())?.await_result()?;
     /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 4.0]);
     /// # Ok(()) }
     /// ```

@@ -28,15 +28,15 @@ impl Meter {
     /// Takes `bytes` from the limit, or says how much is left.
     pub(crate) fn take(&self, bytes: u64) -> Result<()> {
         let limit = self.limit.load(Ordering::Relaxed);
-        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        match before.checked_add(bytes) {
-            Some(now) if now <= limit => {
-                self.peak.fetch_max(now, Ordering::Relaxed);
+        // Never past the limit, not even for a moment: a request that is refused takes nothing from others.
+        let fits = |used: u64| used.checked_add(bytes).filter(|now| *now <= limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(before) => {
+                self.peak.fetch_max(before + bytes, Ordering::Relaxed);
                 self.count.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            _ => {
-                self.used.fetch_sub(bytes, Ordering::Relaxed);
+            Err(before) => {
                 let free = limit.saturating_sub(before);
                 Err(Error::OutOfMemory { requested: bytes, free, total: limit, limit, site: Site::none() })
             }

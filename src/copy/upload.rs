@@ -96,10 +96,18 @@ impl Device {
     ) -> Submitted<DeviceBuffer<T>> {
         let data = data.into();
         let len = data.as_slice().len();
-        self.inner()
-            .counters
-            .bytes_up
-            .fetch_add(std::mem::size_of_val(data.as_slice()) as u64, crate::sync::Ordering::Relaxed);
+        let bytes = size_of_val(data.as_slice()) as u64;
+        let pending = self.upload_any(data, len, target)?;
+        self.inner().counters.bytes_up.fetch_add(bytes, crate::sync::Ordering::Relaxed);
+        Ok(pending)
+    }
+
+    fn upload_any<T: Element>(
+        &self,
+        data: HostData<'_, T>,
+        len: usize,
+        target: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
         match self.kind() {
             DeviceKind::Host => {
                 let data = match data {

@@ -95,6 +95,36 @@ impl DeviceBuilder {
         self
     }
 
+    /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for any other text.
+    pub fn named(self, text: &str) -> Result<Self> {
+        match text.trim() {
+            "" | "best" => Ok(self.best()),
+            "host" => Ok(self.host()),
+            "cuda" => Ok(self.cuda(0)),
+            other => match other.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
+                Some(ordinal) => Ok(self.cuda(ordinal)),
+                None => Err(Error::invalid(
+                    "device",
+                    format!("`{other}` names no device; known are `host`, `cuda`, `cuda:N` and `best`"),
+                )),
+            },
+        }
+    }
+
+    /// The device that the environment names by `WINDLASS_DEVICE`; [`best`](Self::best) when it is not set.
+    ///
+    /// # Errors
+    /// As [`named`](Self::named).
+    pub fn from_env(self) -> Result<Self> {
+        match std::env::var("WINDLASS_DEVICE") {
+            Ok(text) => self.named(&text),
+            Err(_) => Ok(self.best()),
+        }
+    }
+
     /// How many stream slots a GPU gets; 16 unless set. Any number of dispatches may be in flight on few slots; up to
     /// this many have a stream to themselves.
     pub fn slots(mut self, slots: usize) -> Self {
@@ -140,6 +170,10 @@ impl DeviceBuilder {
 
     /// Called after every rebuild, before anybody else may use the new generation: puts data back. The handle it gets
     /// works in the new generation. An error counts as a failed rebuild.
+    ///
+    /// The generation is not in use yet while the hook runs: what it stores may be picked up by a thread that still
+    /// computes in the old one, so give such a thread a way to tell (the buffer's own
+    /// [`generation`](crate::DeviceBuffer::generation)).
     pub fn before_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
         self.config.before.push(Arc::new(hook));
         self

@@ -1,7 +1,7 @@
 //! The ways to a device.
 
 use super::{Config, Device, DeviceBuilder, Inner, Kind};
-use crate::{Error, Result};
+use crate::Result;
 
 impl Device {
     /// Opens a device with settings of your own.
@@ -40,10 +40,7 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text; else as the device named.
     pub fn from_env() -> Result<Self> {
-        match std::env::var("WINDLASS_DEVICE") {
-            Ok(text) => Self::named(&text),
-            Err(_) => Self::best(),
-        }
+        Self::builder().from_env()?.open()
     }
 
     /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`.
@@ -51,18 +48,7 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text; else as the device named.
     pub fn named(text: &str) -> Result<Self> {
-        match text.trim() {
-            "" | "best" => Self::best(),
-            "host" => Self::host(),
-            "cuda" => Self::cuda(0),
-            other => match other.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
-                Some(ordinal) => Self::cuda(ordinal),
-                None => Err(Error::invalid(
-                    "device",
-                    format!("`{other}` names no device; known are `host`, `cuda`, `cuda:N` and `best`"),
-                )),
-            },
-        }
+        Self::builder().named(text)?.open()
     }
 
     /// Every GPU; the CPU alone where there is none.

@@ -50,7 +50,7 @@ impl std::fmt::Display for Stale {
 }
 
 /// Everything that can go wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument cannot be used as given. Nothing was done; what was moved in comes back.
@@ -195,6 +195,13 @@ pub enum Error {
     },
 }
 
+/// The variant's name and the message: what a program that returns an error from `main` prints.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {self}", self.kind())
+    }
+}
+
 impl Error {
     /// An argument that cannot be used: its name, and what is wrong with both values in it.
     pub fn invalid(argument: impl Into<Text>, reason: impl Into<String>) -> Self {
@@ -320,10 +327,9 @@ mod tests {
 
     #[test]
     fn an_error_survives_the_way_through_another_process() {
-        let e = Error::Singular { position: 3, site: Site::none() }
-            .locate(|s| {
-                s.set_code(700, "CUDA_ERROR_ILLEGAL_ADDRESS").set_device("cuda:0", 7);
-            });
+        let e = Error::Singular { position: 3, site: Site::none() }.locate(|s| {
+            s.set_code(700, "CUDA_ERROR_ILLEGAL_ADDRESS").set_device("cuda:0", 7);
+        });
         let json = serde_json::to_string(&e).unwrap();
         assert_eq!(serde_json::from_str::<Error>(&json).unwrap(), e);
         assert_eq!(e.site().unwrap().code(), Some(700));

@@ -167,11 +167,12 @@ mod typed {
 
     impl<O: Op> Node<O> {
         fn execute(&self, cargo: &Cargo<O>) -> Result<O::Raw> {
-            if self.core.is_tainted() {
-                return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
-            }
+            // The fault first: after it everything upstream has failed too, and only this error says why.
             if self.epoch.dead() {
                 return Err(self.epoch.verdict());
+            }
+            if self.core.is_tainted() {
+                return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
             }
             match &self.fault {
                 None => {}

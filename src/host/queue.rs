@@ -12,6 +12,8 @@ use super::node::Runnable;
 use crate::sync::{Arc, AtomicUsize, Ordering};
 use crate::{Error, Result};
 use crossbeam_queue::SegQueue;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 
 /// Where a host device runs its ops.
 #[derive(Clone, Debug, Default)]
@@ -69,16 +71,41 @@ impl HostEngine {
 
     /// All dependencies of `node` are done.
     pub(super) fn start(self: &Arc<Self>, node: Arc<dyn Runnable>) {
+        let Some(pool) = &self.pool else { return Self::run_inline(node) };
         self.ready.push(node);
         if self.hire() {
-            match &self.pool {
-                Some(pool) => {
-                    let engine = self.clone();
-                    pool.spawn(move || engine.drain());
-                }
-                // One runner at a time: an op that makes another ready leaves it to the loop, so no recursion.
-                None => self.drain(),
+            let engine = self.clone();
+            pool.spawn(move || engine.drain());
+        }
+    }
+
+    /// Inline: the thread that makes an op ready runs it. What that op makes ready is left to the loop, so nothing
+    /// recurses; each thread has a loop of its own, so none waits for another's.
+    fn run_inline(node: Arc<dyn Runnable>) {
+        thread_local! {
+            static READY: RefCell<Option<VecDeque<Arc<dyn Runnable>>>> = const { RefCell::new(None) };
+        }
+        let left = READY.with_borrow_mut(|ready| match ready {
+            Some(queue) => {
+                queue.push_back(node);
+                None
             }
+            None => {
+                *ready = Some(VecDeque::new());
+                Some(node)
+            }
+        });
+        let mut next = left;
+        while let Some(node) = next {
+            node.run();
+            drop(node);
+            next = READY.with_borrow_mut(|ready| {
+                let next = ready.as_mut().and_then(VecDeque::pop_front);
+                if next.is_none() {
+                    *ready = None;
+                }
+                next
+            });
         }
     }
 

@@ -24,9 +24,7 @@ where
     /// Samples, NaN in all padding; NaN in what must not be read: C when `beta` is zero, A and B when `alpha` is.
     fn new(shape: Shape, alpha: S, beta: S, rng: &mut Rng) -> Self {
         let zero = |x: S| x.parts() == [0.0; 2];
-        let mut matrix = |which, unread| {
-            shape.matrix(which, T::NAN, || if unread { T::NAN } else { T::sample(rng) })
-        };
+        let mut matrix = |which, unread| shape.matrix(which, T::NAN, || if unread { T::NAN } else { T::sample(rng) });
         let (a, b) = (matrix(0, zero(alpha)), matrix(1, zero(alpha)));
         let c = matrix(2, zero(beta));
         Case { shape, alpha, beta, a, b, c }

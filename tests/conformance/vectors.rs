@@ -116,7 +116,8 @@ where
         assert!(nan(&blas.dotc(&ones, &dx).unwrap().await_result().unwrap().parts()), "{what}");
 
         let scaled = down(device, &blas.scal(S::real(0.0), up(device, &x[..])).unwrap().await_result().unwrap());
-        let sum = down(device, &blas.axpy(S::real(1.0), &dx, up(device, vec![one; n])).unwrap().await_result().unwrap());
+        let sum =
+            down(device, &blas.axpy(S::real(1.0), &dx, up(device, vec![one; n])).unwrap().await_result().unwrap());
         for i in 0..n {
             assert_eq!(nan(&scaled[i].parts()), i == n / 2, "scal keeps a NaN where it is: {what}");
             assert_eq!(nan(&sum[i].parts()), i == n / 2, "axpy spreads a NaN to its place alone: {what}");

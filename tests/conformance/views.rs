@@ -46,7 +46,10 @@ fn parts_of_parts_join_in_any_order_of_neighbours() {
             let mut model = numbers(32);
             for _ in 0..6 {
                 let part = parts.remove(rng.below(parts.len()));
-                let (left, right) = { let mid = rng.below(part.len() + 1); part.split_at(mid).unwrap() };
+                let (left, right) = {
+                    let mid = rng.below(part.len() + 1);
+                    part.split_at(mid).unwrap()
+                };
                 parts.extend([left, right]);
             }
             let mut parts: Vec<_> = parts

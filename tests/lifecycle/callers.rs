@@ -114,9 +114,8 @@ fn work_that_is_parallel_inside_does_not_deadlock_a_device_with_threads_of_its_o
 #[test]
 fn work_that_is_parallel_inside_does_not_deadlock_devices_that_share_a_pool() {
     let shared = Arc::new(pool(2));
-    let (one, other) = [(); 2]
-        .map(|()| Device::builder().host().host_pool(HostPool::Shared(shared.clone())).open().unwrap())
-        .into();
+    let (one, other) =
+        [(); 2].map(|()| Device::builder().host().host_pool(HostPool::Shared(shared.clone())).open().unwrap()).into();
     within(60, move || {
         pool(4).install(|| {
             (0..200).into_par_iter().with_max_len(1).for_each(|i| {

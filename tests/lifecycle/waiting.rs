@@ -55,7 +55,10 @@ fn a_timed_wait_ends_in_time_and_gives_the_pending_back_under_every_policy() {
             let pending = pending.await_timeout(Duration::from_millis(5)).expect_err("still in flight");
             assert!(!pending.wait_timeout(Duration::ZERO));
             let waited = start.elapsed();
-            assert!(waited >= Duration::from_millis(10) && waited < Duration::from_millis(200), "{policy:?} {waited:?}");
+            assert!(
+                waited >= Duration::from_millis(10) && waited < Duration::from_millis(200),
+                "{policy:?} {waited:?}"
+            );
             let answer = pending.await_timeout(Duration::from_secs(20)).expect("done in time");
             assert_eq!(answer.unwrap(), 5.0);
         }

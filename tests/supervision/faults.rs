@@ -61,7 +61,8 @@ fn every_follower_of_work_that_died_with_the_device_says_that_the_device_died() 
         let ((x,), middle) = device.blas().scal(2.0, x).unwrap().split();
         let tail = device.download(&x).unwrap();
         suffer(&device); // operation 4
-        let errors = [head.await_result().err(), middle.await_result().err(), tail.await_result().err().map(|r| r.error)];
+        let errors =
+            [head.await_result().err(), middle.await_result().err(), tail.await_result().err().map(|r| r.error)];
         for error in errors.into_iter().flatten() {
             assert!(error.is_poisoning() && error.is_retryable(), "{error:?}");
         }
@@ -173,7 +174,9 @@ fn a_fault_while_eight_threads_submit_gives_each_of_them_an_answer_for_everythin
                             };
                             match attempt() {
                                 Ok(norm) => assert_eq!(norm, value),
-                                Err(Error::GpuRefStale { .. } | Error::ContextPoisoned { .. } | Error::Upstream { .. }) => {
+                                Err(
+                                    Error::GpuRefStale { .. } | Error::ContextPoisoned { .. } | Error::Upstream { .. },
+                                ) => {
                                     refusals.fetch_add(1, Ordering::Relaxed);
                                     device.wait_healthy(LONG).unwrap();
                                 }
