@@ -99,7 +99,7 @@ fn matrices_that_do_not_fit_their_buffers_are_refused() {
             match device.blas().gemm(spec, &a, &b, c) {
                 Ok(pending) => {
                     assert_eq!(argument, "", "{spec:?}");
-                    pending.await_result().unwrap();
+                    drop(pending.await_result().unwrap());
                 }
                 Err(rejected) => {
                     let error = assert_back(&device, rejected, "gemm", &[7.0; 8]);
