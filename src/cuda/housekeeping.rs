@@ -4,6 +4,7 @@
 //! nothing is, makes no unbounded driver call, and ends with the epoch. Callers help: every dispatch reaps a little.
 
 use super::Core;
+use super::api::Code;
 use super::reclaim::free_some;
 use super::ring::Retired;
 use crate::engine::life::Stand;
@@ -11,7 +12,7 @@ use crate::engine::process;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Wakes the housekeeping thread. Cheap when it is awake: one swap.
 pub(crate) struct Nudge {
@@ -79,7 +80,8 @@ impl Nudge {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
-                core.tear_down(true);
+                core.tear_down();
+                core.outlive_results(self.era);
                 return;
             }
             if core.sweep() {
@@ -159,37 +161,67 @@ impl Core {
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
-    /// touched. `release`: the context too.
-    pub(crate) fn tear_down(&self, release: bool) {
-        let life = &self.slots.first().map(|s| s.shared.life.clone());
-        let stand = life.as_ref().map_or(Stand::Gone, |l| l.stand());
-        if matches!(stand, Stand::Lost) || process::exiting() {
-            return self.give_up(stand);
+    /// touched.
+    pub(crate) fn tear_down(&self) {
+        let Some(life) = self.slots.first().map(|s| s.shared.life.clone()) else { return };
+        if self.torn.swap(true, Ordering::AcqRel) {
+            return;
         }
-        let until = Instant::now() + Duration::from_secs(10);
+        // In process nobody can stop an endless kernel: a device that was dropped over one waits for it here, in its own
+        // thread. A rebuild has drained before.
         while !self.is_quiet() {
-            if Instant::now() >= until || process::exiting() {
-                return self.give_up(stand);
+            if life.stand() == Stand::Lost || process::exiting() {
+                return self.give_up(life.stand());
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        self.destroy(release);
+        // Everything in flight is known to be over now, so whoever still waits has its answer without the driver; the
+        // flag keeps the others out of it.
+        life.end(Stand::Stale);
+        while self.blockers.inside() > 0 {
+            if process::exiting() {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.destroy();
     }
 
-    /// Nothing in flight on any stream, nobody inside the driver. Asks the streams themselves: the epoch is closed, so
-    /// nothing new can begin.
+    /// Nothing in flight on any stream. Asks the streams themselves: the epoch is closed, so nothing new can begin.
     fn is_quiet(&self) -> bool {
         let Ok(_bound) = self.context.bind() else { return false };
-        self.blockers.inside() == 0
-            && self.slots.iter().all(|slot| {
-                let state = slot.lease.lock();
-                // SAFETY: the stream is alive until `destroy`, and we hold its lease.
-                let quiet = unsafe { self.context.api.stream_query(state.stream.0) }.is_success();
-                if quiet {
-                    slot.shared.sequence.observe(slot.shared.sequence.issued());
-                }
-                quiet
-            })
+        self.slots.iter().all(|slot| {
+            let state = slot.lease.lock();
+            // SAFETY: the stream is alive until `destroy`, and we hold its lease.
+            let code = unsafe { self.context.api.stream_query(state.stream.0) };
+            if code.is_success() {
+                slot.shared.sequence.observe(slot.shared.sequence.issued());
+            } else if code != Code::NOT_READY {
+                slot.shared.report(code, "cuStreamQuery");
+            }
+            code.is_success()
+        })
+    }
+
+    /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it.
+    fn outlive_results(&self, era: u32) {
+        while self.pinned.outstanding() > 0 {
+            if process::era() != era {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let lost = self.slots.first().is_none_or(|s| s.shared.life.stand() == Stand::Lost);
+        if lost || process::exiting() {
+            return;
+        }
+        if let Ok(_bound) = self.context.bind() {
+            self.pinned.free_all();
+        }
+        if self.release.load(Ordering::Acquire) {
+            // SAFETY: retained once by this device; nothing of ours uses it any more.
+            let _ = unsafe { self.context.api.device_primary_ctx_release(self.context.device) };
+        }
     }
 
     fn give_up(&self, stand: Stand) {
@@ -200,7 +232,7 @@ impl Core {
 
     /// Destroys everything. All is idle, and nobody can begin: the flag is set, and every lease and polling right is
     /// taken in turn here.
-    fn destroy(&self, release: bool) {
+    fn destroy(&self) {
         let Ok(_bound) = self.context.bind() else { return self.give_up(Stand::Lost) };
         let api = self.context.api;
         let mut out = Retired::new();
@@ -240,26 +272,21 @@ impl Core {
         self.modules.unload(api);
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
-        self.pinned.free_all();
         // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
         let _ = unsafe { api.mem_pool_destroy(self.pool.0.0) };
-        drop(_bound);
-        if release {
-            // SAFETY: retained once by this device; nothing of ours uses it any more.
-            let _ = unsafe { api.device_primary_ctx_release(self.context.device) };
-        }
     }
 }
 
 impl super::CudaEngine {
     /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
     pub(crate) fn close(&self) {
+        self.core.release.store(true, Ordering::Release);
         self.core.keeper.nudge.close();
     }
 
     /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
     pub(crate) fn retire(&self) {
-        self.core.tear_down(false);
-        self.core.keeper.nudge.closing.store(false, Ordering::Release);
+        self.core.tear_down();
+        self.core.keeper.nudge.close();
     }
 }
