@@ -1,7 +1,7 @@
 //! The concurrent core under a model checker: every interleaving, and every value that the memory model lets a load see.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --test loom --no-default-features
+//! RUSTFLAGS="--cfg loom" cargo test --release --test loom --no-default-features --features host
 //! ```
 //!
 //! The modules of the core are included by path, not copied: they name `crate::sync` only, which is loom's here. A
