@@ -219,7 +219,6 @@ impl Core {
         publish(&s, &mark, outcome.is_ok());
         let task = Arc::new(CudaTask {
             op: s.op,
-            core: Arc::downgrade(self),
             mark,
             state: AtomicU8::new(0),
             landed: Mutex::new(landed),

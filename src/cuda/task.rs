@@ -3,13 +3,13 @@
 //! Its completion is its mark; nobody has to tell it anything. Whoever looks first after the mark has passed (a waiter,
 //! or who reaps the slot's ring) claims it, tells the trace, and settles it.
 
+use super::Native;
 use super::api::{Code, Driver};
 use super::context::Context;
 use super::pinned::SmallSlot;
 use super::ring::Cargo;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
-use super::{Core, Native};
 use crate::dispatch::raw::{Landing, Raw};
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
@@ -38,7 +38,6 @@ pub(super) enum Landed {
 /// The one allocation of a dispatch.
 pub(super) struct CudaTask<O: Op> {
     pub(super) op: O,
-    pub(super) core: Weak<Core>,
     pub(super) mark: Mark,
     pub(super) state: AtomicU8,
     pub(super) landed: Mutex<Landed>,
@@ -146,7 +145,7 @@ impl<O: Op> CudaTask<O> {
         if self.look() {
             return true;
         }
-        if let (Some(core), Some(event)) = (self.core.upgrade(), self.mark.event) {
+        if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
             match core.blockers.wait(&self.mark.slot.context, &self.mark.slot.life, event.0) {
                 Ok(_) => {}
                 Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
@@ -205,11 +204,11 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn abandon(&self) {
-        // The ring lets go of this task when its ticket has passed; somebody should look.
-        if self.state.load(Ordering::Acquire) < DONE
-            && let Some(core) = self.core.upgrade()
-        {
-            core.keeper.nudge.nudge();
+        // The ring lets go of this task when its ticket has passed, at the latest when the slot is leased again. Where
+        // that frees something worth having, somebody should look sooner.
+        let holds = std::mem::needs_drop::<O>() || !self._keep.is_empty() || O::Raw::BYTES > 0 || O::Output::EAGER;
+        if holds && self.state.load(Ordering::Acquire) < DONE {
+            self.mark.slot.nudge.nudge();
         }
     }
 

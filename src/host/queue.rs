@@ -48,6 +48,9 @@ impl HostEngine {
                 (pool, max)
             }
             HostPool::Threads(0) => return Err(Error::invalid("threads", "0 threads cannot run anything; use Inline")),
+            HostPool::Threads(n) if n > 1024 => {
+                return Err(Error::invalid("threads", format!("{n} threads, at most 1024 are possible")));
+            }
             HostPool::Threads(n) => (own_pool(n, label)?, n),
             HostPool::Cores => (own_pool(cores(), label)?, cores()),
         };
