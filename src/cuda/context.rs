@@ -2,6 +2,7 @@
 
 use super::Native;
 use super::api::{Code, Driver};
+use crate::sync::{AtomicBool, AtomicUsize};
 use cudarc::driver::sys::CUcontext;
 
 /// A retained primary context. Never reset: other code of the process may be using it.
@@ -9,6 +10,10 @@ pub(crate) struct Context {
     pub(crate) api: &'static Driver,
     pub(crate) device: i32,
     pub(crate) raw: Native<CUcontext>,
+    /// Engines on it that have not ended: after a rebuild the old one may still hold results that nobody fetched.
+    pub(crate) users: AtomicUsize,
+    /// No engine follows the last one.
+    pub(crate) last: AtomicBool,
 }
 
 impl Context {

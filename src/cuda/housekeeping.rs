@@ -226,9 +226,10 @@ impl Core {
         if let Ok(_bound) = self.context.bind() {
             self.pinned.free_all();
         }
-        if self.release.load(Ordering::Acquire) {
+        let context = &self.context;
+        if context.users.fetch_sub(1, Ordering::AcqRel) == 1 && context.last.load(Ordering::Acquire) {
             // SAFETY: retained once by this device; nothing of ours uses it any more.
-            let _ = unsafe { self.context.api.device_primary_ctx_release(self.context.device) };
+            let _ = unsafe { context.api.device_primary_ctx_release(context.device) };
         }
     }
 
@@ -288,7 +289,7 @@ impl Core {
 impl super::CudaEngine {
     /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
     pub(crate) fn close(&self) {
-        self.core.release.store(true, Ordering::Release);
+        self.core.context.last.store(true, Ordering::Release);
         self.core.keeper.nudge.close();
     }
 

@@ -14,7 +14,7 @@ use super::{Core, CudaEngine, Native, fault};
 use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
 use crate::engine::life::Life;
 use crate::engine::{Engine, process};
-use crate::sync::{Arc, AtomicBool};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 use crate::trace::Counters;
 use crate::{Error, Result};
 use cudarc::driver::sys::{CUcontext, CUstream, CUuuid};
@@ -81,7 +81,7 @@ fn retain(api: &'static Driver, device: i32) -> Result<Context> {
     let mut raw: CUcontext = std::ptr::null_mut();
     // SAFETY: `raw` is valid for the write.
     check(unsafe { api.device_primary_ctx_retain(&mut raw, device) }, "cuDevicePrimaryCtxRetain")?;
-    Ok(Context { api, device, raw: Native(raw) })
+    Ok(Context { api, device, raw: Native(raw), users: AtomicUsize::new(0), last: AtomicBool::new(false) })
 }
 
 impl CudaEngine {
@@ -132,7 +132,6 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         timers: Timers::new(),
         modules: Modules::default(),
         torn: AtomicBool::new(false),
-        release: AtomicBool::new(false),
         peers: crate::sync::Mutex::default(),
         context: context.clone(),
         pool,
@@ -140,6 +139,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         counters,
         epoch,
     });
+    context.users.fetch_add(1, Ordering::AcqRel);
     core.keeper.serve(&core);
     for slot in &core.slots {
         let _ = slot.shared.core.set(Arc::downgrade(&core));
