@@ -169,6 +169,10 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+        // Before anything binds the context: a result that was waited for is taken with another wait.
+        if self.state.load(Ordering::Acquire) >= DONE {
+            return true;
+        }
         match how {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, |_| std::thread::yield_now()),
