@@ -156,7 +156,8 @@ impl Core {
             self.record_timer(epoch, timer.start, state)?;
         }
         shared.recent.lock().push(O::NAME);
-        shared.dispatches.fetch_add(1, Ordering::Relaxed);
+        // Only the holder of the lease counts, so no locked instruction is needed.
+        shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
 
         let label = s.options.label;
