@@ -1,6 +1,8 @@
 //! `y = alpha * x + y`.
 
 use super::Blas;
+#[cfg(feature = "blas")]
+use super::scalar::Aligned;
 #[cfg(feature = "host")]
 use super::vector::HostVector;
 use super::vector::{VectorElement, same_length};
@@ -43,14 +45,14 @@ impl<T: VectorElement> Op for Axpy<T> {
         }
         let ((x,), (y,), codes) = (*queue.reads(), *queue.writes(), T::CODES);
         let blas = queue.blas(crate::cuda::PointerMode::Host)?;
-        let alpha = &raw const self.alpha;
+        let alpha = Aligned(self.alpha);
         // SAFETY: the handle is bound to this slot's leased stream; both vectors have `n` elements (checked) and live
         // until this work is done; the scalar is read before the call returns.
         let status = unsafe {
             blas.api.axpy_ex(
                 blas.handle,
                 self.n as i64,
-                alpha.cast(),
+                alpha.pointer(),
                 codes.scalar,
                 x.address() as *const _,
                 codes.element,

@@ -16,7 +16,7 @@ mod gemm;
 mod nrm2;
 mod scal;
 #[cfg(feature = "blas")]
-mod scale_i32;
+mod scalar;
 mod vector;
 
 pub use gemm::{Gemm, GemmElement, Transpose};

@@ -195,18 +195,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
         Ok(())
     }
 
-    /// Zeroes `rows` bytes at the beginning of each of `cols` columns that are `pitch` bytes apart.
-    #[cfg(feature = "blas")]
-    pub(crate) fn zero_columns(&mut self, to: u64, rows: usize, cols: usize, pitch: usize) -> Result<()> {
-        if cols == 1 {
-            return self.memset(to, &[0], rows);
-        }
-        let stream = self.stream();
-        // SAFETY: the columns lie in an operand (the op's own check).
-        let code = unsafe { self.core.context.api.memset_d2d8_async(to, pitch, 0, rows, cols, stream) };
-        self.check("cuMemsetD2D8Async", code)
-    }
-
     fn memset(&mut self, to: u64, value: &[u8], count: usize) -> Result<()> {
         let stream = self.stream();
         let api = self.core.context.api;
@@ -236,10 +224,15 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// the first while the last is on its way.
     pub(crate) fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
         let stream = self.stream();
-        let mut arriving =
-            Arriving { pieces: Vec::with_capacity(reserved.0.len()), bytes: 0, slot: self.shared.clone() };
+        let mut arriving = Arriving {
+            pieces: Vec::with_capacity(reserved.0.len()),
+            bytes: 0,
+            slot: self.shared.clone(),
+            end: std::sync::OnceLock::new(),
+        };
         let mut outcome = Ok(());
-        for (block, len) in reserved.0 {
+        let mut pieces = reserved.0.into_iter().peekable();
+        while let Some((block, len)) = pieces.next() {
             if outcome.is_ok() {
                 // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is an operand.
                 let code = unsafe {
@@ -252,11 +245,16 @@ impl<'q, O: Op> Enqueue<'q, O> {
                 };
                 outcome = self.check("cuMemcpyDtoHAsync", code);
             }
-            let (ticket, event, code) = self.state.record(self.shared);
-            self.state.ring.push(ticket, event, None);
-            outcome = outcome.and_then(|()| self.check("cuEventRecord", code));
+            // The last piece arrives with the dispatch itself: its mark is set when it is recorded.
             arriving.bytes += len;
-            arriving.pieces.push(Piece { block, len, ticket, event });
+            let mut piece = Piece { block, len, mark: None };
+            if pieces.peek().is_some() {
+                let (ticket, event, code) = self.state.record(self.shared);
+                self.state.ring.push(ticket, event, None);
+                outcome = outcome.and_then(|()| self.check("cuEventRecord", code));
+                piece.mark = Some((ticket, event));
+            }
+            arriving.pieces.push(piece);
         }
         // Also after a failure: the ring keeps what the device may still write.
         self.landed = Landed::Staged(Staged(Arc::new(arriving)));

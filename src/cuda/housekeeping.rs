@@ -84,7 +84,7 @@ impl Nudge {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
-                core.tear_down();
+                process::unless_exiting(|| core.tear_down());
                 core.outlive_results(self.era);
                 return;
             }
@@ -93,7 +93,7 @@ impl Nudge {
             if self.closing.load(Ordering::Acquire) {
                 continue;
             }
-            if core.sweep() {
+            if process::unless_exiting(|| core.sweep()).unwrap_or(false) {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;
             }
@@ -223,6 +223,10 @@ impl Core {
         if lost || process::exiting() {
             return;
         }
+        process::unless_exiting(|| self.let_go());
+    }
+
+    fn let_go(&self) {
         if let Ok(_bound) = self.context.bind() {
             self.pinned.free_all();
         }

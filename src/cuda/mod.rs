@@ -100,7 +100,7 @@ unsafe impl<T> Sync for Native<T> {}
 impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
-        let names = self.core.slots.iter().map(|s| s.shared.recent.lock().names());
+        let names = self.core.slots.iter().map(|s| s.shared.recent.names());
         names.flatten().map(Text::Borrowed).collect()
     }
 

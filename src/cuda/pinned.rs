@@ -92,6 +92,11 @@ impl PinnedPool {
         self.limit
     }
 
+    /// A block of that size is free.
+    pub(crate) fn has(&self, bytes: usize) -> bool {
+        self.free.get(class_of(bytes)).is_some_and(|free| !free.is_empty())
+    }
+
     /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current.
     pub(crate) fn block(self: &Arc<Self>, bytes: usize) -> Result<Block, NoBlock> {
         let class = class_of(bytes);

@@ -72,7 +72,8 @@ impl<E: Copy> Ring<E> {
     /// out.
     pub(crate) fn reap(&mut self, sequence: &Sequence, most: usize, out: &mut Retired) {
         let completed = sequence.completed();
-        for _ in 0..most {
+        let mut taken = 0;
+        while taken < most {
             match self.entries.front() {
                 Some(entry) if entry.ticket <= completed => {}
                 _ => break,
@@ -83,6 +84,7 @@ impl<E: Copy> Ring<E> {
                     self.free.push(event);
                 }
                 if let Some(cargo) = entry.cargo {
+                    taken += 1;
                     out.push(cargo);
                 }
             }

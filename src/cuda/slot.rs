@@ -10,9 +10,10 @@ use super::{Core, Native, fault};
 use crate::buffer::Allocation;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
-use crate::sync::{Arc, AtomicU64, Mutex};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
+use std::sync::atomic::AtomicPtr;
 use std::sync::{OnceLock, Weak};
 
 /// A slot: the part under the lease, and the part that marks share.
@@ -36,7 +37,7 @@ pub(crate) struct Shared {
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
     /// Beside the lease, because a fault is often noticed by who holds it.
-    pub(crate) recent: Mutex<Recent>,
+    pub(crate) recent: Recent,
 }
 
 impl std::fmt::Debug for Shared {
@@ -60,24 +61,28 @@ pub(crate) struct State {
     pub(crate) workspace: Option<u64>,
 }
 
-/// The names of the last operations on a slot.
+/// The names of the last operations on a slot. Written by the holder of the lease, read by whoever reports a fault;
+/// plain loads and stores, so that the hot path has no locked instruction for it.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
-    names: [&'static str; 8],
-    next: usize,
+    names: [AtomicPtr<&'static str>; 8],
+    next: AtomicUsize,
 }
 
 impl Recent {
-    pub(crate) fn push(&mut self, name: &'static str) {
-        if let Some(place) = self.names.get_mut(self.next % 8) {
-            *place = name;
+    pub(crate) fn push(&self, name: &'static &'static str) {
+        let next = self.next.load(Ordering::Relaxed);
+        if let Some(place) = self.names.get(next % 8) {
+            place.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
         }
-        self.next = self.next.wrapping_add(1);
+        self.next.store(next.wrapping_add(1), Ordering::Relaxed);
     }
 
     pub(crate) fn names(&self) -> Vec<&'static str> {
-        let (new, old) = self.names.split_at(self.next % 8);
-        old.iter().chain(new).filter(|n| !n.is_empty()).copied().collect()
+        let (new, old) = self.names.split_at(self.next.load(Ordering::Relaxed) % 8);
+        let names = old.iter().chain(new).map(|name| name.load(Ordering::Relaxed));
+        // SAFETY: what is not null was stored by `push` from a reference to a static.
+        names.filter_map(|name| unsafe { name.as_ref() }.copied()).collect()
     }
 }
 
@@ -102,7 +107,7 @@ impl Slot {
                 frees: SegQueue::new(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
-                recent: Mutex::default(),
+                recent: Recent::default(),
             }),
             lease: Mutex::new(State {
                 stream: Native(stream),

@@ -9,7 +9,7 @@ use crate::error::Site;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::CUevent;
-use std::sync::Weak;
+use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Bytes that an upload moves at a time: small enough that filling one piece hides behind the copy of the one before,
@@ -38,13 +38,18 @@ pub(super) struct Arriving {
     pub(super) pieces: Vec<Piece>,
     pub(super) bytes: usize,
     pub(super) slot: Arc<Shared>,
+    /// The dispatch's own mark, set when it is recorded.
+    pub(super) end: OnceLock<Ticket>,
 }
+
+/// A ticket, and the event that tells of it.
+pub(super) type Ticket = (u64, Option<Native<CUevent>>);
 
 pub(super) struct Piece {
     pub(super) block: Block,
     pub(super) len: usize,
-    pub(super) ticket: u64,
-    pub(super) event: Option<Native<CUevent>>,
+    /// `None` for the last one: it arrives with the dispatch.
+    pub(super) mark: Option<Ticket>,
 }
 
 impl Staged {
@@ -73,8 +78,11 @@ impl Arriving {
     fn arrive(&self, piece: &Piece) -> Result<()> {
         let mut backoff = Backoff::new();
         let start = Instant::now();
-        while !self.slot.poll(piece.ticket, piece.event) {
-            if self.slot.life.dead() && !self.slot.sequence.reached(piece.ticket) {
+        let Some((ticket, event)) = piece.mark.or_else(|| self.end.get().copied()) else {
+            return Err(Error::library("a download whose end was not recorded"));
+        };
+        while !self.slot.poll(ticket, event) {
+            if self.slot.life.dead() && !self.slot.sequence.reached(ticket) {
                 return Err(ended(&self.slot));
             }
             if start.elapsed() < Duration::from_millis(5) { std::hint::spin_loop() } else { backoff.pause(None) }
@@ -137,6 +145,9 @@ impl Core {
                 let _inside = self.blockers.enter();
                 epoch.admit()?;
                 let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+                if !self.pinned.has(bytes) {
+                    self.sweep(); // what is over may hold one: far cheaper than making one
+                }
                 self.pinned.block(bytes)
             };
             match attempt {

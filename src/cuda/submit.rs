@@ -183,7 +183,7 @@ impl Core {
         if let Some(timer) = &timer {
             self.record_timer(epoch, timer.start, state)?;
         }
-        shared.recent.lock().push(O::NAME);
+        shared.recent.push(const { &O::NAME });
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
@@ -217,6 +217,9 @@ impl Core {
         }
         let mark = Mark { slot: shared.clone(), ticket, event };
         publish(&s, &mark, outcome.is_ok());
+        if let Landed::Staged(staged) = &landed {
+            let _ = staged.0.end.set((ticket, event));
+        }
         let task = Arc::new(CudaTask {
             op: s.op,
             mark,

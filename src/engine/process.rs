@@ -22,9 +22,28 @@ pub(crate) fn exiting() -> bool {
     era() & EXITING != 0
 }
 
+/// Closes every epoch, and lets our own threads leave the driver before its exit handler runs: one that is inside then
+/// ends in a segmentation fault.
 #[cfg(feature = "cuda")]
 extern "C" fn on_exit() {
     ERA.fetch_or(EXITING, Ordering::SeqCst);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(2);
+    while KEEPERS.load(Ordering::SeqCst) > 0 && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+}
+
+/// Housekeeping threads that may be inside the driver.
+#[cfg(feature = "cuda")]
+static KEEPERS: AtomicU32 = AtomicU32::new(0);
+
+/// Runs `f`, which may call the driver, unless the process is exiting; an exit waits for it.
+#[cfg(feature = "cuda")]
+pub(crate) fn unless_exiting<R>(f: impl FnOnce() -> R) -> Option<R> {
+    KEEPERS.fetch_add(1, Ordering::SeqCst);
+    let result = (!exiting()).then(f);
+    KEEPERS.fetch_sub(1, Ordering::SeqCst);
+    result
 }
 
 extern "C" fn in_child() {

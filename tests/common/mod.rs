@@ -57,6 +57,8 @@ fn open(builder: DeviceBuilder) -> Device {
     assert_eq!((dot, norm), (4.0, 2.0));
     drop(device.blas().axpy(1.0, &x, up(&device, [1.0f64; 4])).expect("axpy").await_result().expect("axpy"));
     drop(busy(&device, x, 0));
+    device.synchronize(Duration::from_secs(10)).expect("an idle device");
+    assert_back_at(&device, (0, 0, 0));
     device
 }
 

@@ -14,7 +14,9 @@ fn check(device: &Device, shape: Shape, rng: &mut Rng) {
     let mut want = c.clone();
     reference::gemm_i8(&shape.spec(alpha, beta), &a, &b, &mut want);
     let (a, b, c) = (up(device, a), up(device, b), up(device, c));
-    let c = device.blas().gemm(shape.call::<i8>(alpha, beta), &a, &b, c).unwrap().await_result().unwrap();
+    let pending = device.blas().gemm(shape.call::<i8>(alpha, beta), &a, &b, c);
+    let pending = pending.unwrap_or_else(|e| panic!("{shape:?} alpha {alpha} beta {beta} on {device:?}: {e}"));
+    let c = pending.await_result().unwrap();
     // Padding included: the oracle leaves it alone.
     assert_same_bits(&down(device, &c), &want, &format!("{shape:?} alpha {alpha} beta {beta} on {device:?}"));
 }
