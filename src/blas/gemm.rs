@@ -247,6 +247,8 @@ impl<T: GemmElement> Op for Gemm<T> {
         if self.m == 0 || self.n == 0 {
             return Ok(());
         }
+        // Where alpha is 0 the library would still read A and B for some types, so that a NaN there came through.
+        let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
         let ((mut a, mut b), (c,)) = ((queue.reads().0.address(), queue.reads().1.address()), *queue.writes());
         let [mut lda, mut ldb, ldc] = self.leading();
         if size_of::<T>() == 1 {
@@ -273,7 +275,7 @@ impl<T: GemmElement> Op for Gemm<T> {
                 code(self.trans_b),
                 self.m as i64,
                 self.n as i64,
-                self.k as i64,
+                k as i64,
                 alpha.pointer(),
                 a as *const _,
                 T::CODES.input,
@@ -289,6 +291,10 @@ impl<T: GemmElement> Op for Gemm<T> {
                 -1,
             )
         };
+        const NOT_SUPPORTED: i32 = 15;
+        if size_of::<T>() == 1 && status.0 == NOT_SUPPORTED {
+            return self.multiply_bytes(queue, k);
+        }
         queue.blas_status("cublasGemmEx_64", status)
     }
 
@@ -299,6 +305,29 @@ impl<T: GemmElement> Op for Gemm<T> {
 
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(feature = "blas")]
+impl<T: GemmElement> Gemm<T> {
+    /// What the library refuses of 8-bit integers, by our own kernel.
+    fn multiply_bytes(&self, queue: &mut Enqueue<'_, Self>, k: usize) -> Result<()> {
+        let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
+        let [lda, ldb, ldc] = self.leading();
+        let product = super::gemm_i8::Product {
+            m: self.m,
+            n: self.n,
+            k,
+            a: strides(self.trans_a, lda),
+            b: strides(self.trans_b, ldb),
+            ldc,
+        };
+        let ((a, b), (c,)) = (*queue.reads(), *queue.writes());
+        let word = |scalar: &T::Scalar| bytemuck::bytes_of(scalar).try_into().map(u32::from_ne_bytes);
+        match (word(&self.alpha), word(&self.beta)) {
+            (Ok(alpha), Ok(beta)) => product.enqueue(queue, (a.address(), b.address(), c.address()), (alpha, beta)),
+            _ => Err(Error::library("the scalars of a product of 8-bit integers are 32-bit integers")),
+        }
     }
 }
 

@@ -13,6 +13,8 @@
 mod axpy;
 mod dot;
 mod gemm;
+#[cfg(feature = "blas")]
+mod gemm_i8;
 mod nrm2;
 mod scal;
 #[cfg(feature = "blas")]

@@ -141,6 +141,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     });
     context.users.fetch_add(1, Ordering::AcqRel);
     core.keeper.serve(&core);
+    core.pinned.warm().map_err(|code| fault::error(code, "cuMemHostAlloc"))?;
     for slot in &core.slots {
         let _ = slot.shared.core.set(Arc::downgrade(&core));
     }

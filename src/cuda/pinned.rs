@@ -16,6 +16,8 @@ const LEAST: usize = 4 << 10;
 const CLASSES: usize = 13;
 /// The largest block; larger requests take several.
 pub(crate) const LARGEST: usize = LEAST << (CLASSES - 1);
+/// What small blocks are cut from.
+const SLAB: usize = 1 << 20;
 /// Bytes of a small slot.
 pub(crate) const SLOT: usize = 64;
 const SLOTS_AT_ONCE: usize = 1024;
@@ -105,8 +107,24 @@ impl PinnedPool {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(Block { at, class, pool: self.hand_out() });
         }
-        let at = self.make(LEAST << class)?;
+        let size = LEAST << class;
+        // Small ones are cut from a slab: making pinned memory may wait for all that the GPU is doing.
+        let slab = size.max(SLAB);
+        let at = self.make(slab)?;
+        for i in 1..slab / size {
+            // SAFETY: inside the slab that was just made.
+            free.push(Native(unsafe { at.0.add(i * size) }));
+        }
         Ok(Block { at, class, pool: self.hand_out() })
+    }
+
+    /// Makes what the first operations will ask for. The context is current.
+    pub(crate) fn warm(self: &Arc<Self>) -> Result<(), Code> {
+        drop(self.slot()?);
+        match self.block(LEAST) {
+            Ok(_) | Err(NoBlock::Limit) => Ok(()), // a limit that leaves no room is the user's choice
+            Err(NoBlock::Driver(code)) => Err(code),
+        }
     }
 
     /// A small slot. The context is current.

@@ -12,7 +12,7 @@ impl Device {
     /// The CPU.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] when this build has no host engine; a thread pool that cannot be started.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) when this build has no host engine; a thread pool that cannot be started.
     pub fn host() -> Result<Self> {
         Self::builder().host().open()
     }
@@ -20,7 +20,7 @@ impl Device {
     /// The GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::LibraryMissing`] when there is no driver; [`Error::InvalidArgument`] when there is no such GPU; the
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) when there is no driver; [`Error::InvalidArgument`](crate::Error::InvalidArgument) when there is no such GPU; the
     /// driver's own errors.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         Self::builder().cuda(ordinal).open()
@@ -38,7 +38,7 @@ impl Device {
     /// when it is not set.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for any other text; else as the device named.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
     pub fn from_env() -> Result<Self> {
         Self::builder().from_env()?.open()
     }
@@ -46,7 +46,7 @@ impl Device {
     /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for any other text; else as the device named.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
     pub fn named(text: &str) -> Result<Self> {
         Self::builder().named(text)?.open()
     }
