@@ -85,7 +85,7 @@ fn axpys(device: &Device, x: &GpuRef<f64>, mut y: DeviceBuffer<f64>, n: u64) -> 
 #[test]
 fn the_counter_counts() {
     let _alone = alone();
-    let (n, kept) = allocations(|| (0..10).map(|i| Box::new(i)).collect::<Vec<Box<i32>>>());
+    let (n, kept) = allocations(|| (0..10).map(Box::new).collect::<Vec<Box<i32>>>());
     assert!((11..20).contains(&n), "{n}");
     drop(kept);
 }

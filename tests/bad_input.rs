@@ -222,7 +222,7 @@ fn devices_that_do_not_exist_are_refused() {
     for ordinal in [4096, usize::MAX] {
         match Device::cuda(ordinal).unwrap_err() {
             Error::LibraryMissing { tried, .. } => assert!(!tried.is_empty()),
-            Error::Unsupported { .. } => assert!(!cfg!(feature = "cuda")),
+            Error::Unsupported { .. } if !cfg!(feature = "cuda") => {}
             error => assert!(refused(&error).1.contains(&ordinal.to_string()), "{error}"),
         }
     }

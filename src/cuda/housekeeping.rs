@@ -78,12 +78,14 @@ impl Nudge {
     }
 
     fn keep(&self, core: &Arc<Core>) {
+        process::watch_exit();
         let mut pause = FIRST_PAUSE;
         loop {
             if process::era() != self.era {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
+                process::watch_exit();
                 process::unless_exiting(|| core.tear_down());
                 core.outlive_results(self.era);
                 return;

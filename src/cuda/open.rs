@@ -25,7 +25,8 @@ fn driver() -> Result<&'static Driver> {
     let api = Driver::load()?;
     api.init().ok().map_err(|code| fault::error(code, "cuInit"))?;
     // After cuInit, so that at the exit ours runs before the driver's own handler.
-    process::watch_exit();
+    static WATCH: std::sync::Once = std::sync::Once::new();
+    WATCH.call_once(process::watch_exit);
     Ok(api)
 }
 

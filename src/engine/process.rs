@@ -62,14 +62,14 @@ pub(crate) fn watch_fork() {
     });
 }
 
-/// Watches for the exit. Called after `cuInit`: handlers run last in, first out, so ours runs before the driver's own.
+/// Watches for the exit. Handlers run last in, first out, and libraries register theirs when they are loaded or first
+/// used; so this is called after `cuInit`, and again by a housekeeping thread before it calls the driver or a library:
+/// then ours runs before theirs, and waits for the thread. (Without that, `cublasDestroy` beside the exit of the process
+/// ended in a segmentation fault.)
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit() {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
-        // SAFETY: an `extern "C"` function without captures that only touches an atomic.
-        unsafe {
-            libc::atexit(on_exit);
-        }
-    });
+    // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.
+    unsafe {
+        libc::atexit(on_exit);
+    }
 }
