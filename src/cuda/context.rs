@@ -2,6 +2,7 @@
 
 use super::Native;
 use super::api::{Code, Driver};
+use crate::sync::Mutex;
 use cudarc::driver::sys::CUcontext;
 
 /// A retained primary context. Never reset: other code of the process may be using it.
@@ -9,9 +10,61 @@ pub(crate) struct Context {
     pub(crate) api: &'static Driver,
     pub(crate) device: i32,
     pub(crate) raw: Native<CUcontext>,
+    held: Mutex<Held>,
+}
+
+/// Who needs the context: it goes when nobody will make another epoch on it, and the last one's natives are gone.
+#[derive(Default)]
+struct Held {
+    /// Epochs with natives on it.
+    epochs: usize,
+    /// No other epoch will be made on it.
+    done: bool,
+    released: bool,
 }
 
 impl Context {
+    /// Retains the primary context of `device`.
+    pub(crate) fn retain(api: &'static Driver, device: i32) -> Result<Self, Code> {
+        let mut raw: CUcontext = std::ptr::null_mut();
+        // SAFETY: `raw` is valid for the write.
+        unsafe { api.device_primary_ctx_retain(&mut raw, device) }.ok()?;
+        Ok(Context { api, device, raw: Native(raw), held: Mutex::default() })
+    }
+
+    /// An epoch makes natives on it.
+    pub(crate) fn enter(&self) {
+        self.held.lock().epochs += 1;
+    }
+
+    /// That epoch's natives are gone.
+    pub(crate) fn leave(&self) -> Code {
+        self.held.lock().epochs -= 1;
+        self.release_unused()
+    }
+
+    /// No other epoch will be made on it: it is given back as soon as the last natives are gone.
+    pub(crate) fn release(&self) -> Code {
+        self.held.lock().done = true;
+        self.release_unused()
+    }
+
+    /// Whether it was given back.
+    pub(crate) fn released(&self) -> bool {
+        self.held.lock().released
+    }
+
+    fn release_unused(&self) -> Code {
+        let mut held = self.held.lock();
+        if held.released || !held.done || held.epochs > 0 {
+            return Code::SUCCESS;
+        }
+        held.released = true;
+        drop(held);
+        // SAFETY: retained once, released once; nothing of ours uses it any more.
+        unsafe { self.api.device_primary_ctx_release(self.device) }
+    }
+
     /// Makes the context current for the calling thread until the guard goes, which puts back what was.
     #[inline]
     pub(crate) fn bind(&self) -> Result<Bound<'_>, Code> {

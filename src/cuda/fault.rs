@@ -6,7 +6,7 @@ use crate::device::Inner;
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
 use crate::error::{Site, Stale, Text};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, Ordering};
 use std::sync::Weak;
 
 /// Out of memory.
@@ -32,10 +32,19 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
     })
 }
 
-/// Looks at a failed call of `epoch`: a sticky code (or a context that is gone) ends it.
+/// Looks at a failed call of `epoch`: a sticky code ends it together with every CUDA device of the process; a context
+/// that somebody destroyed ends it alone.
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
-    if codes::is_sticky(code.0) || code.0 == CONTEXT_IS_DESTROYED {
-        epoch.fault(format!("{call} answered {}", name(code.0)), Some((code.0, name(code.0))));
+    let message = || format!("{call} answered {}", name(code.0));
+    if codes::is_sticky(code.0) {
+        // Lost at once: whoever sees the flag is told so, and not that something may still be mended.
+        let cause = || Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops() };
+        if epoch.end(Stand::Lost, cause) {
+            epoch.counters.faults.fetch_add(1, Ordering::Relaxed);
+            latch_all(epoch.cause());
+        }
+    } else if code.0 == CONTEXT_IS_DESTROYED {
+        epoch.fault(message(), Some((code.0, name(code.0))));
     }
 }
 

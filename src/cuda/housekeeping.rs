@@ -4,6 +4,8 @@
 //! nothing is, makes no unbounded driver call, and ends with the epoch. Callers help: every dispatch reaps a little.
 
 use super::Core;
+use super::api::{Code, codes};
+use super::context::Bound;
 use super::reclaim::free_some;
 use super::ring::Retired;
 use crate::engine::life::Stand;
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Nudge {
     awake: AtomicBool,
     closing: AtomicBool,
+    /// Torn down by somebody else: the thread just ends.
+    ended: AtomicBool,
     era: u32,
     thread: Mutex<Option<Thread>>,
     core: OnceLock<Weak<Core>>,
@@ -33,6 +37,7 @@ impl Keeper {
             nudge: Arc::new(Nudge {
                 awake: AtomicBool::new(false),
                 closing: AtomicBool::new(false),
+                ended: AtomicBool::new(false),
                 era: process::era(),
                 thread: Mutex::default(),
                 core: OnceLock::new(),
@@ -52,8 +57,9 @@ impl Nudge {
         if self.awake.load(Ordering::Relaxed) || self.awake.swap(true, Ordering::AcqRel) {
             return;
         }
-        if process::era() != self.era {
-            return; // exiting, or a forked child: nobody may call the driver any more
+        let idle = self.ended.load(Ordering::Acquire) && !self.closing.load(Ordering::Acquire);
+        if process::era() != self.era || idle {
+            return; // exiting, or a forked child: nobody may call the driver any more; or nothing is left to do
         }
         let mut thread = self.thread.lock();
         match &*thread {
@@ -82,6 +88,14 @@ impl Nudge {
                 core.tear_down(true);
                 return;
             }
+            if self.ended.load(Ordering::Acquire) {
+                *self.thread.lock() = None;
+                // Closed in between: that found this thread, and counts on it.
+                if self.closing.load(Ordering::Acquire) {
+                    continue;
+                }
+                return;
+            }
             if core.sweep() {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(1));
@@ -95,6 +109,14 @@ impl Nudge {
             }
             std::thread::park_timeout(Duration::from_secs(5));
             self.awake.store(true, Ordering::Release);
+        }
+    }
+
+    /// The epoch is over and torn down: the thread ends.
+    fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(thread) = &*self.thread.lock() {
+            thread.unpark();
         }
     }
 
@@ -118,7 +140,7 @@ impl Core {
                 left = true;
                 continue;
             };
-            if shared.life.dead() {
+            if shared.over() {
                 return false;
             }
             if idle && state.ring.is_empty() {
@@ -161,48 +183,76 @@ impl Core {
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
     /// touched. `release`: the context too.
     pub(crate) fn tear_down(&self, release: bool) {
+        if self.destroyed.load(Ordering::Acquire) {
+            // The device's last epoch ended before this: it left nothing but the context.
+            if release && !process::exiting() {
+                let _ = self.context.release();
+            }
+            return;
+        }
         let life = &self.slots.first().map(|s| s.shared.life.clone());
         let stand = life.as_ref().map_or(Stand::Gone, |l| l.stand());
         if matches!(stand, Stand::Lost) || process::exiting() {
             return self.give_up(stand);
         }
         let until = Instant::now() + Duration::from_secs(10);
-        while !self.is_quiet() {
-            if Instant::now() >= until || process::exiting() {
+        loop {
+            let code = match self.context.bind().and_then(|bound| self.is_quiet().map(|()| bound)) {
+                Ok(bound) => return self.destroy(bound, release),
+                Err(code) => code,
+            };
+            if codes::is_sticky(code.0) || Instant::now() >= until || process::exiting() {
                 return self.give_up(stand);
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        self.destroy(release);
     }
 
-    /// Nothing in flight on any stream, nobody inside the driver. Asks the streams themselves: the epoch is closed, so
-    /// nothing new can begin.
-    fn is_quiet(&self) -> bool {
-        let Ok(_bound) = self.context.bind() else { return false };
-        self.blockers.inside() == 0
-            && self.slots.iter().all(|slot| {
-                let state = slot.lease.lock();
-                // SAFETY: the stream is alive until `destroy`, and we hold its lease.
-                let quiet = unsafe { self.context.api.stream_query(state.stream.0) }.is_success();
-                if quiet {
-                    slot.shared.sequence.observe(slot.shared.sequence.issued());
-                }
-                quiet
-            })
+    /// Nothing in flight on any stream, nobody inside the driver; else why not. Asks the streams themselves: the epoch
+    /// is closed, so nothing new can begin.
+    fn is_quiet(&self) -> Result<(), Code> {
+        if self.blockers.inside() > 0 {
+            return Err(Code::NOT_READY);
+        }
+        for slot in &self.slots {
+            let state = slot.lease.lock();
+            // SAFETY: the stream is alive until `destroy`, and we hold its lease.
+            unsafe { self.context.api.stream_query(state.stream.0) }.ok()?;
+            slot.shared.sequence.observe(slot.shared.sequence.issued());
+        }
+        Ok(())
     }
 
+    /// Leaves the natives alone, and counts them.
     fn give_up(&self, stand: Stand) {
-        let natives: usize = self.slots.iter().map(|s| s.shared.live.count() + 1).sum();
-        self.counters.leaked.fetch_add((natives + self.pinned.held()) as u64, Ordering::Relaxed);
+        self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
         self.reclaim.forget(stand);
     }
 
+    /// How many objects of the driver this engine holds; the context and the pool are two of them.
+    fn natives(&self) -> u64 {
+        let of_slot = |slot: &super::slot::Slot| {
+            let held = slot.lease.try_lock().map_or(0, |state| {
+                let mut held = state.ring.events() + usize::from(state.result.is_some());
+                #[cfg(feature = "blas")]
+                {
+                    held += usize::from(state.blas.is_some()) + usize::from(state.workspace.is_some());
+                }
+                held
+            });
+            1 + slot.shared.live.count() + held
+        };
+        let slots: usize = self.slots.iter().map(of_slot).sum();
+        let others = self.pinned.held() + self.timers.held() + self.modules.held();
+        2 + (slots + others) as u64 + 2 * self.blockers.made()
+    }
+
     /// Destroys everything. All is idle, and nobody can begin: the flag is set, and every lease and polling right is
-    /// taken in turn here.
-    fn destroy(&self, release: bool) {
-        let Ok(_bound) = self.context.bind() else { return self.give_up(Stand::Lost) };
+    /// taken in turn here. What the driver refuses to take back is counted.
+    fn destroy(&self, bound: Bound<'_>, release: bool) {
         let api = self.context.api;
+        let mut refused = 0;
+        let mut gone = |code: Code| refused += u64::from(!code.is_success());
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
@@ -213,41 +263,46 @@ impl Core {
                 let stream = state.stream.0;
                 #[cfg(feature = "blas")]
                 if let Some(handle) = state.blas.take() {
-                    handle.destroy();
+                    gone(handle.destroy());
                 }
                 let raw = slot.shared.live.take().into_iter().chain(state.result.take());
                 #[cfg(feature = "blas")]
                 let raw = raw.chain(state.workspace.take());
                 for address in raw {
                     // SAFETY: ours, not freed yet (it was still listed), idle.
-                    let _ = unsafe { api.mem_free_async(address, stream) };
+                    gone(unsafe { api.mem_free_async(address, stream) });
                 }
                 for event in state.ring.take_all(&mut out) {
                     // SAFETY: made by this slot; nothing refers to it: pollers are out, the flag is set.
-                    let _ = unsafe { api.event_destroy(event.0) };
+                    gone(unsafe { api.event_destroy(event.0) });
                 }
                 // SAFETY: idle; nobody enqueues any more.
                 let _ = unsafe { api.stream_synchronize(stream) };
                 // SAFETY: as above; streams are destroyed here only, one at a time.
-                let _ = unsafe { api.stream_destroy(stream) };
+                gone(unsafe { api.stream_destroy(stream) });
             });
         }
         for (stream, event) in self.blockers.take_all() {
             // SAFETY: nobody is inside; idle.
-            let _ = unsafe { (api.event_destroy(event.0), api.stream_destroy(stream.0)) };
+            unsafe {
+                gone(api.event_destroy(event.0));
+                gone(api.stream_destroy(stream.0));
+            }
         }
-        self.timers.destroy(api);
-        self.modules.unload(api);
+        self.timers.destroy(api, &mut gone);
+        self.modules.unload(api, &mut gone);
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
-        self.pinned.free_all();
+        self.pinned.free_all(&mut gone);
         // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
-        let _ = unsafe { api.mem_pool_destroy(self.pool.0.0) };
-        drop(_bound);
+        gone(unsafe { api.mem_pool_destroy(self.pool.0.0) });
+        drop(bound);
+        gone(self.context.leave());
         if release {
-            // SAFETY: retained once by this device; nothing of ours uses it any more.
-            let _ = unsafe { api.device_primary_ctx_release(self.context.device) };
+            gone(self.context.release());
         }
+        self.counters.leaked.fetch_add(refused, Ordering::Relaxed);
+        self.destroyed.store(true, Ordering::Release);
     }
 }
 
@@ -260,6 +315,6 @@ impl super::CudaEngine {
     /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
     pub(crate) fn retire(&self) {
         self.core.tear_down(false);
-        self.core.keeper.nudge.closing.store(false, Ordering::Release);
+        self.core.keeper.nudge.end();
     }
 }

@@ -60,11 +60,15 @@ impl Pool {
         let mut threshold = u64::MAX;
         let mut internal: i32 = 0;
         // SAFETY: the attributes have these types; the pool was just made.
-        unsafe {
-            api.mem_pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast()).ok()?;
-            api.mem_pool_set_attribute(pool, REUSE_ALLOW_INTERNAL_DEPENDENCIES, (&raw mut internal).cast()).ok()?;
-        }
-        Ok(Pool(Native(pool)))
+        let set = unsafe {
+            api.mem_pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast()).ok().and_then(|()| {
+                api.mem_pool_set_attribute(pool, REUSE_ALLOW_INTERNAL_DEPENDENCIES, (&raw mut internal).cast()).ok()
+            })
+        };
+        set.map(|()| Pool(Native(pool))).inspect_err(|_| {
+            // SAFETY: just made, empty.
+            let _ = unsafe { api.mem_pool_destroy(pool) };
+        })
     }
 
     /// Gives unused memory back to the driver.
@@ -167,6 +171,7 @@ impl CudaEngine {
         const RESERVED_CURRENT: u32 = 5;
         const USED_CURRENT: u32 = 7;
         let core = &self.core;
+        epoch.admit()?; // a forked child cannot even take a lease: its holder may be a thread that is not there
         let lease = core.lease(&[]);
         epoch.admit()?;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;

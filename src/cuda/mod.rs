@@ -81,6 +81,8 @@ pub(crate) struct Core {
     /// GPUs that may reach our pool.
     pub(crate) peers: crate::sync::Mutex<Vec<i32>>,
     pub(crate) keeper: housekeeping::Keeper,
+    /// Everything native was given back.
+    pub(crate) destroyed: crate::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }

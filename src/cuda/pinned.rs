@@ -131,10 +131,10 @@ impl PinnedPool {
     }
 
     /// Frees everything: the epoch has ended in order, nothing is in flight, and the context is current.
-    pub(crate) fn free_all(&self) {
+    pub(crate) fn free_all(&self, gone: &mut dyn FnMut(Code)) {
         for at in std::mem::take(&mut *self.all.lock()) {
             // SAFETY: from `mem_host_alloc`, freed once; nothing uses it any more.
-            let _ = unsafe { self.context.api.mem_free_host(at.0.cast()) };
+            gone(unsafe { self.context.api.mem_free_host(at.0.cast()) });
         }
     }
 

@@ -9,6 +9,7 @@ use super::{Native, fault};
 use crate::buffer::Allocation;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
+use crate::engine::process;
 use crate::sync::{Arc, AtomicU64, Mutex};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     /// Device addresses allocated on this slot and not freed.
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
+    era: u32,
 }
 
 /// What only the holder of the lease touches.
@@ -90,6 +92,7 @@ impl Slot {
                 frees: SegQueue::new(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
+                era: process::era(),
             }),
             lease: Mutex::new(State {
                 stream: Native(stream),
@@ -113,10 +116,16 @@ impl Slot {
 }
 
 impl Shared {
+    /// Nobody may call the driver for this slot any more: its epoch has ended, the process exits, or this is a forked
+    /// child. What is not known to be over now never will be.
+    pub(crate) fn over(&self) -> bool {
+        self.life.dead() || self.era != process::era()
+    }
+
     /// Asks the driver about an event of this slot. A fault it shows ends the epoch.
     pub(crate) fn ask(&self, event: CUevent) -> Result<bool, Code> {
         // After the polling right was taken: the end of the epoch takes it too, and sets the flag before.
-        if self.life.dead() {
+        if self.over() {
             return Ok(false);
         }
         let _bound = self.context.bind()?;

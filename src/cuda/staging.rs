@@ -73,7 +73,7 @@ impl Arriving {
         let mut backoff = Backoff::new();
         let start = Instant::now();
         while !self.slot.poll(piece.ticket, piece.event) {
-            if self.slot.life.dead() && !self.slot.sequence.reached(piece.ticket) {
+            if self.slot.over() && !self.slot.sequence.reached(piece.ticket) {
                 return Err(ended(&self.slot));
             }
             if start.elapsed() < Duration::from_millis(5) { std::hint::spin_loop() } else { backoff.pause(None) }

@@ -14,6 +14,7 @@ typedef void *handle;
 typedef uint64_t address;
 
 int cuInit(unsigned);
+int cuDriverGetVersion(int *);
 int cuDeviceGetAttribute(int *, int, int);
 int cuDevicePrimaryCtxRetain(handle *, int);
 int cuDevicePrimaryCtxRelease_v2(int);
@@ -572,7 +573,7 @@ static void calls_fail_when_told_to(void) {
     OK(cuEventCreate(&event, 2));
     EXPECT(cuEventCreate(&event, 2) == 2);
     OK(cuEventCreate(&event, 2));
-    EXPECT(standin_live("events") == 2);
+    EXPECT(standin_live("events") == 2 && standin_failed() == 1);
     standin_fail_any(2, 999);
     OK(cuStreamQuery(first));
     OK(cuStreamQuery(first));
@@ -590,6 +591,13 @@ static void calls_fail_when_told_to(void) {
     expect_clean("failures");
 }
 
+static void *query_elsewhere(void *unused) {
+    int version;
+    cuDriverGetVersion(&version);
+    cuDriverGetVersion(&version);
+    return unused;
+}
+
 static void the_log_has_every_call(void) {
     start();
     char log[2000];
@@ -603,6 +611,14 @@ static void the_log_has_every_call(void) {
                        "cuStreamQuery stream#2 -> 0\n") == 0);
     EXPECT(standin_log_take(log, sizeof log) == 0);
     EXPECT(standin_calls_of("cuStreamQuery") == 1);
+    pthread_t thread;
+    uint64_t here = standin_calls_here(), all = standin_calls();
+    standin_log_enable(2);
+    pthread_create(&thread, NULL, query_elsewhere, NULL);
+    pthread_join(thread, NULL);
+    OK(cuStreamQuery(second));
+    EXPECT(standin_calls_here() == here + 1 && standin_calls() == all + 3);
+    EXPECT(standin_log_take(log, sizeof log) > 0 && strcmp(log, "cuStreamQuery stream#2 -> 0\n") == 0);
     EXPECT(standin_live("allocations") == 1 && standin_live("pool_bytes") == 64 && standin_live("streams") == 2);
     EXPECT(standin_live("contexts") == 1 && standin_live("nonsense") == -1);
 }
