@@ -90,52 +90,60 @@ fn the_counter_counts() {
     drop(kept);
 }
 
+/// On the GPU that `WINDLASS_TEST_DEVICE` names, if it names one.
 #[test]
-fn a_dispatch_makes_one_allocation_on_an_inline_device() {
+fn a_dispatch_makes_one_allocation_on_a_gpu() {
     let _alone = alone();
-    let device = inline().open().unwrap();
+    let Some(name) = std::env::var("WINDLASS_TEST_DEVICE").ok().filter(|name| name.starts_with("cuda")) else {
+        eprintln!("skipped: WINDLASS_TEST_DEVICE names no GPU");
+        return;
+    };
+    let device = Device::named(&name).unwrap();
     let x = up(&device, [1.0f64; 4]).share();
-    let y = axpys(&device, &x, up(&device, [0.0f64; 4]), 200);
-    let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES));
-    println!("inline: {} allocations for {DISPATCHES} axpy dispatches", n);
-    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [10_200.0; 4]);
-    let blocks = DISPATCHES / 31 + 1;
-    assert!(n <= DISPATCHES + blocks, "{n} for {DISPATCHES} dispatches and {blocks} blocks of the queue");
-}
-
-#[test]
-fn an_awaited_dispatch_makes_one_allocation_on_an_inline_device() {
-    let _alone = alone();
-    let device = inline().open().unwrap();
-    let x = up(&device, [1.0f64; 4]).share();
+    let y = up(&device, [0.0f64; 4]);
+    // In steady state: as much in flight before as while it is counted, so the ring and the events are there.
+    let y = axpys(&device, &x, y, DISPATCHES);
+    device.synchronize(Duration::from_secs(60)).unwrap();
+    let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES / 2));
+    println!("{name}: {n} allocations for {} axpy dispatches in flight", DISPATCHES / 2);
+    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [15_000.0; 4]);
+    assert!(n <= DISPATCHES / 2 + 64, "{n}");
     let dots = |n| (0..n).map(|_| device.blas().dot(&x, &x).unwrap().await_result().unwrap()).sum::<f64>();
     dots(200);
     let (n, sum) = allocations(|| dots(DISPATCHES));
-    println!("inline: {n} allocations for {DISPATCHES} awaited dot dispatches");
+    println!("{name}: {n} allocations for {DISPATCHES} awaited dot dispatches");
     assert_eq!(sum, 4.0 * DISPATCHES as f64);
-    assert!(n <= DISPATCHES + DISPATCHES / 31 + 1, "{n}");
+    assert!(n <= DISPATCHES + DISPATCHES / 31 + 64, "{n}");
 }
 
 #[test]
-fn a_pool_adds_one_allocation_at_most_for_each_runner_it_hires() {
+fn a_pool_adds_one_allocation_for_each_runner_that_the_caller_hires() {
+    let _alone = alone();
+    for device in [host(2).open().unwrap(), inline().open().unwrap()] {
+        let x = up(&device, [1.0f64; 4]).share();
+        // Awaited one by one, each dispatch finds the pool idle and hires.
+        let dots = |n| (0..n).map(|_| device.blas().dot(&x, &x).unwrap().await_result().unwrap()).sum::<f64>();
+        dots(200);
+        let (n, _) = allocations(|| dots(DISPATCHES));
+        println!("{device:?}: {n} allocations for {DISPATCHES} awaited dot dispatches");
+        // The node and the box; a parker when the wait had to sleep; blocks of both queues.
+        assert!(n <= 3 * DISPATCHES + DISPATCHES / 31 + DISPATCHES / 63 + 2, "{n}");
+    }
+}
+
+#[test]
+fn work_that_has_to_wait_for_other_work_costs_its_node_alone() {
     let _alone = alone();
     let device = host(2).open().unwrap();
     let x = up(&device, [1.0f64; 4]).share();
-    let y = axpys(&device, &x, up(&device, [0.0f64; 4]), 200);
-    device.synchronize(Duration::from_secs(10)).unwrap();
-    let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES));
-    println!("pool of 2: {n} allocations for {DISPATCHES} axpy dispatches in a chain");
-    let blocks = DISPATCHES / 31 + DISPATCHES / 63 + 2;
-    assert!(n <= 2 * DISPATCHES + blocks, "{n}");
-    // Behind a gate nothing becomes ready, so nothing is hired: the node alone is left.
     let gate = Gate::default();
-    let y = gate.hold(&device, y).into_output();
+    let y = gate.hold(&device, axpys(&device, &x, up(&device, [0.0f64; 4]), 200)).into_output();
     gate.await_arrivals(1);
     let (n, y) = allocations(|| axpys(&device, &x, y, DISPATCHES));
     println!("pool of 2: {n} allocations for {DISPATCHES} axpy dispatches behind a gate");
     gate.open();
-    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [20_200.0; 4]);
-    // Readers of a shared buffer whose completions are not past pile up in its list, which doubles now and then.
+    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [10_200.0; 4]);
+    // The list of the readers of `x` in flight doubles now and then.
     assert!(n <= DISPATCHES + 64, "{n}");
 }
 

@@ -254,7 +254,7 @@ fn a_drop_calls_nothing() {
     let sum = device.blas().axpy(1.0, &x, y).unwrap();
     let (norm, data) = (device.blas().nrm2(&x).unwrap(), device.download(&x).unwrap());
     let (idle, shared) = (device.uninit::<f64>(8).unwrap(), device.zeros::<f64>(8).unwrap().share());
-    let read = device.blas().dot(&shared, &shared).unwrap();
+    let read = device.blas().axpy(1.0, &shared, device.zeros(8).unwrap()).unwrap();
     driver.silently("dropping a pending with its buffers", || drop(sum));
     driver.silently("dropping a scalar in flight", || drop(norm));
     driver.silently("dropping a download in flight", || drop(data));

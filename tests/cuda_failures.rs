@@ -114,7 +114,7 @@ fn sweep(driver: &Driver, code: i32, program: impl Fn(&Device) -> Vec<Result<()>
         let gone = || driver.left().iter().map(|(_, count)| *count as u64).sum::<u64>() <= leaked;
         let left = || format!("{leaked} counted as leaked, {:?} left; last calls:\n{}", driver.left(), last(driver));
         assert!(eventually(5, gone), "call {nth} with {code}: {}", left());
-        assert!(driver.violations().is_empty(), "call {nth} with {code}: {:?}", driver.violations());
+        assert!(driver.violations().is_empty(), "call {nth} with {code}: {:?}\n{}", driver.violations(), last(driver));
         if !fired {
             println!("{nth} calls, {errors} errors for code {code}");
             assert!(nth > 60 && errors > nth as usize / 4, "hardly anything failed");

@@ -20,7 +20,7 @@ fn run_inside<R: Send + 'static>(device: &Device, inside: impl Fn() -> R + Send 
     let (device, slot) = (device.clone(), answer.clone());
     within(5, move || {
         let x = up(&device, [0u8]);
-        map(&device, x, move |_| *slot.lock().unwrap() = Some(inside())).await_result().expect("the outer operation");
+        drop(map(&device, x, move |_| *slot.lock().unwrap() = Some(inside())).await_result().expect("the outer one"));
     });
     answer.lock().unwrap().take().expect("the host half ran")
 }

@@ -183,18 +183,6 @@ fn work_outlives_the_handles_of_its_device() {
     }
 }
 
-#[test]
-fn a_device_opened_and_dropped_leaves_no_thread() {
-    let threads = || common::footprint().1;
-    let before = threads();
-    for _ in 0..20 {
-        let device = host(3).open().unwrap();
-        drop(busy(&device, up(&device, [1.0f64]), 1));
-    }
-    // Other tests of this binary run meanwhile, with threads of their own: 60 must not have stayed.
-    assert!(common::eventually(10, || threads() < before + 30), "{} threads, {before} before", threads());
-}
-
 /// A device on two threads whose operation 2 poisons it, with one piece of work at the gate.
 fn dying(gate: &Gate) -> (Device, windlass::PendingDispatch<windlass::DeviceBuffer<f64>>) {
     let device = host(2).fault_plan(FaultPlan::new().poison(2)).open().unwrap();

@@ -10,7 +10,7 @@ mod failures;
 mod program;
 
 use common::{Gate, busy, concurrent_devices, devices, down, host, up, within};
-use windlass::Gemm;
+use windlass::{Device, DeviceBuffer, Gemm, GpuRef};
 
 #[test]
 fn a_chain_of_updates_runs_in_program_order_with_no_wait_on_the_host() {
@@ -30,18 +30,25 @@ fn a_chain_of_updates_runs_in_program_order_with_no_wait_on_the_host() {
     }
 }
 
+/// `2 x + y` into a buffer that slow work is still busy with: it begins late, with `x` and `y` as they are now.
+fn late_reader(device: &Device, x: &GpuRef<f64>, y: &GpuRef<f64>) -> DeviceBuffer<f64> {
+    let own = busy(device, device.zeros(x.len()).unwrap(), 1);
+    let own = device.blas().axpy(2.0, x, own).unwrap().into_output();
+    device.blas().axpy(1.0, y, own).unwrap().into_output()
+}
+
 #[test]
 fn the_last_handle_is_the_owner_while_readers_are_in_flight_and_the_next_writer_follows_them() {
     for device in devices() {
         within(60, move || {
             for _ in 0..40 {
-                let x = busy(&device, up(&device, vec![1.0f64; 512]), 1).share();
+                let x = up(&device, vec![1.0f64; 512]).share();
                 let y = x.clone();
-                let reader = device.blas().dot(&x, &y).unwrap();
+                let reader = late_reader(&device, &x, &y);
                 assert!(x.try_unique().is_err(), "two handles");
                 let x = y.try_unique().expect("the last handle; the reader in flight does not count");
                 let x = device.fill(x, 7.0).unwrap().into_output();
-                assert_eq!(reader.await_result().unwrap(), 512.0, "the reader saw what was there before");
+                assert_eq!(down(&device, &reader), [3.0; 512], "the reader saw what was there before");
                 assert_eq!(down(&device, &x), [7.0; 512]);
             }
         });
@@ -54,16 +61,11 @@ fn a_writer_waits_for_every_reader_on_every_queue() {
         within(60, move || {
             for _ in 0..20 {
                 let mut x = up(&device, vec![3.0f64; 64]);
-                // Readers that begin late, because each also follows slow work of its own.
-                let readers: Vec<_> = (0..12)
-                    .map(|_| {
-                        let own = busy(&device, device.zeros::<f64>(64).unwrap(), 1);
-                        device.blas().axpy(2.0, &x, own).unwrap()
-                    })
-                    .collect();
-                x = device.fill(x, -1.0).unwrap().into_output();
+                let shared = x.share();
+                let readers: Vec<_> = (0..12).map(|_| late_reader(&device, &shared, &shared)).collect();
+                x = device.fill(shared.try_unique().unwrap(), -1.0).unwrap().into_output();
                 for reader in readers {
-                    assert_eq!(down(&device, &reader.await_result().unwrap()), [6.0; 64]);
+                    assert_eq!(down(&device, &reader), [9.0; 64]);
                 }
                 assert_eq!(down(&device, &x), [-1.0; 64]);
             }
@@ -76,12 +78,12 @@ fn a_reader_dropped_in_flight_still_holds_the_writer_off() {
     for device in devices() {
         within(60, move || {
             for _ in 0..20 {
-                let x = busy(&device, up(&device, vec![3.0f64; 64]), 1);
-                let target = device.copy(&x, device.uninit(64).unwrap()).unwrap().into_output();
-                drop(device.blas().nrm2(&x).unwrap());
+                let x = up(&device, vec![3.0f64; 64]);
+                let own = busy(&device, device.zeros(64).unwrap(), 1);
+                let ((target,), verdict) = device.copy(&x, own).unwrap().split();
+                drop(verdict);
                 std::mem::forget(device.download(&x).unwrap());
-                let x = device.fill(x, 0.0).unwrap().into_output();
-                drop(x);
+                drop(device.fill(x, 0.0).unwrap());
                 assert_eq!(down(&device, &target), [3.0; 64]);
             }
         });
@@ -139,12 +141,13 @@ fn parts_start_from_what_was_in_flight_on_the_whole() {
             for _ in 0..20 {
                 let whole = busy(&device, up(&device, vec![1.0f64; 16]), 1);
                 let whole = device.blas().scal(5.0, whole).unwrap().into_output();
-                let reader = device.download(&whole).unwrap();
+                let own = busy(&device, device.zeros(16).unwrap(), 2);
+                let reader = device.copy(&whole, own).unwrap().into_output();
                 let (left, right) = whole.split_at(8).unwrap();
                 let left = device.fill(left, 0.0).unwrap().into_output();
                 assert_eq!(down(&device, &right), [5.0; 8]);
                 let right = device.fill(right, 1.0).unwrap().into_output();
-                assert_eq!(reader.await_result().unwrap(), [5.0; 16], "the parts waited for the reader of the whole");
+                assert_eq!(down(&device, &reader), [5.0; 16], "the parts waited for the reader of the whole");
                 assert_eq!(down(&device, &left.join(right).unwrap())[7..9], [0.0, 1.0]);
             }
         });

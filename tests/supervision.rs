@@ -11,7 +11,6 @@ mod hooks;
 #[path = "supervision/rebuilds.rs"]
 mod rebuilds;
 
-use common::up;
 use std::time::Duration;
 use windlass::{Device, DeviceBuilder, Error, FaultPlan, RestartPolicy};
 

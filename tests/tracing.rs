@@ -101,7 +101,7 @@ fn hooks_name_the_operation_its_library_types_work_and_label() {
         recorder.clear();
         let labelled = device.labelled("layer 3").blas();
         let c = labelled.gemm(Gemm::<i8>::new(2, 2, 3), &a, &a, device.uninit(4).unwrap()).unwrap();
-        c.await_result().unwrap();
+        drop(c.await_result().unwrap());
         device.blas().nrm2(&z).unwrap().await_result().unwrap();
         let events = recorder.complete(2);
         let gemm = events.iter().find(|e| e.1.op == "gemm").unwrap().1;

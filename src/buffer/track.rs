@@ -37,7 +37,8 @@ impl Track {
 
     /// Takes over what another region of the same allocation has in flight.
     pub(crate) fn absorb(&mut self, other: Track) {
-        self.writers.extend(other.writers.into_iter().filter(|c| !c.is_past()));
+        // A writer that failed is followed too: the whole has failed where a part has.
+        self.writers.extend(other.writers.into_iter().filter(|c| !c.is_spent()));
         for reader in other.readers {
             if !reader.is_past() {
                 self.readers.push(reader);

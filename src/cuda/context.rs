@@ -21,6 +21,8 @@ struct Held {
     /// No other epoch will be made on it.
     done: bool,
     released: bool,
+    /// The process has lost the GPU: the driver is left alone.
+    lost: bool,
 }
 
 impl Context {
@@ -49,6 +51,11 @@ impl Context {
         self.release_unused()
     }
 
+    /// A fault ended it.
+    pub(crate) fn lose(&self) {
+        self.held.lock().lost = true;
+    }
+
     /// Whether it was given back.
     pub(crate) fn released(&self) -> bool {
         self.held.lock().released
@@ -56,7 +63,7 @@ impl Context {
 
     fn release_unused(&self) -> Code {
         let mut held = self.held.lock();
-        if held.released || !held.done || held.epochs > 0 {
+        if held.released || held.lost || !held.done || held.epochs > 0 {
             return Code::SUCCESS;
         }
         held.released = true;

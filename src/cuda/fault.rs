@@ -39,6 +39,9 @@ pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
     if codes::is_sticky(code.0) {
         // Lost at once: whoever sees the flag is told so, and not that something may still be mended.
         let cause = || Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops() };
+        if let Some(engine) = epoch.engine.as_cuda() {
+            engine.core.context.lose(); // also that of a life that is still being made
+        }
         if epoch.end(Stand::Lost, cause) {
             epoch.counters.faults.fetch_add(1, Ordering::Relaxed);
             latch_all(epoch.cause());
@@ -86,6 +89,9 @@ pub(crate) fn latch_all(cause: Option<Cause>) {
     let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
     let cause = cause.unwrap_or_default();
     for device in devices {
+        if let Some(engine) = device.epoch().engine.as_cuda() {
+            engine.core.context.lose();
+        }
         device.epoch().end(Stand::Lost, || cause.clone());
         device.supervisor.lost(cause.message.clone());
     }

@@ -4,7 +4,7 @@
 //! nothing is, makes no unbounded driver call, and ends with the epoch. Callers help: every dispatch reaps a little.
 
 use super::Core;
-use super::api::{Code, codes};
+use super::api::Code;
 use super::context::Bound;
 use super::reclaim::free_some;
 use super::ring::Retired;
@@ -13,14 +13,12 @@ use crate::engine::process;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Wakes the housekeeping thread. Cheap when it is awake: one swap.
 pub(crate) struct Nudge {
     awake: AtomicBool,
     closing: AtomicBool,
-    /// Torn down by somebody else: the thread just ends.
-    ended: AtomicBool,
     era: u32,
     thread: Mutex<Option<Thread>>,
     core: OnceLock<Weak<Core>>,
@@ -37,7 +35,6 @@ impl Keeper {
             nudge: Arc::new(Nudge {
                 awake: AtomicBool::new(false),
                 closing: AtomicBool::new(false),
-                ended: AtomicBool::new(false),
                 era: process::era(),
                 thread: Mutex::default(),
                 core: OnceLock::new(),
@@ -57,9 +54,8 @@ impl Nudge {
         if self.awake.load(Ordering::Relaxed) || self.awake.swap(true, Ordering::AcqRel) {
             return;
         }
-        let idle = self.ended.load(Ordering::Acquire) && !self.closing.load(Ordering::Acquire);
-        if process::era() != self.era || idle {
-            return; // exiting, or a forked child: nobody may call the driver any more; or nothing is left to do
+        if process::era() != self.era {
+            return; // exiting, or a forked child: nobody may call the driver any more
         }
         let mut thread = self.thread.lock();
         match &*thread {
@@ -85,16 +81,16 @@ impl Nudge {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
-                core.tear_down(true);
-                return;
-            }
-            if self.ended.load(Ordering::Acquire) {
-                *self.thread.lock() = None;
-                // Closed in between: that found this thread, and counts on it.
-                if self.closing.load(Ordering::Acquire) {
-                    continue;
+                let context_too = core.release.load(Ordering::Acquire);
+                core.tear_down();
+                core.outlive_results(self.era);
+                let mut thread = self.thread.lock();
+                // A device that is closed after this finds no thread, and starts one.
+                if core.release.load(Ordering::Acquire) == context_too {
+                    *thread = None;
+                    return;
                 }
-                return;
+                continue;
             }
             if core.sweep() {
                 std::thread::sleep(pause);
@@ -109,14 +105,6 @@ impl Nudge {
             }
             std::thread::park_timeout(Duration::from_secs(5));
             self.awake.store(true, Ordering::Release);
-        }
-    }
-
-    /// The epoch is over and torn down: the thread ends.
-    fn end(&self) {
-        self.ended.store(true, Ordering::Release);
-        if let Some(thread) = &*self.thread.lock() {
-            thread.unpark();
         }
     }
 
@@ -181,50 +169,78 @@ impl Core {
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
-    /// touched. `release`: the context too.
-    pub(crate) fn tear_down(&self, release: bool) {
-        if self.destroyed.load(Ordering::Acquire) {
-            // The device's last epoch ended before this: it left nothing but the context.
-            if release && !process::exiting() {
-                let _ = self.context.release();
-            }
+    /// touched.
+    pub(crate) fn tear_down(&self) {
+        let Some(life) = self.slots.first().map(|s| s.shared.life.clone()) else { return };
+        if self.torn.swap(true, Ordering::AcqRel) {
             return;
         }
-        let life = &self.slots.first().map(|s| s.shared.life.clone());
-        let stand = life.as_ref().map_or(Stand::Gone, |l| l.stand());
-        if matches!(stand, Stand::Lost) || process::exiting() {
-            return self.give_up(stand);
-        }
-        let until = Instant::now() + Duration::from_secs(10);
-        loop {
-            let code = match self.context.bind().and_then(|bound| self.is_quiet().map(|()| bound)) {
-                Ok(bound) => return self.destroy(bound, release),
-                Err(code) => code,
-            };
-            if codes::is_sticky(code.0) || Instant::now() >= until || process::exiting() {
-                return self.give_up(stand);
+        // In process nobody can stop an endless kernel: a device that was dropped over one waits for it here, in its own
+        // thread. A rebuild has drained before.
+        let bound = loop {
+            if let Ok(bound) = self.context.bind()
+                && self.is_quiet()
+            {
+                break bound;
+            }
+            if life.stand() == Stand::Lost || process::exiting() {
+                return self.give_up(life.stand());
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        };
+        // Everything in flight is known to be over now, so whoever still waits has its answer without the driver; the
+        // flag keeps the others out of it.
+        life.end(Stand::Stale);
+        while self.blockers.inside() > 0 {
+            if process::exiting() {
+                return;
             }
             std::thread::sleep(Duration::from_micros(200));
         }
+        self.destroy(bound);
     }
 
-    /// Nothing in flight on any stream, nobody inside the driver; else why not. Asks the streams themselves: the epoch
-    /// is closed, so nothing new can begin.
-    fn is_quiet(&self) -> Result<(), Code> {
-        if self.blockers.inside() > 0 {
-            return Err(Code::NOT_READY);
-        }
-        for slot in &self.slots {
+    /// Nothing in flight on any stream. Asks the streams themselves: the epoch is closed, so nothing new can begin.
+    fn is_quiet(&self) -> bool {
+        self.slots.iter().all(|slot| {
             let state = slot.lease.lock();
             // SAFETY: the stream is alive until `destroy`, and we hold its lease.
-            unsafe { self.context.api.stream_query(state.stream.0) }.ok()?;
-            slot.shared.sequence.observe(slot.shared.sequence.issued());
+            let code = unsafe { self.context.api.stream_query(state.stream.0) };
+            if code.is_success() {
+                slot.shared.sequence.observe(slot.shared.sequence.issued());
+            } else if code != Code::NOT_READY {
+                slot.shared.report(code, "cuStreamQuery");
+            }
+            code.is_success()
+        })
+    }
+
+    /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it.
+    fn outlive_results(&self, era: u32) {
+        while self.pinned.outstanding() > 0 {
+            if process::era() != era {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(())
+        if process::exiting() {
+            return;
+        }
+        let mut gone = |code| self.count_refused(code);
+        if !self.left.swap(true, Ordering::AcqRel) {
+            if let Ok(_bound) = self.context.bind() {
+                self.pinned.free_all(&mut gone);
+            }
+            gone(self.context.leave());
+        }
+        if self.release.load(Ordering::Acquire) {
+            gone(self.context.release());
+        }
     }
 
     /// Leaves the natives alone, and counts them.
     fn give_up(&self, stand: Stand) {
+        self.left.store(true, Ordering::Release); // the context is kept as well
         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
         self.reclaim.forget(stand);
     }
@@ -247,12 +263,16 @@ impl Core {
         2 + (slots + others) as u64 + 2 * self.blockers.made()
     }
 
+    /// What the driver refuses to take back is counted.
+    fn count_refused(&self, code: Code) {
+        self.counters.leaked.fetch_add(u64::from(!code.is_success()), Ordering::Relaxed);
+    }
+
     /// Destroys everything. All is idle, and nobody can begin: the flag is set, and every lease and polling right is
-    /// taken in turn here. What the driver refuses to take back is counted.
-    fn destroy(&self, bound: Bound<'_>, release: bool) {
+    /// taken in turn here.
+    fn destroy(&self, _bound: Bound<'_>) {
         let api = self.context.api;
-        let mut refused = 0;
-        let mut gone = |code: Code| refused += u64::from(!code.is_success());
+        let mut gone = |code| self.count_refused(code);
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
@@ -293,28 +313,21 @@ impl Core {
         self.modules.unload(api, &mut gone);
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
-        self.pinned.free_all(&mut gone);
         // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
         gone(unsafe { api.mem_pool_destroy(self.pool.0.0) });
-        drop(bound);
-        gone(self.context.leave());
-        if release {
-            gone(self.context.release());
-        }
-        self.counters.leaked.fetch_add(refused, Ordering::Relaxed);
-        self.destroyed.store(true, Ordering::Release);
     }
 }
 
 impl super::CudaEngine {
     /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
     pub(crate) fn close(&self) {
+        self.core.release.store(true, Ordering::Release);
         self.core.keeper.nudge.close();
     }
 
     /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
     pub(crate) fn retire(&self) {
-        self.core.tear_down(false);
-        self.core.keeper.nudge.end();
+        self.core.tear_down();
+        self.core.keeper.nudge.close();
     }
 }

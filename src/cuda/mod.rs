@@ -78,11 +78,15 @@ pub(crate) struct Core {
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: task::Timers,
     pub(crate) modules: module::Modules,
+    /// The natives were torn down.
+    pub(crate) torn: crate::sync::AtomicBool,
+    /// The context goes with them.
+    pub(crate) release: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
     pub(crate) peers: crate::sync::Mutex<Vec<i32>>,
     pub(crate) keeper: housekeeping::Keeper,
-    /// Everything native was given back.
-    pub(crate) destroyed: crate::sync::AtomicBool,
+    /// Nothing of this epoch is left on the context, or it was given up.
+    pub(crate) left: crate::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }
@@ -100,7 +104,7 @@ unsafe impl<T> Sync for Native<T> {}
 impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
-        let names = self.core.slots.iter().filter_map(|s| s.lease.try_lock().map(|state| state.recent.names()));
+        let names = self.core.slots.iter().map(|s| s.shared.recent.lock().names());
         names.flatten().map(Text::Borrowed).collect()
     }
 

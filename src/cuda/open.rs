@@ -14,7 +14,7 @@ use super::{Core, CudaEngine, fault};
 use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
 use crate::engine::life::Life;
 use crate::engine::{Engine, process};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool};
 use crate::trace::Counters;
 use crate::{Error, Result};
 use cudarc::driver::sys::{CUstream, CUuuid};
@@ -144,11 +144,13 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Modules::default(),
+        torn: AtomicBool::new(false),
+        release: AtomicBool::new(false),
         peers: crate::sync::Mutex::default(),
         context: context.clone(),
         pool,
         keeper,
-        destroyed: crate::sync::AtomicBool::new(false),
+        left: AtomicBool::new(false),
         counters,
         epoch,
     });

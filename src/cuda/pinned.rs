@@ -28,6 +28,7 @@ pub(crate) struct PinnedPool {
     all: Mutex<Vec<Native<*mut u8>>>,
     bytes: AtomicU64,
     hits: AtomicU64,
+    outstanding: AtomicU64,
     limit: u64,
 }
 
@@ -61,6 +62,7 @@ impl PinnedPool {
             all: Mutex::default(),
             bytes: AtomicU64::new(0),
             hits: AtomicU64::new(0),
+            outstanding: AtomicU64::new(0),
             limit,
         }
     }
@@ -75,6 +77,16 @@ impl PinnedPool {
         self.hits.load(Ordering::Relaxed)
     }
 
+    /// Blocks and slots that somebody has.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding.load(Ordering::Acquire)
+    }
+
+    fn hand_out(self: &Arc<Self>) -> Arc<Self> {
+        self.outstanding.fetch_add(1, Ordering::Relaxed);
+        self.clone()
+    }
+
     /// The most bytes that may be held.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
@@ -86,16 +98,16 @@ impl PinnedPool {
         let free = self.free.get(class).ok_or(NoBlock::Limit)?;
         if let Some(at) = free.pop() {
             self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(Block { at, class, pool: self.clone() });
+            return Ok(Block { at, class, pool: self.hand_out() });
         }
         let at = self.make(LEAST << class)?;
-        Ok(Block { at, class, pool: self.clone() })
+        Ok(Block { at, class, pool: self.hand_out() })
     }
 
     /// A small slot. The context is current.
     pub(crate) fn slot(self: &Arc<Self>) -> Result<SmallSlot, Code> {
         if let Some(at) = self.slots.pop() {
-            return Ok(SmallSlot { at, pool: self.clone() });
+            return Ok(SmallSlot { at, pool: self.hand_out() });
         }
         // Not counted against the limit: without these no result could come back.
         let at = self.make_unlimited(SLOT * SLOTS_AT_ONCE)?;
@@ -103,7 +115,7 @@ impl PinnedPool {
             // SAFETY: inside the block that was just made.
             self.slots.push(Native(unsafe { at.0.add(i * SLOT) }));
         }
-        Ok(SmallSlot { at, pool: self.clone() })
+        Ok(SmallSlot { at, pool: self.hand_out() })
     }
 
     fn make(&self, bytes: usize) -> Result<Native<*mut u8>, NoBlock> {
@@ -154,12 +166,14 @@ impl Drop for Block {
         if let Some(free) = self.pool.free.get(self.class) {
             free.push(self.at);
         }
+        self.pool.outstanding.fetch_sub(1, Ordering::Release);
     }
 }
 
 impl Drop for SmallSlot {
     fn drop(&mut self) {
         self.pool.slots.push(self.at);
+        self.pool.outstanding.fetch_sub(1, Ordering::Release);
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     /// Device addresses allocated on this slot and not freed.
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
+    /// Beside the lease, because a fault is often noticed by who holds it.
+    pub(crate) recent: Mutex<Recent>,
     era: u32,
 }
 
@@ -41,7 +43,6 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) stream: Native<CUstream>,
     pub(crate) ring: Ring<Native<CUevent>>,
-    pub(crate) recent: Recent,
     /// What this stream has already been made to wait for, by slot: what comes later follows it anyway.
     pub(crate) followed: Vec<u64>,
     /// Device memory for a scalar result; reused in stream order.
@@ -54,7 +55,7 @@ pub(crate) struct State {
 }
 
 /// The names of the last operations on a slot.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Recent {
     names: [&'static str; 8],
     next: usize,
@@ -92,12 +93,12 @@ impl Slot {
                 frees: SegQueue::new(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
+                recent: Mutex::default(),
                 era: process::era(),
             }),
             lease: Mutex::new(State {
                 stream: Native(stream),
                 ring: Ring::new(),
-                recent: Recent::default(),
                 followed: Vec::new(),
                 result: None,
                 functions: Vec::new(),

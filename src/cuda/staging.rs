@@ -52,17 +52,18 @@ impl Staged {
         self.0.bytes
     }
 
-    /// Copies all of it into `target` (of the same length), each piece as soon as it has arrived.
-    pub(crate) fn copy_into(&self, target: &mut [u8]) -> Result<()> {
-        let mut rest = target;
+    /// Copies all of it to `target`, each piece as soon as it has arrived, with several threads.
+    ///
+    /// # Safety
+    /// `target` is valid for writes of [`bytes`](Self::bytes) bytes, and nobody else touches it meanwhile.
+    pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
+        let mut done = 0;
         for piece in &self.0.pieces {
             self.0.arrive(piece)?;
-            let (now, later) = rest.split_at_mut_checked(piece.len).ok_or_else(|| {
-                Error::invalid("target", format!("shorter than the {} bytes that were downloaded", self.0.bytes))
-            })?;
-            // SAFETY: the piece has arrived, so nobody writes the block; `now` is exclusively ours.
-            unsafe { parallel::copy(now.as_mut_ptr(), piece.block.at.0, now.len()) };
-            rest = later;
+            // SAFETY: the pieces' lengths add up to `bytes`, which the caller vouches for; the piece has arrived, so
+            // nobody writes the block.
+            unsafe { parallel::copy(target.add(done), piece.block.at.0, piece.len) };
+            done += piece.len;
         }
         Ok(())
     }

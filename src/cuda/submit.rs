@@ -155,7 +155,7 @@ impl Core {
         if let Some(timer) = &timer {
             self.record_timer(epoch, timer.start, state)?;
         }
-        state.recent.push(O::NAME);
+        shared.recent.lock().push(O::NAME);
         shared.dispatches.fetch_add(1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
 

@@ -192,7 +192,8 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn take(&self) -> Result<HostOf<O>> {
-        if !O::Output::EAGER {
+        // A trace is told of the completion before its result is out, so then nothing is taken early.
+        if !O::Output::EAGER || self.submitted.is_some() {
             self.wait(Wait::Adaptive, None);
         }
         if self.state.load(Ordering::Acquire) == FAILED {

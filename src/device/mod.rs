@@ -17,7 +17,7 @@ pub(crate) use inner::{Inner, Opened};
 use crate::dispatch::Wait;
 use crate::engine::Epoch;
 use crate::supervisor::Health;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering};
 use crate::trace::Stats;
 use crate::{Error, Result};
 use std::time::Duration;
@@ -69,8 +69,9 @@ impl Device {
 
     pub(crate) fn epoch(&self) -> Arc<Epoch> {
         match &self.bound {
-            Some(epoch) => epoch.clone(),
-            None => self.inner.epoch(),
+            // Until it is installed; from then on this is a handle like any other.
+            Some(epoch) if epoch.generation > self.inner.now.load(Ordering::SeqCst) => epoch.clone(),
+            _ => self.inner.epoch(),
         }
     }
 

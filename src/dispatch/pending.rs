@@ -94,7 +94,8 @@ impl<H> Work<H> {
         if crate::host::inside_op() && !self.is_ready() {
             return Err(Error::unsupported("a wait from inside an operation's host half would deadlock its device"));
         }
-        if !eager {
+        // Piece by piece is a way of spinning; every other policy waits for the whole.
+        if !eager || !matches!(self.how, Wait::Adaptive | Wait::Spin) {
             self.wait(None);
         }
         match self.task.take() {

@@ -101,7 +101,8 @@ impl<T: Element> Landed<T> {
         match self.0 {
             Place::Owned(data) => target.copy_from_slice(&data),
             #[cfg(feature = "cuda")]
-            Place::Staged(staged) => staged.copy_into(bytemuck::cast_slice_mut(target))?,
+            // SAFETY: the slice is ours alone and as long as the download: compared above.
+            Place::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
         }
         Ok(())
     }
@@ -115,7 +116,7 @@ impl<T: Element> Landed<T> {
             Place::Owned(data) => Ok(data),
             #[cfg(feature = "cuda")]
             Place::Staged(staged) => {
-                let mut data = Vec::new();
+                let mut data: Vec<T> = Vec::new();
                 let len = staged.bytes() / size_of::<T>();
                 data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
                     requested: staged.bytes() as u64,
@@ -124,10 +125,31 @@ impl<T: Element> Landed<T> {
                     limit: 0,
                     site: crate::error::Site::none(),
                 })?;
-                data.resize(len, T::default());
-                staged.copy_into(bytemuck::cast_slice_mut(&mut data))?;
+                // Not filled first: the threads that copy are then also the ones that touch the pages first.
+                large_pages(data.as_mut_ptr().cast::<u8>(), staged.bytes());
+                // SAFETY: the capacity holds `len` elements, which is all of the download.
+                unsafe {
+                    staged.copy_to(data.as_mut_ptr().cast())?;
+                    data.set_len(len);
+                }
                 Ok(data)
             }
+        }
+    }
+}
+
+/// Asks for large pages under fresh memory that is about to be written from end to end: taking pages one by one costs
+/// more than the copy. Only a hint.
+#[cfg(feature = "cuda")]
+fn large_pages(at: *mut u8, bytes: usize) {
+    const LARGE: usize = 2 << 20;
+    #[cfg(target_os = "linux")]
+    if bytes >= 2 * LARGE {
+        let start = (at as usize).next_multiple_of(LARGE);
+        let end = (at as usize + bytes) / LARGE * LARGE;
+        if end > start {
+            // SAFETY: whole pages inside an allocation of ours; the advice changes no contents.
+            unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_HUGEPAGE) };
         }
     }
 }

@@ -24,6 +24,15 @@ impl Completion {
         }
     }
 
+    /// Known to be over and of no further interest: nobody needs to follow it.
+    pub(crate) fn is_spent(&self) -> bool {
+        match self {
+            Completion::Host(node) => node.core().is_settled() && !node.core().has_failed(),
+            #[cfg(feature = "cuda")]
+            Completion::Cuda(mark) => mark.is_past(),
+        }
+    }
+
     /// Both end on one in-order queue, so the later of the two is enough.
     pub(crate) fn same_queue(&self, other: &Completion) -> bool {
         match (self, other) {

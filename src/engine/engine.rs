@@ -39,6 +39,21 @@ impl Engine {
         }
     }
 
+    /// What helps when the device is lost.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {
+                "open the device again, with a restart policy that allows more if the faults are expected"
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => {
+                "a device fault ends CUDA for this process on every GPU: restart the process, or keep the work that may \
+                 fault in a process of its own"
+            }
+        }
+    }
+
     /// Dispatches not known to be complete.
     pub(crate) fn in_flight(&self, epoch: &Epoch) -> u64 {
         match self {

@@ -7,7 +7,6 @@ use crate::buffer::Meter;
 use crate::device::Inner;
 use crate::dispatch::Parker;
 use crate::error::{Site, Stale, Text};
-use crate::supervisor::REMEDY_RESTART;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::trace::Counters;
 use crate::{Error, Result};
@@ -106,6 +105,8 @@ impl Epoch {
         } else {
             match self.life.stand() {
                 Stand::Gone => stale(Stale::DeviceGone),
+                // Torn down after its handles were gone, or followed by another generation.
+                Stand::Stale if self.owner.strong_count() == 0 => stale(Stale::DeviceGone),
                 Stand::Stale => {
                     stale(Stale::Generation { made: self.generation, now: self.now.load(Ordering::Relaxed) })
                 }
@@ -136,7 +137,7 @@ impl Epoch {
         let error = if self.era != process::era() && !process::exiting() {
             self.forked()
         } else if self.life.stand() == Stand::Lost {
-            Error::DeviceLost { cause: message, remedy: REMEDY_RESTART.into(), site: Site::none() }
+            Error::DeviceLost { cause: message, remedy: self.engine.remedy().into(), site: Site::none() }
         } else {
             Error::ContextPoisoned { cause: message, site: Site::none() }
         };
@@ -150,7 +151,7 @@ impl Epoch {
 
     /// Ends this life: the flag, then everybody who sleeps on it. True for the caller whose word counted.
     pub(crate) fn end(&self, to: Stand, cause: impl FnOnce() -> Cause) -> bool {
-        {
+        if to >= Stand::Poisoned {
             let mut known = self.cause.lock();
             if known.is_none() {
                 *known = Some(cause());

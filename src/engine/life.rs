@@ -1,11 +1,11 @@
 //! Whether an epoch may still be used: one flag that every entry looks at, and who ended it.
 //!
 //! ```text
-//!   Alive <──> Draining        admits nothing new, what is in flight goes on (an asked-for rebuild)
-//!     │           │
-//!     └─────┬─────┘
-//!           v
-//!        Poisoned ──> Stale | Gone | Lost        dead: what is in flight settles with the cause
+//!   Alive <──> Draining ──> Gone      admits nothing new, what is in flight goes on: a rebuild was asked for, or every
+//!     │           │           │       handle was dropped
+//!     └───────────┼───────────┘
+//!                 v
+//!             Poisoned ──> Stale | Lost        dead: what is in flight settles with the cause
 //! ```
 //!
 //! But for a drain that is called off, states only move forward. The flag is set *before* the supervisor takes the
@@ -15,19 +15,19 @@
 use crate::sync::{AtomicU8, Ordering};
 
 /// How an epoch stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
 pub(crate) enum Stand {
     /// In use.
     Alive = 0,
     /// Closed to new work; what is in flight goes on.
     Draining = 1,
+    /// Every handle of the device was dropped; what is in flight goes on.
+    Gone = 2,
     /// A fault was seen; the supervisor has not decided yet.
-    Poisoned = 2,
-    /// Followed by another generation.
-    Stale = 3,
-    /// Every handle of the device was dropped.
-    Gone = 4,
+    Poisoned = 3,
+    /// Over, in order: followed by another generation, or torn down.
+    Stale = 4,
     /// Ended for good; no generation follows.
     Lost = 5,
 }
@@ -65,9 +65,9 @@ impl Life {
         match self.0.load(Ordering::Acquire) {
             0 => Stand::Alive,
             1 => Stand::Draining,
-            2 => Stand::Poisoned,
-            3 => Stand::Stale,
-            4 => Stand::Gone,
+            2 => Stand::Gone,
+            3 => Stand::Poisoned,
+            4 => Stand::Stale,
             _ => Stand::Lost,
         }
     }

@@ -132,7 +132,9 @@ mod typed {
                     edges.extend(track.writers.iter().cloned().map(|c| (c, true)));
                     track.publish_read(Completion::Host(me.clone()));
                 } else {
-                    edges.extend(track.writers.drain(..).map(|c| (c, !s.overwrites)));
+                    // What overwrites a window only leaves the rest as it was, failures included.
+                    let data = !(s.overwrites && view.whole);
+                    edges.extend(track.writers.drain(..).map(|c| (c, data)));
                     edges.extend(track.readers.drain(..).map(|c| (c, false)));
                     track.publish_write(Completion::Host(me.clone()));
                     view.written();
@@ -161,6 +163,9 @@ mod typed {
                 trace.emit(Event::AfterEnqueue, &info);
             }
             me.dep_done(); // the guard
+            if self.is_inline() {
+                node.wait(Wait::Adaptive, None);
+            }
             node
         }
     }
@@ -370,10 +375,20 @@ mod typed {
     impl<O: Op> Node<O> {
         fn park(&self, until: Option<Instant>) -> bool {
             let parker = Arc::new(Parker::default());
-            let settled = self.subscribe(&parker) == Subscribed::Settled;
-            let done = settled || {
-                parker.sleep(until);
-                self.is_settled()
+            self.subscribe(&parker);
+            // The end of the epoch wakes everybody, also while another thread is still settling this very node.
+            let done = loop {
+                if self.is_settled() {
+                    break true;
+                }
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    break false;
+                }
+                if self.epoch.dead() {
+                    std::thread::yield_now();
+                } else {
+                    parker.sleep(until);
+                }
             };
             self.unsubscribe(&parker);
             self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);

@@ -12,8 +12,6 @@ use super::node::Runnable;
 use crate::sync::{Arc, AtomicUsize, Ordering};
 use crate::{Error, Result};
 use crossbeam_queue::SegQueue;
-use std::cell::RefCell;
-use std::collections::VecDeque;
 
 /// Where a host device runs its ops.
 #[derive(Clone, Debug, Default)]
@@ -26,13 +24,16 @@ pub enum HostPool {
     Threads(usize),
     /// A pool shared with other host devices. It must run nothing but device ops: give it none of your own jobs.
     Shared(Arc<rayon::ThreadPool>),
-    /// No pool: an op runs on the thread that makes it ready, before the dispatch returns. Deterministic.
+    /// One thread, and a dispatch returns when its work is done. Deterministic: ops of one thread run in the order of
+    /// their submission, and rayon inside them is sequential. (Not on the caller's own thread: if that is a worker of a
+    /// rayon pool, an op that uses rayon would steal the caller's jobs, and one of those may wait for this very op.)
     Inline,
 }
 
 /// The engine of a host device; lives through every rebuild.
 pub(crate) struct HostEngine {
-    pool: Option<Arc<rayon::ThreadPool>>,
+    pool: Arc<rayon::ThreadPool>,
+    inline: bool,
     max: usize,
     ready: SegQueue<Arc<dyn Runnable>>,
     runners: AtomicUsize,
@@ -42,21 +43,27 @@ pub(crate) struct HostEngine {
 impl HostEngine {
     pub(crate) fn new(pool: HostPool, label: &str, plan: Option<FaultPlan>) -> Result<Self> {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let inline = matches!(pool, HostPool::Inline);
         let (pool, max) = match pool {
-            HostPool::Inline => (None, 1),
+            HostPool::Inline => (own_pool(1, label)?, 1),
             HostPool::Shared(pool) => {
                 let max = pool.current_num_threads();
-                (Some(pool), max)
+                (pool, max)
             }
             HostPool::Threads(0) => return Err(Error::invalid("threads", "0 threads cannot run anything; use Inline")),
-            HostPool::Threads(n) => (Some(own_pool(n, label)?), n),
-            HostPool::Cores => (Some(own_pool(cores(), label)?), cores()),
+            HostPool::Threads(n) => (own_pool(n, label)?, n),
+            HostPool::Cores => (own_pool(cores(), label)?, cores()),
         };
-        Ok(HostEngine { pool, max, ready: SegQueue::new(), runners: AtomicUsize::new(0), plan })
+        Ok(HostEngine { pool, inline, max, ready: SegQueue::new(), runners: AtomicUsize::new(0), plan })
     }
 
     pub(crate) fn plan(&self) -> Option<&FaultPlan> {
         self.plan.as_ref()
+    }
+
+    /// A dispatch returns when its work is done.
+    pub(super) fn is_inline(&self) -> bool {
+        self.inline
     }
 
     /// Threads that run ops.
@@ -71,41 +78,10 @@ impl HostEngine {
 
     /// All dependencies of `node` are done.
     pub(super) fn start(self: &Arc<Self>, node: Arc<dyn Runnable>) {
-        let Some(pool) = &self.pool else { return Self::run_inline(node) };
         self.ready.push(node);
         if self.hire() {
             let engine = self.clone();
-            pool.spawn(move || engine.drain());
-        }
-    }
-
-    /// Inline: the thread that makes an op ready runs it. What that op makes ready is left to the loop, so nothing
-    /// recurses; each thread has a loop of its own, so none waits for another's.
-    fn run_inline(node: Arc<dyn Runnable>) {
-        thread_local! {
-            static READY: RefCell<Option<VecDeque<Arc<dyn Runnable>>>> = const { RefCell::new(None) };
-        }
-        let left = READY.with_borrow_mut(|ready| match ready {
-            Some(queue) => {
-                queue.push_back(node);
-                None
-            }
-            None => {
-                *ready = Some(VecDeque::new());
-                Some(node)
-            }
-        });
-        let mut next = left;
-        while let Some(node) = next {
-            node.run();
-            drop(node);
-            next = READY.with_borrow_mut(|ready| {
-                let next = ready.as_mut().and_then(VecDeque::pop_front);
-                if next.is_none() {
-                    *ready = None;
-                }
-                next
-            });
+            self.pool.spawn(move || engine.drain());
         }
     }
 

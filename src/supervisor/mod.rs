@@ -30,9 +30,6 @@ use crate::{Error, Result};
 use policy::History;
 use std::time::{Duration, Instant};
 
-/// What helps against a device fault in this process.
-pub(crate) const REMEDY_RESTART: &str = "a device fault ends CUDA for this process on every GPU: restart the process, or keep the device in a worker process";
-
 /// Called after a rebuild.
 pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
 
@@ -102,10 +99,14 @@ impl Supervisor {
     /// An epoch ended by a fault. Decides, and sets a thread of its own to work where something can be done.
     pub(crate) fn on_fault(&self, inner: &Arc<Inner>, epoch: &Arc<Epoch>) {
         let cause = epoch.cause().unwrap_or_default();
+        let current = Arc::ptr_eq(&inner.epoch(), epoch);
         if !epoch.engine.recovers_from(&cause) {
             #[cfg(feature = "cuda")]
             crate::cuda::latch_all(Some(cause));
             return;
+        }
+        if !current {
+            return; // a life that is still being made: its rebuild sees the fault itself
         }
         self.enter(Phase::Poisoned, Some(cause.message));
         let (device, old) = (inner.clone(), epoch.clone());

@@ -69,7 +69,7 @@ impl Supervisor {
             self_test(&device).and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
         if let Err(error) = ready {
             epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
-            epoch.engine.close();
+            epoch.engine.retire();
             return Err(error);
         }
         if epoch.dead() {

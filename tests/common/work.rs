@@ -3,9 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use windlass::{
-    Device, DeviceBuffer, DeviceKind, Element, Gemm, Op, PendingDispatch, Result, Slices, SlicesMut, Spans,
-};
+use windlass::{Device, DeviceBuffer, DeviceKind, Element, Op, PendingDispatch, Result, Slices, SlicesMut, Spans};
 
 /// `x = f(x)` by a closure; host only.
 pub struct Map<T, F>(pub F, PhantomData<fn() -> T>);
@@ -94,14 +92,53 @@ pub fn busy(device: &Device, x: DeviceBuffer<f64>, ms: u64) -> DeviceBuffer<f64>
     if device.kind() == DeviceKind::Host {
         return map(device, x, move |_| std::thread::sleep(Duration::from_millis(ms))).into_output();
     }
-    // Products of zeros, which data then makes x follow. A GPU does one of these in about a third of a millisecond.
-    const EDGE: usize = 2048;
-    let zeros = device.zeros::<f64>(EDGE * EDGE).expect("memory").share();
-    let mut sum = device.zeros::<f64>(EDGE * EDGE).expect("memory");
-    for _ in 0..3 * ms {
-        let spec = Gemm::new(EDGE, EDGE, EDGE).beta(1.0);
-        sum = device.blas().gemm(spec, &zeros, &zeros, sum).expect("a product").into_output();
+    device.dispatch(Spin(ms), (), (x,)).expect("a kernel").into_output()
+}
+
+/// A kernel that looks at the GPU's clock until the time is over.
+struct Spin(u64);
+
+#[cfg(feature = "cuda")]
+static SPIN: windlass::Ptx = windlass::Ptx::new(
+    "\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry spin(.param .u64 nanoseconds) {
+    .reg .u64 %start, %now, %limit;
+    .reg .pred %more;
+    ld.param.u64 %limit, [nanoseconds];
+    mov.u64 %start, %globaltimer;
+again:
+    mov.u64 %now, %globaltimer;
+    sub.u64 %now, %now, %start;
+    setp.lt.u64 %more, %now, %limit;
+    @%more bra again;
+    ret;
+}
+",
+);
+
+impl Op for Spin {
+    const NAME: &'static str = "spin";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
     }
-    let first = sum.as_in().slice(0..x.len()).expect("no more than 4 Mi elements");
-    device.blas().axpy(1.0, first, x).expect("an addition").into_output()
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        std::thread::sleep(Duration::from_millis(self.0));
+        Ok(())
+    }
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> Result<()> {
+        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        // SAFETY: one parameter of 64 bits; the kernel touches no memory.
+        unsafe { queue.launch(&SPIN, c"spin", dims, &[(self.0 * 1_000_000).into()]) }
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
 }

@@ -33,8 +33,8 @@ fn a_busy_bound_refuses_gives_the_buffer_back_and_admits_again_when_something_is
     assert!(rejected.error.is_retryable() && !rejected.error.is_poisoning());
     let (x,) = rejected.back.expect("the buffer");
     gate.open();
-    held.await_result().unwrap();
-    next.await_result().unwrap();
+    drop(held.await_result().unwrap());
+    drop(next.await_result().unwrap());
     let x = device.blas().scal(2.0, x).unwrap().await_result().unwrap();
     assert_eq!(down(&device, &x), [0.0; 3]);
 }
@@ -71,7 +71,7 @@ fn a_caller_who_waits_at_the_bound_goes_on_as_soon_as_something_is_done() {
         assert!(waited >= Duration::from_millis(40), "{waited:?}");
         assert_eq!(x, [4.0]);
     });
-    held.await_result().unwrap();
+    drop(held.await_result().unwrap());
 }
 
 #[test]

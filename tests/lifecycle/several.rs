@@ -72,10 +72,10 @@ fn any_wakes_a_sleeper_for_whichever_ends_first() {
                 });
                 let (index, answer) = await_any(&mut pendings).unwrap();
                 assert_eq!(index, first);
-                answer.unwrap();
+                drop(answer.unwrap());
             });
             gates[1 - first].open();
-            await_any(&mut pendings).unwrap().1.unwrap();
+            drop(await_any(&mut pendings).unwrap().1.unwrap());
         }
     });
 }

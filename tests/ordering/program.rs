@@ -192,6 +192,7 @@ fn run(device: &Device, threads: usize, seed: u64, steps: usize) {
             };
             scope.spawn(move || program.run(steps));
         }
+        drop(lenders); // so that a thread whose neighbour failed ends, too
     });
 }
 

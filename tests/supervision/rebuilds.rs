@@ -61,7 +61,7 @@ fn while_it_drains_new_work_is_refused_for_now() {
         gate.open();
         rebuild.join().unwrap().unwrap();
     });
-    held.await_result().unwrap();
+    drop(held.await_result().unwrap());
     assert_eq!(device.generation(), 1);
 }
 
