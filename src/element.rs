@@ -51,6 +51,11 @@ impl DType {
         }
     }
 
+    /// A complex number.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, DType::C32 | DType::C64)
+    }
+
     /// The name as Rust and this crate's docs write it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -15,12 +15,34 @@ mod dot;
 mod gemm;
 mod nrm2;
 mod scal;
+#[cfg(feature = "blas")]
+mod scale_i32;
 mod vector;
 
 pub use gemm::{Gemm, GemmElement, Transpose};
 pub use vector::VectorElement;
 
 use crate::Device;
+
+impl Blas {
+    /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot. The first handle of a process
+    /// takes about 17 ms and loading its kernels ten times that; making one waits for all work in flight on the GPU, so
+    /// it is better done before there is any. A host device has nothing to make.
+    ///
+    /// # Errors
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuBLAS; the device's own error.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// windlass::Device::best()?.blas().warm()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn warm(&self) -> crate::Result<()> {
+        #[cfg(feature = "blas")]
+        crate::cuda::warm_blas(&self.device)?;
+        Ok(())
+    }
+}
 
 /// The front of the dense linear algebra of one device: `device.blas()`. Holds no native state.
 #[derive(Clone, Debug)]

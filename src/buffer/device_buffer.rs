@@ -146,6 +146,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Safety
     /// No single operation may be given overlapping windows of the two, one of them to be written, and two threads must
     /// not submit operations on overlapping windows through the two at the same time: their order would be undefined.
+    /// Neither may be split or joined while both exist: parts have an ordering state of their own.
     pub unsafe fn alias(&self) -> Self {
         self.region.handles.add_one();
         Self::new(self.region.clone(), self.offset, self.len)

@@ -62,6 +62,39 @@ fn error(call: &str, code: Code) -> Error {
     })
 }
 
+/// Does nothing but have the slot's handle made.
+struct Warm;
+
+impl Op for Warm {
+    const NAME: &'static str = "warm";
+    const LIBRARY: &'static str = "blas";
+    type Reads = ();
+    type Output = ();
+    type Raw = ();
+    fn check(&self, (): &(), (): &()) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): (), (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        queue.blas(PointerMode::Host).map(drop)
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes the handle of every slot of `device`.
+pub(crate) fn warm(device: &crate::Device) -> Result<()> {
+    let epoch = device.epoch();
+    let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
+    for index in 0..engine.core.slots.len() {
+        engine.core.submit_on(index, device, &epoch, Warm)?;
+    }
+    Ok(())
+}
+
 impl<O: Op> Enqueue<'_, O> {
     /// The slot's handle, with scalars where `mode` says.
     pub(crate) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {

@@ -195,6 +195,18 @@ impl<'q, O: Op> Enqueue<'q, O> {
         Ok(())
     }
 
+    /// Zeroes `rows` bytes at the beginning of each of `cols` columns that are `pitch` bytes apart.
+    #[cfg(feature = "blas")]
+    pub(crate) fn zero_columns(&mut self, to: u64, rows: usize, cols: usize, pitch: usize) -> Result<()> {
+        if cols == 1 {
+            return self.memset(to, &[0], rows);
+        }
+        let stream = self.stream();
+        // SAFETY: the columns lie in an operand (the op's own check).
+        let code = unsafe { self.core.context.api.memset_d2d8_async(to, pitch, 0, rows, cols, stream) };
+        self.check("cuMemsetD2D8Async", code)
+    }
+
     fn memset(&mut self, to: u64, value: &[u8], count: usize) -> Result<()> {
         let stream = self.stream();
         let api = self.core.context.api;

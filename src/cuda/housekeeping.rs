@@ -24,6 +24,10 @@ pub(crate) struct Nudge {
     core: OnceLock<Weak<Core>>,
 }
 
+/// Between two sweeps. Each asks the driver about every busy slot, and the driver has one lock for all threads.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(8);
+
 /// The engine's end of it.
 pub(crate) struct Keeper {
     pub(crate) nudge: Arc<Nudge>,
@@ -75,7 +79,7 @@ impl Nudge {
     }
 
     fn keep(&self, core: &Arc<Core>) {
-        let mut pause = Duration::from_micros(50);
+        let mut pause = FIRST_PAUSE;
         loop {
             if process::era() != self.era {
                 return;
@@ -92,12 +96,16 @@ impl Nudge {
                 }
                 continue;
             }
-            if core.sweep() {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(Duration::from_millis(1));
+            // First a little patience: whoever nudged is usually about to call again, and reaps on the way.
+            std::thread::sleep(pause);
+            if self.closing.load(Ordering::Acquire) {
                 continue;
             }
-            pause = Duration::from_micros(50);
+            if core.sweep() {
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                continue;
+            }
+            pause = FIRST_PAUSE;
             self.awake.store(false, Ordering::Release);
             // Somebody may have queued something after the sweep, and found us awake.
             if core.has_queued() && !self.awake.swap(true, Ordering::AcqRel) {

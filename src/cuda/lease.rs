@@ -1,7 +1,7 @@
 //! Which slot a dispatch goes to.
 //!
-//! The slot of an unfinished predecessor, if its lease is free: then no wait is needed at all. Else the thread's own
-//! slot, or another, if nothing is in flight on it. Else the least loaded. Each thread has a slot of its own to begin
+//! The slot of an unfinished predecessor, if nothing was enqueued behind it: then no wait is needed at all. Else the
+//! thread's own slot, or another, if nothing is in flight on it. Else the slot of any predecessor, else the least loaded. Each thread has a slot of its own to begin
 //! with, so threads that work on unrelated buffers neither share a stream nor search for one.
 
 use super::Core;
@@ -25,20 +25,21 @@ pub(crate) struct Lease<'c> {
 impl Core {
     /// Leases a slot for work that follows `marks`.
     pub(crate) fn lease(&self, marks: &[Mark]) -> Lease<'_> {
-        for mark in marks {
-            if let Some(lease) = self
-                .slots
-                .get(mark.slot.index)
-                .and_then(|slot| (Arc::ptr_eq(&slot.shared, &mark.slot)).then(|| try_lease(slot)).flatten())
-            {
-                return lease;
-            }
+        let slot_of = |mark: &Mark| self.slots.get(mark.slot.index).filter(|s| Arc::ptr_eq(&s.shared, &mark.slot));
+        // Free: nothing was enqueued behind the predecessor. Else its stream would make this wait for more than it must.
+        let free = |mark: &&Mark| mark.ticket >= mark.slot.sequence.issued();
+        if let Some(lease) = marks.iter().filter(free).filter_map(slot_of).find_map(try_lease) {
+            return lease;
         }
         let count = self.slots.len();
         let home = HOME.with(|h| *h) % count;
         let (after, before) = (self.slots.iter().skip(home), self.slots.iter().take(home));
         let mut order = after.chain(before);
         if let Some(lease) = order.clone().filter(|slot| slot.is_idle()).find_map(try_lease) {
+            return lease;
+        }
+        // No idle one: then at least no wait across streams.
+        if let Some(lease) = marks.iter().filter_map(slot_of).find_map(try_lease) {
             return lease;
         }
         let least = order.clone().min_by_key(|slot| slot.shared.sequence.in_flight()).or_else(|| order.next());

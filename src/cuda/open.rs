@@ -119,6 +119,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     let api = context.api;
     let pool = Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());
+    let keeper = Keeper::new();
     let mut slots = Vec::with_capacity(config.slots);
     for index in 0..config.slots {
         let mut stream: CUstream = std::ptr::null_mut();
@@ -134,9 +135,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
             let _ = unsafe { api.mem_pool_destroy(pool.0.0) };
             return Err(fault::error(code, "cuStreamCreate"));
         }
-        slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone()));
+        slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone(), keeper.nudge.clone()));
     }
-    let keeper = Keeper::new();
     let core = Arc::new(Core {
         pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
         reclaim: Arc::new(Reclaim::new(keeper.nudge.clone(), counters.clone())),
@@ -156,6 +156,9 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     });
     context.enter();
     core.keeper.serve(&core);
+    for slot in &core.slots {
+        let _ = slot.shared.core.set(Arc::downgrade(&core));
+    }
     drop(_bound);
     Ok(CudaEngine { core })
 }

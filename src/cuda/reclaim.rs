@@ -117,6 +117,10 @@ impl Reclaim {
 /// lease, the context current. True when some are left.
 pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool {
     for _ in 0..most {
+        // An empty queue is the rule, and asking is cheaper than a failed `pop`, which has a full fence.
+        if shared.frees.is_empty() {
+            return false;
+        }
         let Some(allocation) = shared.frees.pop() else { return false };
         let Home::Cuda(home) = &allocation.home else { continue };
         // SAFETY: the address is from this context's pool and is freed once: an allocation is released once, and its

@@ -2,10 +2,11 @@
 
 use super::api::Code;
 use super::context::Context;
+use super::housekeeping::Nudge;
 use super::live::Live;
 use super::ring::{Retired, Ring};
 use super::sequence::Sequence;
-use super::{Native, fault};
+use super::{Core, Native, fault};
 use crate::buffer::Allocation;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
@@ -22,13 +23,14 @@ pub(crate) struct Slot {
 }
 
 /// What marks of a slot hold: enough to tell whether a ticket is over, also after the engine has ended.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) index: usize,
     pub(crate) sequence: Sequence,
     pub(crate) life: Arc<Life>,
     pub(crate) context: Arc<Context>,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
+    pub(crate) core: OnceLock<Weak<Core>>,
+    pub(crate) nudge: Arc<Nudge>,
     /// Memory whose uses all lie on this stream: freed behind them, by whoever leases the slot next.
     pub(crate) frees: SegQueue<Arc<Allocation>>,
     /// Device addresses allocated on this slot and not freed.
@@ -37,6 +39,12 @@ pub(crate) struct Shared {
     /// Beside the lease, because a fault is often noticed by who holds it.
     pub(crate) recent: Mutex<Recent>,
     era: u32,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Slot({}, {:?})", self.index, self.sequence)
+    }
 }
 
 /// What only the holder of the lease touches.
@@ -82,6 +90,7 @@ impl Slot {
         context: Arc<Context>,
         life: Arc<Life>,
         epoch: Arc<OnceLock<Weak<Epoch>>>,
+        nudge: Arc<Nudge>,
     ) -> Self {
         Slot {
             shared: Arc::new(Shared {
@@ -90,6 +99,8 @@ impl Slot {
                 life,
                 context,
                 epoch,
+                core: OnceLock::new(),
+                nudge,
                 frees: SegQueue::new(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),

@@ -95,6 +95,34 @@ impl Core {
         Ok(task)
     }
 
+    /// An op without operands on a slot of the caller's choice.
+    #[cfg(feature = "blas")]
+    pub(super) fn submit_on<O: Op<Reads = (), Output = ()>>(
+        self: &Arc<Self>,
+        index: usize,
+        device: &crate::Device,
+        epoch: &Arc<Epoch>,
+        op: O,
+    ) -> Result<()> {
+        let Some(slot) = self.slots.get(index) else { return Ok(()) };
+        let s = Submission {
+            op,
+            epoch,
+            options: device.options(),
+            views: &[],
+            read_count: 0,
+            reads: (),
+            writes: (),
+            overwrites: true,
+        };
+        let mut retired = Retired::new();
+        let mut lease = Lease { slot, state: slot.lease.lock() };
+        let result = self.enqueue(s, &Marks::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
+        drop(lease);
+        retired.iter().for_each(|cargo| cargo.retire());
+        result
+    }
+
     /// Finds the events that answer for open tickets, recording where there is none yet.
     fn close_open(&self, epoch: &Arc<Epoch>, marks: &mut Marks) -> Result<()> {
         for mark in marks.iter_mut().filter(|m| m.event.is_none()) {
@@ -156,7 +184,8 @@ impl Core {
             self.record_timer(epoch, timer.start, state)?;
         }
         shared.recent.lock().push(O::NAME);
-        shared.dispatches.fetch_add(1, Ordering::Relaxed);
+        // Only the holder of the lease counts, so no locked instruction is needed.
+        shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
 
         let label = s.options.label;
@@ -190,7 +219,6 @@ impl Core {
         publish(&s, &mark, outcome.is_ok());
         let task = Arc::new(CudaTask {
             op: s.op,
-            core: Arc::downgrade(self),
             mark,
             state: AtomicU8::new(0),
             landed: Mutex::new(landed),

@@ -3,13 +3,13 @@
 //! Its completion is its mark; nobody has to tell it anything. Whoever looks first after the mark has passed (a waiter,
 //! or who reaps the slot's ring) claims it, tells the trace, and settles it.
 
+use super::Native;
 use super::api::{Code, Driver};
 use super::context::Context;
 use super::pinned::SmallSlot;
 use super::ring::Cargo;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
-use super::{Core, Native};
 use crate::dispatch::raw::{Landing, Raw};
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
@@ -38,7 +38,6 @@ pub(super) enum Landed {
 /// The one allocation of a dispatch.
 pub(super) struct CudaTask<O: Op> {
     pub(super) op: O,
-    pub(super) core: Weak<Core>,
     pub(super) mark: Mark,
     pub(super) state: AtomicU8,
     pub(super) landed: Mutex<Landed>,
@@ -128,7 +127,7 @@ impl<O: Op> CudaTask<O> {
         }
         // The context is made current once for all looks, by a thread that counts as inside: nobody may call the driver
         // for an epoch that has ended, not even for that.
-        let core = self.core.upgrade();
+        let core = self.mark.slot.core.get().and_then(Weak::upgrade);
         let _inside = core.as_ref().map(|core| core.blockers.enter());
         let _bound = match core {
             Some(_) if !self.mark.slot.over() => self.mark.slot.context.bind().ok(),
@@ -156,7 +155,7 @@ impl<O: Op> CudaTask<O> {
         if self.look() {
             return true;
         }
-        if let (Some(core), Some(event)) = (self.core.upgrade(), self.mark.event) {
+        if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
             match core.blockers.wait(&self.mark.slot, event.0) {
                 Ok(_) => {}
                 Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
@@ -179,6 +178,10 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+        // Before anything binds the context: a result that was waited for is taken with another wait.
+        if self.state.load(Ordering::Acquire) >= DONE {
+            return true;
+        }
         match how {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, |_| std::thread::yield_now()),
@@ -211,11 +214,11 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn abandon(&self) {
-        // The ring lets go of this task when its ticket has passed; somebody should look.
-        if self.state.load(Ordering::Acquire) < DONE
-            && let Some(core) = self.core.upgrade()
-        {
-            core.keeper.nudge.nudge();
+        // The ring lets go of this task when its ticket has passed, at the latest when the slot is leased again. Where
+        // that frees something worth having, somebody should look sooner.
+        let holds = std::mem::needs_drop::<O>() || !self._keep.is_empty() || O::Raw::BYTES > 0 || O::Output::EAGER;
+        if holds && self.state.load(Ordering::Acquire) < DONE {
+            self.mark.slot.nudge.nudge();
         }
     }
 

@@ -5,7 +5,8 @@
 //! with a pool of its own). A host half may use rayon (it then runs in this pool), but never dispatches or waits; that
 //! is checked, see [`inside_op`].
 //!
-//! No worker ever blocks. An op starts when its last dependency is done: `node.rs` counts, `queue.rs` runs.
+//! No worker ever blocks. An op starts when its last dependency is done: `node.rs` counts, `queue.rs` runs,
+//! `runners.rs` says how many run at a time.
 
 #[cfg(feature = "host")]
 mod fault_plan;
@@ -15,6 +16,8 @@ mod machine;
 mod node;
 #[cfg(feature = "host")]
 mod queue;
+#[cfg(feature = "host")]
+mod runners;
 
 #[cfg(feature = "host")]
 pub use fault_plan::FaultPlan;

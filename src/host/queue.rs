@@ -1,15 +1,13 @@
 //! Who runs what is ready.
 //!
-//! Ready ops sit in our queue; at most `n` runners drain it in the device's own rayon pool.
-//!
-//! **Race "last look"**: a push that finds all runners busy relies on one of them to look again. So a runner that found
-//! the queue empty resigns first and then looks once more; if there is something it hires itself again. Either the
-//! pusher sees the resignation and hires, or the runner sees the push.
+//! Ready ops sit in our queue; at most `n` runners drain it in the device's own rayon pool. Who is hired when, and why
+//! nothing is forgotten, is `runners.rs`.
 
 use super::fault_plan::FaultPlan;
 use super::inside::mark_thread;
 use super::node::Runnable;
-use crate::sync::{Arc, AtomicUsize, Ordering};
+use super::runners::{Ready, Runners};
+use crate::sync::Arc;
 use crate::{Error, Result};
 use crossbeam_queue::SegQueue;
 
@@ -34,9 +32,8 @@ pub enum HostPool {
 pub(crate) struct HostEngine {
     pool: Arc<rayon::ThreadPool>,
     inline: bool,
-    max: usize,
     ready: SegQueue<Arc<dyn Runnable>>,
-    runners: AtomicUsize,
+    runners: Runners,
     plan: Option<FaultPlan>,
 }
 
@@ -51,10 +48,13 @@ impl HostEngine {
                 (pool, max)
             }
             HostPool::Threads(0) => return Err(Error::invalid("threads", "0 threads cannot run anything; use Inline")),
+            HostPool::Threads(n) if n > 1024 => {
+                return Err(Error::invalid("threads", format!("{n} threads, at most 1024 are possible")));
+            }
             HostPool::Threads(n) => (own_pool(n, label)?, n),
             HostPool::Cores => (own_pool(cores(), label)?, cores()),
         };
-        Ok(HostEngine { pool, inline, max, ready: SegQueue::new(), runners: AtomicUsize::new(0), plan })
+        Ok(HostEngine { pool, inline, ready: SegQueue::new(), runners: Runners::new(max), plan })
     }
 
     pub(crate) fn plan(&self) -> Option<&FaultPlan> {
@@ -68,37 +68,31 @@ impl HostEngine {
 
     /// Threads that run ops.
     pub(crate) fn threads(&self) -> usize {
-        self.max
+        self.runners.max()
     }
 
     /// Threads that are running ops now.
     pub(crate) fn runners(&self) -> usize {
-        self.runners.load(Ordering::Relaxed)
+        self.runners.busy()
     }
 
     /// All dependencies of `node` are done.
     pub(super) fn start(self: &Arc<Self>, node: Arc<dyn Runnable>) {
         self.ready.push(node);
-        if self.hire() {
+        if self.runners.hire() {
             let engine = self.clone();
-            self.pool.spawn(move || engine.drain());
+            self.pool.spawn(move || engine.runners.drain(&engine.ready, |node| node.run()));
         }
     }
+}
 
-    fn hire(&self) -> bool {
-        self.runners.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| (n < self.max).then_some(n + 1)).is_ok()
+impl Ready for SegQueue<Arc<dyn Runnable>> {
+    type Item = Arc<dyn Runnable>;
+    fn pop(&self) -> Option<Self::Item> {
+        SegQueue::pop(self)
     }
-
-    fn drain(&self) {
-        loop {
-            while let Some(node) = self.ready.pop() {
-                node.run();
-            }
-            self.runners.fetch_sub(1, Ordering::SeqCst);
-            if self.ready.is_empty() || !self.hire() {
-                return; // race "last look"
-            }
-        }
+    fn is_empty(&self) -> bool {
+        SegQueue::is_empty(self)
     }
 }
 

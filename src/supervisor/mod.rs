@@ -44,11 +44,13 @@ struct State {
     phase: Phase,
     history: History,
     reason: Option<String>,
+    /// The newest generation whose fault is being seen to: two that notice the same fault start one recovery.
+    seen: Option<u64>,
 }
 
 impl Supervisor {
     pub(crate) fn new(policy: RestartPolicy) -> Self {
-        let state = State { phase: Phase::Healthy, history: History::default(), reason: None };
+        let state = State { phase: Phase::Healthy, history: History::default(), reason: None, seen: None };
         Supervisor { policy, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -107,6 +109,13 @@ impl Supervisor {
         }
         if !current {
             return; // a life that is still being made: its rebuild sees the fault itself
+        }
+        {
+            let mut state = self.state.lock();
+            if state.seen >= Some(epoch.generation) {
+                return;
+            }
+            state.seen = Some(epoch.generation);
         }
         self.enter(Phase::Poisoned, Some(cause.message));
         let (device, old) = (inner.clone(), epoch.clone());

@@ -34,7 +34,10 @@ impl Supervisor {
         let old = inner.epoch();
         if !old.life.drain() {
             return match old.life.stand() {
-                Stand::Draining => Err(Error::Busy { in_flight: 1, limit: 1, site: Site::none() }),
+                Stand::Draining => Err(Error::ContextPoisoned {
+                    cause: "another rebuild of this device is under way".into(),
+                    site: Site::none(),
+                }),
                 // A fault was there first: its own recovery is what the caller waits for.
                 _ => self.wait_healthy(inner, deadline).map(drop),
             };
@@ -76,7 +79,7 @@ impl Supervisor {
             return Err(epoch.verdict()); // a fault during a hook
         }
         drop(device);
-        inner.install(epoch);
+        inner.install(epoch.clone());
         inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed);
         self.enter(Phase::Healthy, None);
         let device = Device::from_inner(inner.clone());
@@ -84,6 +87,10 @@ impl Supervisor {
             if let Err(error) = guarded(hook, &device) {
                 inner.counters.count_error(&error);
             }
+        }
+        // A fault between the last look and the installation was nobody's: the epoch was not current yet.
+        if epoch.dead() {
+            self.on_fault(inner, &epoch);
         }
         Ok(())
     }

@@ -38,12 +38,26 @@ pub fn concurrent_builders() -> Vec<DeviceBuilder> {
 /// Every device under test, opened.
 pub fn devices() -> Vec<Device> {
     let named = |device: &Device| println!("testing {device:?}, {:?}", device.info().name);
-    builders().into_iter().map(|b| b.open().expect("a device under test")).inspect(named).collect()
+    builders().into_iter().map(open).inspect(named).collect()
 }
 
 /// [`concurrent_builders`], opened.
 pub fn concurrent_devices() -> Vec<Device> {
-    concurrent_builders().into_iter().map(|b| b.open().expect("a device under test")).collect()
+    concurrent_builders().into_iter().map(open).collect()
+}
+
+/// On a GPU with its library handles made: making one waits for whatever the device is doing.
+fn open(builder: DeviceBuilder) -> Device {
+    let device = builder.open().expect("a device under test");
+    device.blas().warm().expect("library handles");
+    let x = up(&device, [1.0f64; 4]);
+    // Kernels are loaded when they are first launched, which may wait as well.
+    let dot = device.blas().dot(&x, &x).expect("dot").await_result().expect("dot");
+    let norm = device.blas().nrm2(&x).expect("nrm2").await_result().expect("nrm2");
+    assert_eq!((dot, norm), (4.0, 2.0));
+    drop(device.blas().axpy(1.0, &x, up(&device, [1.0f64; 4])).expect("axpy").await_result().expect("axpy"));
+    drop(busy(&device, x, 0));
+    device
 }
 
 /// A host device on `threads` threads of its own: for what only the host engine can be made to suffer.

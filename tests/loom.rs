@@ -1,0 +1,38 @@
+//! The concurrent core under a model checker: every interleaving, and every value that the memory model lets a load see.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test --release --test loom --no-default-features --features host
+//! ```
+//!
+//! The modules of the core are included by path, not copied: they name `crate::sync` only, which is loom's here. A
+//! model says what it would find when the code were wrong (`Breaks:`); each of those was tried.
+//! Without `--cfg loom` this file is empty.
+#![cfg(loom)]
+
+#[path = "loom/sync.rs"]
+mod sync;
+
+#[path = "loom/subject.rs"]
+mod subject;
+
+#[path = "loom/graph.rs"]
+mod graph;
+#[path = "loom/handles.rs"]
+mod handles;
+#[path = "loom/life.rs"]
+mod life;
+#[path = "loom/parker.rs"]
+mod parker;
+#[path = "loom/runners.rs"]
+mod runners;
+#[path = "loom/settle.rs"]
+mod settle;
+
+/// A model with too many interleavings to see them all: those with at most so many preemptions. Two find nearly all
+/// known bugs (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007). The others are checked in full.
+/// `LOOM_MAX_PREEMPTIONS` overrules it.
+fn bounded(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(preemptions);
+    builder.check(model);
+}

@@ -1,0 +1,13 @@
+//! The modules under test: the very files of the library.
+#![allow(dead_code, reason = "models use parts of them")]
+
+#[path = "../../src/buffer/handles.rs"]
+pub(crate) mod handles;
+#[path = "../../src/engine/life.rs"]
+pub(crate) mod life;
+#[path = "../../src/dispatch/parker.rs"]
+pub(crate) mod parker;
+#[path = "../../src/host/runners.rs"]
+pub(crate) mod runners;
+#[path = "../../src/dispatch/settle.rs"]
+pub(crate) mod settle;

@@ -1,0 +1,63 @@
+//! The names of `src/sync.rs` over loom's types.
+
+pub(crate) use loom::sync::Arc;
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::ops::{Deref, DerefMut};
+use std::time::Instant;
+
+/// A mutex whose `lock` gives the guard.
+#[derive(Default)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+/// Empty only inside [`Condvar::wait`].
+pub(crate) struct Guard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        Guard(Some(self.0.lock().unwrap()))
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().unwrap()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Condvar(loom::sync::Condvar);
+
+/// Time does not pass in a model.
+pub(crate) struct NeverTimesOut;
+
+impl NeverTimesOut {
+    pub(crate) fn timed_out(&self) -> bool {
+        false
+    }
+}
+
+impl Condvar {
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+
+    pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
+        guard.0 = guard.0.take().map(|g| self.0.wait(g).unwrap());
+    }
+
+    pub(crate) fn wait_until<T>(&self, guard: &mut Guard<'_, T>, _: Instant) -> NeverTimesOut {
+        self.wait(guard);
+        NeverTimesOut
+    }
+}
