@@ -56,6 +56,19 @@ impl Context {
         self.held.lock().lost = true;
     }
 
+    /// Whether a fault ended it.
+    pub(crate) fn lost(&self) -> bool {
+        self.held.lock().lost
+    }
+
+    /// Somebody destroyed it. A context that was reset still counts who retained it, so that is given back.
+    pub(crate) fn forsake(&self) -> Code {
+        let mut held = self.held.lock();
+        (held.epochs, held.done) = (0, true);
+        drop(held);
+        self.release_unused()
+    }
+
     /// Whether it was given back.
     pub(crate) fn released(&self) -> bool {
         self.held.lock().released

@@ -16,6 +16,12 @@ const DEINITIALIZED: i32 = 4;
 /// Somebody destroyed the context.
 pub(crate) const CONTEXT_IS_DESTROYED: i32 = 709;
 
+/// The context that was to be made current is not there any more.
+pub(crate) fn is_context_gone(code: Code) -> bool {
+    const INVALID_CONTEXT: i32 = 201;
+    matches!(code.0, INVALID_CONTEXT | CONTEXT_IS_DESTROYED)
+}
+
 fn name(code: i32) -> Text {
     Text::Borrowed(codes::driver_name(code).unwrap_or("an unknown code"))
 }

@@ -5,7 +5,8 @@
 
 use super::Core;
 use super::api::Code;
-use super::context::Bound;
+use super::context::{Bound, Context};
+use super::fault;
 use super::reclaim::free_some;
 use super::ring::Retired;
 use crate::engine::life::Stand;
@@ -55,7 +56,8 @@ impl Keeper {
 impl Nudge {
     /// There may be something to do. Makes no driver call; may be called from any `Drop`.
     pub(crate) fn nudge(self: &Arc<Self>) {
-        if self.awake.load(Ordering::Relaxed) || self.awake.swap(true, Ordering::AcqRel) {
+        // In one order with the thread's own: it lowers the flag, then looks whether something was queued.
+        if self.awake.load(Ordering::SeqCst) || self.awake.swap(true, Ordering::AcqRel) {
             return;
         }
         if process::era() != self.era {
@@ -106,7 +108,7 @@ impl Nudge {
                 continue;
             }
             pause = FIRST_PAUSE;
-            self.awake.store(false, Ordering::Release);
+            self.awake.swap(false, Ordering::SeqCst);
             // Somebody may have queued something after the sweep, and found us awake.
             if core.has_queued() && !self.awake.swap(true, Ordering::AcqRel) {
                 continue;
@@ -173,7 +175,8 @@ impl Core {
 
     /// Something was queued that nobody has looked at.
     fn has_queued(&self) -> bool {
-        self.reclaim.parked() > 0 || self.slots.iter().any(|s| !s.shared.frees.is_empty())
+        let busy = |s: &super::slot::Slot| !s.shared.frees.is_empty() || s.shared.sequence.in_flight() > 0;
+        self.reclaim.parked() > 0 || self.slots.iter().any(busy)
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
@@ -186,13 +189,20 @@ impl Core {
         // In process nobody can stop an endless kernel: a device that was dropped over one waits for it here, in its own
         // thread. A rebuild has drained before.
         let bound = loop {
-            if let Ok(bound) = self.context.bind()
-                && self.is_quiet()
-            {
-                break bound;
-            }
             if life.stand() == Stand::Lost || process::exiting() {
                 return self.give_up(life.stand());
+            }
+            match self.context.bind() {
+                Ok(bound) if self.is_quiet() => break bound,
+                Err(code) if fault::is_context_gone(code) => {
+                    // Whoever makes the next epoch looks after what is left; if there is none, nobody can.
+                    self.torn.store(false, Ordering::Release);
+                    if self.release.load(Ordering::Acquire) {
+                        self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
+                    }
+                    return;
+                }
+                _ => {}
             }
             std::thread::sleep(Duration::from_micros(200));
         };
@@ -231,7 +241,7 @@ impl Core {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        if process::exiting() {
+        if process::exiting() || self.context.lost() {
             return;
         }
         let mut gone = |code| self.count_refused(code);
@@ -244,6 +254,40 @@ impl Core {
         if self.release.load(Ordering::Acquire) {
             gone(self.context.release());
         }
+    }
+
+    /// The context was destroyed by somebody else, with everything in it. What it left is the pool's memory, which is
+    /// freed through the device's new context, and libraries' handles, which nothing can free now.
+    pub(crate) fn forsake(&self, new: &Context) {
+        if self.torn.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.left.store(true, Ordering::Release);
+        let mut addresses = Vec::new();
+        for slot in &self.slots {
+            while slot.shared.frees.pop().is_some() {}
+            let mut state = slot.lease.lock();
+            addresses.extend(slot.shared.live.take().into_iter().chain(state.result.take()));
+            #[cfg(feature = "blas")]
+            {
+                addresses.extend(state.workspace.take());
+                self.counters.leaked.fetch_add(u64::from(state.blas.take().is_some()), Ordering::Relaxed);
+            }
+        }
+        let gone = |code| self.count_refused(code);
+        match new.bind() {
+            Ok(_bound) => {
+                for address in addresses {
+                    // SAFETY: pool memory that was not freed yet; what used it ended with the context.
+                    gone(unsafe { new.api.mem_free(address) });
+                }
+                // SAFETY: empty now; no epoch uses it.
+                gone(unsafe { new.api.mem_pool_destroy(self.pool.0.0) });
+            }
+            Err(_) => drop(self.counters.leaked.fetch_add(1 + addresses.len() as u64, Ordering::Relaxed)),
+        }
+        gone(self.context.forsake());
+        self.keeper.nudge.close();
     }
 
     /// Leaves the natives alone, and counts them.

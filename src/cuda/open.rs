@@ -88,20 +88,18 @@ impl CudaEngine {
         let code = unsafe { old.api.device_primary_ctx_get_state(old.device, &mut flags, &mut active) };
         check(code, "cuDevicePrimaryCtxGetState")?;
         // A destroyed context may come back at the same address, so the state decides, not the pointer.
-        const INVALID_CONTEXT: i32 = 201;
         let gone = old.released()
             || active == 0
             || match old.bind() {
                 Ok(_) => false,
-                Err(Code(INVALID_CONTEXT | fault::CONTEXT_IS_DESTROYED)) => true,
+                Err(code) if fault::is_context_gone(code) => true,
                 Err(code) => return Err(fault::error(code, "cuCtxSetCurrent")),
             };
         if !gone {
             return make(old.clone(), config, life, counters);
         }
         let context = retain(old.api, old.device)?;
-        // A context that was reset still counts who retained it.
-        let _ = old.release();
+        self.core.forsake(&context);
         make(context.clone(), config, life, counters).inspect_err(|_| {
             let _ = context.release();
         })

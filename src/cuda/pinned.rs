@@ -100,8 +100,16 @@ impl PinnedPool {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(Block { at, class, pool: self.hand_out() });
         }
-        let at = self.make(LEAST << class)?;
-        Ok(Block { at, class, pool: self.hand_out() })
+        match self.make(LEAST << class) {
+            Ok(at) => Ok(Block { at, class, pool: self.hand_out() }),
+            // Nothing more may be made: a larger one will do.
+            Err(NoBlock::Limit) => {
+                let mut larger = self.free.iter().enumerate().skip(class + 1);
+                let (class, at) = larger.find_map(|(class, free)| Some((class, free.pop()?))).ok_or(NoBlock::Limit)?;
+                Ok(Block { at, class, pool: self.hand_out() })
+            }
+            Err(refused) => Err(refused),
+        }
     }
 
     /// A small slot. The context is current.

@@ -140,7 +140,7 @@ impl Shared {
         if self.over() {
             return Ok(false);
         }
-        let _bound = self.context.bind()?;
+        let _bound = self.context.bind().inspect_err(|code| self.report(*code, "cuCtxSetCurrent"))?;
         // SAFETY: the event lives until the epoch's end, which excludes pollers; the context is current.
         match unsafe { self.context.api.event_query(event) } {
             Code::SUCCESS => Ok(true),

@@ -131,6 +131,7 @@ impl Core {
     fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
         let until = Instant::now() + PATIENCE;
         let mut backoff = Backoff::new();
+        let mut hope = true;
         loop {
             epoch.admit()?;
             let attempt = {
@@ -143,11 +144,14 @@ impl Core {
                 Ok(block) => return Ok(block),
                 Err(NoBlock::Driver(code)) => return Err(fault::classify(epoch, code, "cuMemHostAlloc")),
                 Err(NoBlock::Limit) => {
-                    let in_flight = self.sweep();
-                    if !in_flight || Instant::now() >= until {
+                    if !hope || Instant::now() >= until {
                         return Err(no_staging(bytes, self.pinned.limit(), self.pinned.bytes()));
                     }
-                    backoff.pause(None);
+                    // What this sweep finds to be over may be just what is wanted: so one more attempt after the last.
+                    hope = self.sweep();
+                    if hope {
+                        backoff.pause(None);
+                    }
                 }
             }
         }
