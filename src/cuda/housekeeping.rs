@@ -329,8 +329,8 @@ impl Core {
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
             while slot.shared.frees.pop().is_some() {}
-            self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             let mut state = slot.lease.lock();
+            self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             slot.shared.sequence.without_pollers(|| {
                 let stream = state.stream.0;
                 #[cfg(feature = "blas")]

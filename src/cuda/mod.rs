@@ -80,8 +80,6 @@ pub(crate) struct Core {
     pub(crate) modules: module::Modules,
     /// The natives were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
-    /// The context goes with them.
-    pub(crate) release: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
     pub(crate) peers: crate::sync::Mutex<Vec<i32>>,
     pub(crate) keeper: housekeeping::Keeper,
