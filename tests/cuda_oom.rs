@@ -40,6 +40,30 @@ fn memory_of_dropped_buffers_that_are_still_in_flight_comes_back_before_there_is
     driver.assert_finished();
 }
 
+/// A free runs in the order of its stream: until it has, other streams do not find the bytes.
+#[test]
+fn bytes_whose_free_is_on_its_way_are_waited_for() {
+    let driver = session();
+    let device = small().open().unwrap();
+    for _ in 0..10 {
+        driver.mode(Mode::Eager);
+        let x = device.fill(take(&device, 6 * MIB).unwrap(), 1).unwrap().await_result().unwrap();
+        let frees = driver.calls_of("cuMemFreeAsync");
+        driver.mode(Mode::Manual); // every stream stands still
+        drop(x);
+        assert!(common::eventually(5, || driver.calls_of("cuMemFreeAsync") > frees));
+        let large = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| device.uninit::<u8>(7 * MIB)); // another thread, another stream
+            std::thread::sleep(Duration::from_millis(5));
+            driver.mode(Mode::Background);
+            thread.join().unwrap()
+        });
+        drop(large.expect("it was only a matter of time"));
+    }
+    drop(device);
+    driver.assert_finished();
+}
+
 #[test]
 fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
     let driver = session();

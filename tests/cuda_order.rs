@@ -85,7 +85,8 @@ fn memory_goes_back_behind_the_work_on_every_part_of_it() {
         let sources: Vec<_> = (0..3).map(|i| device.fill(device.uninit(32).unwrap(), i as f32).unwrap()).collect();
         let sources: Vec<_> = sources.into_iter().map(|pending| pending.into_output()).collect();
         let parts = [left, middle, right].into_iter().zip(&sources);
-        let mut parts: Vec<_> = parts.map(|(part, from)| Some(device.copy(from, part).unwrap().into_output())).collect();
+        let mut parts: Vec<_> =
+            parts.map(|(part, from)| Some(device.copy(from, part).unwrap().into_output())).collect();
         for index in order {
             parts[index] = None;
         }

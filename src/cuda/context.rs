@@ -45,9 +45,19 @@ impl Context {
         self.release_unused()
     }
 
-    /// No other epoch will be made on it: it is given back as soon as the last natives are gone.
-    pub(crate) fn release(&self) -> Code {
+    /// No other epoch will be made on it. Makes no driver call.
+    pub(crate) fn close(&self) {
         self.held.lock().done = true;
+    }
+
+    /// Whether no other epoch will be made on it.
+    pub(crate) fn closed(&self) -> bool {
+        self.held.lock().done
+    }
+
+    /// Closes it, and gives it back unless somebody needs it.
+    pub(crate) fn release(&self) -> Code {
+        self.close();
         self.release_unused()
     }
 
@@ -74,7 +84,8 @@ impl Context {
         self.held.lock().released
     }
 
-    fn release_unused(&self) -> Code {
+    /// Gives it back when it is closed and the last natives are gone.
+    pub(crate) fn release_unused(&self) -> Code {
         let mut held = self.held.lock();
         if held.released || held.lost || !held.done || held.epochs > 0 {
             return Code::SUCCESS;

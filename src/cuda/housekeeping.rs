@@ -87,12 +87,12 @@ impl Nudge {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
-                let context_too = core.release.load(Ordering::Acquire);
+                let context_too = core.context.closed();
                 core.tear_down();
                 core.outlive_results(self.era);
                 let mut thread = self.thread.lock();
                 // A device that is closed after this finds no thread, and starts one.
-                if core.release.load(Ordering::Acquire) == context_too {
+                if core.context.closed() == context_too {
                     *thread = None;
                     return;
                 }
@@ -197,7 +197,7 @@ impl Core {
                 Err(code) if fault::is_context_gone(code) => {
                     // Whoever makes the next epoch looks after what is left; if there is none, nobody can.
                     self.torn.store(false, Ordering::Release);
-                    if self.release.load(Ordering::Acquire) {
+                    if self.context.closed() {
                         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
                     }
                     return;
@@ -246,14 +246,13 @@ impl Core {
         }
         let mut gone = |code| self.count_refused(code);
         if !self.left.swap(true, Ordering::AcqRel) {
-            if let Ok(_bound) = self.context.bind() {
-                self.pinned.free_all(&mut gone);
+            match self.context.bind() {
+                Ok(_bound) => self.pinned.free_all(&mut gone),
+                Err(_) => drop(self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed)),
             }
             gone(self.context.leave());
         }
-        if self.release.load(Ordering::Acquire) {
-            gone(self.context.release());
-        }
+        gone(self.context.release_unused());
     }
 
     /// The context was destroyed by somebody else, with everything in it. What it left is the pool's memory, which is
@@ -373,7 +372,7 @@ impl Core {
 impl super::CudaEngine {
     /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
     pub(crate) fn close(&self) {
-        self.core.release.store(true, Ordering::Release);
+        self.core.context.close();
         self.core.keeper.nudge.close();
     }
 

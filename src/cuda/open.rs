@@ -143,7 +143,6 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         timers: Timers::new(),
         modules: Modules::default(),
         torn: AtomicBool::new(false),
-        release: AtomicBool::new(false),
         peers: crate::sync::Mutex::default(),
         context: context.clone(),
         pool,

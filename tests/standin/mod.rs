@@ -11,7 +11,8 @@
 //!
 //! ```text
 //! cargo test --test standin_selftest -- --exact the_folder_for_other_programs_is_told --nocapture | grep WINDLASS_
-//! WINDLASS_CUDA_PATH=<that folder> WINDLASS_TEST_DEVICE=cuda:0 cargo test --test conformance
+//! WINDLASS_CUDA_PATH=<that folder> WINDLASS_TEST_DEVICE=cuda:0 WINDLASS_STANDIN_MEMORY=1073741824 \
+//!     WINDLASS_STANDIN_REPORT=<a file, empty afterwards> cargo test --test conformance
 //! ```
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up should stop")]

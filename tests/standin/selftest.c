@@ -151,7 +151,7 @@ static void expect_clean(const char *claim) {
 
 static handle kernel(const char *name) {
     static const char *text = ".version 8.0\n.visible .entry add_one_f32(\n .param .u64 p, .param .u64 n)\n{}\n"
-                              ".entry axpb_f32 {}\n.entry scale_f64 {}\n.entry fault() {}\n.entry endless() {}\n"
+                              ".entry axpb_f32 {}\n.entry scale_f64 {}\n.entry scale_i32 {}\n.entry fault() {}\n.entry endless() {}\n"
                               ".entry empty() {}\n.entry other(.param .u64 .ptr .global .align 4 a, .param .f32 b,\n"
                               ".param .align 4 .b8 c[12], .param .u64 d) {}";
     handle module, function;
@@ -676,6 +676,17 @@ static void kernels_compute(void) {
     OK(cuMemcpyDtoHAsync_v2(values, target, 16, first));
     OK(cuStreamSynchronize(first));
     EXPECT(values[0] == 12 && values[3] == 18);
+    int32_t *integers = pin(24);
+    for (int i = 0; i < 6; i++) integers[i] = i + 1;
+    address matrix = take(24, first);
+    uint64_t rows = 2, columns = 2, leading = 3;
+    uint32_t factor = (uint32_t)-5;
+    void *scale[] = {&matrix, &rows, &columns, &leading, &factor};
+    OK(cuMemcpyHtoDAsync_v2(matrix, integers, 24, first));
+    OK(launch(kernel("scale_i32"), first, scale));
+    OK(cuMemcpyDtoHAsync_v2(integers, matrix, 24, first));
+    OK(cuStreamSynchronize(first));
+    EXPECT(integers[0] == -5 && integers[1] == -10 && integers[2] == 3 && integers[4] == -25 && integers[5] == 6);
     EXPECT(cuLaunchKernel(kernel("empty"), 1, 1, 1, 1025, 1, 1, 0, first, NULL, NULL) == 1);
     EXPECT(cuLaunchKernel(kernel("empty"), 1, 1, 1, 1, 1, 1, 1 << 20, first, NULL, NULL) == 1);
     expect_clean("kernels");
