@@ -14,6 +14,16 @@ fn every_claim_of_the_self_test_holds() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
 
+/// For programs that are to run on the stand-in: see `standin/mod.rs`.
+#[test]
+fn the_folder_for_other_programs_is_told() {
+    let driver = standin::driver();
+    for (variable, folder) in driver.environment() {
+        println!("{variable}={}", folder.display());
+        assert!(folder.join("libcuda.so.1").is_file() && folder.join("libcublas.so.13").is_file());
+    }
+}
+
 #[test]
 fn cudarc_finds_the_stand_in_under_the_real_names() {
     use cudarc::driver::{result, sys};

@@ -146,8 +146,8 @@ impl Allocation {
                 uses.absorb(track);
                 // Under the lock, so that the last one sees what all the others left.
                 let last = self.regions.fetch_sub(1, Ordering::AcqRel) == 1;
-                let uses = std::mem::take(&mut *uses);
                 if last {
+                    let uses = std::mem::take(&mut *uses);
                     pool.release(self, uses);
                 }
             }

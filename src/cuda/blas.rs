@@ -40,9 +40,9 @@ pub(crate) struct BlasCall {
 
 impl BlasHandle {
     /// Only at the end of an epoch: it synchronizes the device.
-    pub(crate) fn destroy(self) {
+    pub(crate) fn destroy(self) -> Code {
         // SAFETY: made by `create`, destroyed once, idle.
-        let _ = unsafe { self.api.destroy(self.raw.0) };
+        unsafe { self.api.destroy(self.raw.0) }
     }
 }
 
@@ -111,7 +111,9 @@ impl<O: Op> Enqueue<'_, O> {
         if handle.mode != mode {
             // SAFETY: the handle is this slot's, which is leased.
             let code = unsafe { call.api.set_pointer_mode(call.handle, mode as u32) };
-            handle.mode = mode;
+            if code.is_success() {
+                handle.mode = mode;
+            }
             self.blas_status("cublasSetPointerMode", code)?;
         }
         Ok(call)
@@ -127,16 +129,19 @@ impl<O: Op> Enqueue<'_, O> {
         // SAFETY: handle and stream are alive; the stream first, because it drops the workspace.
         let code = unsafe { api.set_stream(raw, self.state.stream.0) };
         if let Err(error) = self.blas_status("cublasSetStream", code) {
-            handle.destroy();
+            let _ = handle.destroy();
             return Err(error);
         }
         // Without a workspace of its own the library uses its default pool: slower, not wrong.
-        if let Ok(address) = self.core.raw_alloc(self.state, WORKSPACE) {
-            self.state.workspace = Some(address);
+        // One may be left of a handle that could not be finished.
+        if self.state.workspace.is_none() {
+            self.state.workspace = self.core.raw_alloc(self.state, WORKSPACE).ok();
+        }
+        if let Some(address) = self.state.workspace {
             // SAFETY: the workspace lives as long as the handle, and is used on this stream only.
             let code = unsafe { api.set_workspace(raw, address as *mut _, WORKSPACE) };
             if let Err(error) = self.blas_status("cublasSetWorkspace", code) {
-                handle.destroy();
+                let _ = handle.destroy();
                 return Err(error);
             }
         }

@@ -8,7 +8,7 @@
 use super::Native;
 use super::api::Code;
 use super::context::Context;
-use crate::engine::life::Life;
+use super::slot::Shared;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
@@ -48,11 +48,12 @@ impl Blockers {
     }
 
     /// Blocks until what `event` marks is over. `Ok(false)` when it could not be tried.
-    pub(crate) fn wait(&self, context: &Context, life: &Life, event: CUevent) -> Result<bool, Code> {
+    pub(crate) fn wait(&self, slot: &Shared, event: CUevent) -> Result<bool, Code> {
         let _inside = self.enter();
-        if life.dead() {
+        if slot.over() {
             return Ok(false);
         }
+        let context = &*slot.context;
         let _bound = context.bind()?;
         let pair = match self.free.pop() {
             Some(pair) => pair,

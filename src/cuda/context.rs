@@ -2,7 +2,7 @@
 
 use super::Native;
 use super::api::{Code, Driver};
-use crate::sync::{AtomicBool, AtomicUsize};
+use crate::sync::Mutex;
 use cudarc::driver::sys::CUcontext;
 
 /// A retained primary context. Never reset: other code of the process may be using it.
@@ -10,13 +10,92 @@ pub(crate) struct Context {
     pub(crate) api: &'static Driver,
     pub(crate) device: i32,
     pub(crate) raw: Native<CUcontext>,
-    /// Engines on it that have not ended: after a rebuild the old one may still hold results that nobody fetched.
-    pub(crate) users: AtomicUsize,
-    /// No engine follows the last one.
-    pub(crate) last: AtomicBool,
+    held: Mutex<Held>,
+}
+
+/// Who needs the context: it goes when nobody will make another epoch on it, and the last one's natives are gone.
+#[derive(Default)]
+struct Held {
+    /// Epochs with natives on it.
+    epochs: usize,
+    /// No other epoch will be made on it.
+    done: bool,
+    released: bool,
+    /// The process has lost the GPU: the driver is left alone.
+    lost: bool,
 }
 
 impl Context {
+    /// Retains the primary context of `device`.
+    pub(crate) fn retain(api: &'static Driver, device: i32) -> Result<Self, Code> {
+        let mut raw: CUcontext = std::ptr::null_mut();
+        // SAFETY: `raw` is valid for the write.
+        unsafe { api.device_primary_ctx_retain(&mut raw, device) }.ok()?;
+        Ok(Context { api, device, raw: Native(raw), held: Mutex::default() })
+    }
+
+    /// An epoch makes natives on it.
+    pub(crate) fn enter(&self) {
+        self.held.lock().epochs += 1;
+    }
+
+    /// That epoch's natives are gone.
+    pub(crate) fn leave(&self) -> Code {
+        self.held.lock().epochs -= 1;
+        self.release_unused()
+    }
+
+    /// No other epoch will be made on it. Makes no driver call.
+    pub(crate) fn close(&self) {
+        self.held.lock().done = true;
+    }
+
+    /// Whether no other epoch will be made on it.
+    pub(crate) fn closed(&self) -> bool {
+        self.held.lock().done
+    }
+
+    /// Closes it, and gives it back unless somebody needs it.
+    pub(crate) fn release(&self) -> Code {
+        self.close();
+        self.release_unused()
+    }
+
+    /// A fault ended it.
+    pub(crate) fn lose(&self) {
+        self.held.lock().lost = true;
+    }
+
+    /// Whether a fault ended it.
+    pub(crate) fn lost(&self) -> bool {
+        self.held.lock().lost
+    }
+
+    /// Somebody destroyed it. A context that was reset still counts who retained it, so that is given back.
+    pub(crate) fn forsake(&self) -> Code {
+        let mut held = self.held.lock();
+        (held.epochs, held.done) = (0, true);
+        drop(held);
+        self.release_unused()
+    }
+
+    /// Whether it was given back.
+    pub(crate) fn released(&self) -> bool {
+        self.held.lock().released
+    }
+
+    /// Gives it back when it is closed and the last natives are gone.
+    pub(crate) fn release_unused(&self) -> Code {
+        let mut held = self.held.lock();
+        if held.released || held.lost || !held.done || held.epochs > 0 {
+            return Code::SUCCESS;
+        }
+        held.released = true;
+        drop(held);
+        // SAFETY: retained once, released once; nothing of ours uses it any more.
+        unsafe { self.api.device_primary_ctx_release(self.device) }
+    }
+
     /// Makes the context current for the calling thread until the guard goes, which puts back what was.
     #[inline]
     pub(crate) fn bind(&self) -> Result<Bound<'_>, Code> {

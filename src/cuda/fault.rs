@@ -6,7 +6,7 @@ use crate::device::Inner;
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
 use crate::error::{Site, Stale, Text};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, Ordering};
 use std::sync::Weak;
 
 /// Out of memory.
@@ -15,6 +15,12 @@ const OUT_OF_MEMORY: i32 = 2;
 const DEINITIALIZED: i32 = 4;
 /// Somebody destroyed the context.
 pub(crate) const CONTEXT_IS_DESTROYED: i32 = 709;
+
+/// The context that was to be made current is not there any more.
+pub(crate) fn is_context_gone(code: Code) -> bool {
+    const INVALID_CONTEXT: i32 = 201;
+    matches!(code.0, INVALID_CONTEXT | CONTEXT_IS_DESTROYED)
+}
 
 fn name(code: i32) -> Text {
     Text::Borrowed(codes::driver_name(code).unwrap_or("an unknown code"))
@@ -32,10 +38,22 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
     })
 }
 
-/// Looks at a failed call of `epoch`: a sticky code (or a context that is gone) ends it.
+/// Looks at a failed call of `epoch`: a sticky code ends it together with every CUDA device of the process; a context
+/// that somebody destroyed ends it alone.
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
-    if codes::is_sticky(code.0) || code.0 == CONTEXT_IS_DESTROYED {
-        epoch.fault(format!("{call} answered {}", name(code.0)), Some((code.0, name(code.0))));
+    let message = || format!("{call} answered {}", name(code.0));
+    if codes::is_sticky(code.0) {
+        // Lost at once: whoever sees the flag is told so, and not that something may still be mended.
+        let cause = || Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops() };
+        if let Some(engine) = epoch.engine.as_cuda() {
+            engine.core.context.lose(); // also that of a life that is still being made
+        }
+        if epoch.end(Stand::Lost, cause) {
+            epoch.counters.faults.fetch_add(1, Ordering::Relaxed);
+            latch_all(epoch.cause());
+        }
+    } else if code.0 == CONTEXT_IS_DESTROYED {
+        epoch.fault(message(), Some((code.0, name(code.0))));
     }
 }
 
@@ -77,6 +95,9 @@ pub(crate) fn latch_all(cause: Option<Cause>) {
     let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
     let cause = cause.unwrap_or_default();
     for device in devices {
+        if let Some(engine) = device.epoch().engine.as_cuda() {
+            engine.core.context.lose();
+        }
         device.epoch().end(Stand::Lost, || cause.clone());
         device.supervisor.lost(cause.message.clone());
     }

@@ -5,6 +5,8 @@
 
 use super::Core;
 use super::api::Code;
+use super::context::{Bound, Context};
+use super::fault;
 use super::reclaim::free_some;
 use super::ring::Retired;
 use crate::engine::life::Stand;
@@ -54,7 +56,8 @@ impl Keeper {
 impl Nudge {
     /// There may be something to do. Makes no driver call; may be called from any `Drop`.
     pub(crate) fn nudge(self: &Arc<Self>) {
-        if self.awake.load(Ordering::Relaxed) || self.awake.swap(true, Ordering::AcqRel) {
+        // In one order with the thread's own: it lowers the flag, then looks whether something was queued.
+        if self.awake.load(Ordering::SeqCst) || self.awake.swap(true, Ordering::AcqRel) {
             return;
         }
         if process::era() != self.era {
@@ -85,10 +88,17 @@ impl Nudge {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
+                let context_too = core.context.closed();
                 process::watch_exit();
                 process::unless_exiting(|| core.tear_down());
                 core.outlive_results(self.era);
-                return;
+                let mut thread = self.thread.lock();
+                // A device that is closed after this finds no thread, and starts one.
+                if core.context.closed() == context_too {
+                    *thread = None;
+                    return;
+                }
+                continue;
             }
             // First a little patience: whoever nudged is usually about to call again, and reaps on the way.
             std::thread::sleep(pause);
@@ -100,7 +110,7 @@ impl Nudge {
                 continue;
             }
             pause = FIRST_PAUSE;
-            self.awake.store(false, Ordering::Release);
+            self.awake.swap(false, Ordering::SeqCst);
             // Somebody may have queued something after the sweep, and found us awake.
             if core.has_queued() && !self.awake.swap(true, Ordering::AcqRel) {
                 continue;
@@ -130,7 +140,7 @@ impl Core {
                 left = true;
                 continue;
             };
-            if shared.life.dead() {
+            if shared.over() {
                 return false;
             }
             if idle && state.ring.is_empty() {
@@ -167,7 +177,8 @@ impl Core {
 
     /// Something was queued that nobody has looked at.
     fn has_queued(&self) -> bool {
-        self.reclaim.parked() > 0 || self.slots.iter().any(|s| !s.shared.frees.is_empty())
+        let busy = |s: &super::slot::Slot| !s.shared.frees.is_empty() || s.shared.sequence.in_flight() > 0;
+        self.reclaim.parked() > 0 || self.slots.iter().any(busy)
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
@@ -179,12 +190,24 @@ impl Core {
         }
         // In process nobody can stop an endless kernel: a device that was dropped over one waits for it here, in its own
         // thread. A rebuild has drained before.
-        while !self.is_quiet() {
+        let bound = loop {
             if life.stand() == Stand::Lost || process::exiting() {
                 return self.give_up(life.stand());
             }
+            match self.context.bind() {
+                Ok(bound) if self.is_quiet() => break bound,
+                Err(code) if fault::is_context_gone(code) => {
+                    // Whoever makes the next epoch looks after what is left; if there is none, nobody can.
+                    self.torn.store(false, Ordering::Release);
+                    if self.context.closed() {
+                        self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
+                    }
+                    return;
+                }
+                _ => {}
+            }
             std::thread::sleep(Duration::from_micros(200));
-        }
+        };
         // Everything in flight is known to be over now, so whoever still waits has its answer without the driver; the
         // flag keeps the others out of it.
         life.end(Stand::Stale);
@@ -194,12 +217,11 @@ impl Core {
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        self.destroy();
+        self.destroy(bound);
     }
 
     /// Nothing in flight on any stream. Asks the streams themselves: the epoch is closed, so nothing new can begin.
     fn is_quiet(&self) -> bool {
-        let Ok(_bound) = self.context.bind() else { return false };
         self.slots.iter().all(|slot| {
             let state = slot.lease.lock();
             // SAFETY: the stream is alive until `destroy`, and we hold its lease.
@@ -221,35 +243,93 @@ impl Core {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let lost = self.slots.first().is_none_or(|s| s.shared.life.stand() == Stand::Lost);
-        if lost || process::exiting() {
+        if process::exiting() || self.context.lost() {
             return;
         }
         process::unless_exiting(|| self.let_go());
     }
 
     fn let_go(&self) {
-        if let Ok(_bound) = self.context.bind() {
-            self.pinned.free_all();
+        let mut gone = |code| self.count_refused(code);
+        if !self.left.swap(true, Ordering::AcqRel) {
+            match self.context.bind() {
+                Ok(_bound) => self.pinned.free_all(&mut gone),
+                Err(_) => drop(self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed)),
+            }
+            gone(self.context.leave());
         }
-        let context = &self.context;
-        if context.users.fetch_sub(1, Ordering::AcqRel) == 1 && context.last.load(Ordering::Acquire) {
-            // SAFETY: retained once by this device; nothing of ours uses it any more.
-            let _ = unsafe { context.api.device_primary_ctx_release(context.device) };
-        }
+        gone(self.context.release_unused());
     }
 
+    /// The context was destroyed by somebody else, with everything in it. What it left is the pool's memory, which is
+    /// freed through the device's new context, and libraries' handles, which nothing can free now.
+    pub(crate) fn forsake(&self, new: &Context) {
+        if self.torn.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.left.store(true, Ordering::Release);
+        let mut addresses = Vec::new();
+        for slot in &self.slots {
+            while slot.shared.frees.pop().is_some() {}
+            let mut state = slot.lease.lock();
+            addresses.extend(slot.shared.live.take().into_iter().chain(state.result.take()));
+            #[cfg(feature = "blas")]
+            {
+                addresses.extend(state.workspace.take());
+                self.counters.leaked.fetch_add(u64::from(state.blas.take().is_some()), Ordering::Relaxed);
+            }
+        }
+        let gone = |code| self.count_refused(code);
+        match new.bind() {
+            Ok(_bound) => {
+                for address in addresses {
+                    // SAFETY: pool memory that was not freed yet; what used it ended with the context.
+                    gone(unsafe { new.api.mem_free(address) });
+                }
+                // SAFETY: empty now; no epoch uses it.
+                gone(unsafe { new.api.mem_pool_destroy(self.pool.0.0) });
+            }
+            Err(_) => drop(self.counters.leaked.fetch_add(1 + addresses.len() as u64, Ordering::Relaxed)),
+        }
+        gone(self.context.forsake());
+        self.keeper.nudge.close();
+    }
+
+    /// Leaves the natives alone, and counts them.
     fn give_up(&self, stand: Stand) {
-        let natives: usize = self.slots.iter().map(|s| s.shared.live.count() + 1).sum();
-        self.counters.leaked.fetch_add((natives + self.pinned.held()) as u64, Ordering::Relaxed);
+        self.left.store(true, Ordering::Release); // the context is kept as well
+        self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
         self.reclaim.forget(stand);
+    }
+
+    /// How many objects of the driver this engine holds; the context and the pool are two of them.
+    fn natives(&self) -> u64 {
+        let of_slot = |slot: &super::slot::Slot| {
+            let held = slot.lease.try_lock().map_or(0, |state| {
+                let mut held = state.ring.events() + usize::from(state.result.is_some());
+                #[cfg(feature = "blas")]
+                {
+                    held += usize::from(state.blas.is_some()) + usize::from(state.workspace.is_some());
+                }
+                held
+            });
+            1 + slot.shared.live.count() + held
+        };
+        let slots: usize = self.slots.iter().map(of_slot).sum();
+        let others = self.pinned.held() + self.timers.held() + self.modules.held();
+        2 + (slots + others) as u64 + 2 * self.blockers.made()
+    }
+
+    /// What the driver refuses to take back is counted.
+    fn count_refused(&self, code: Code) {
+        self.counters.leaked.fetch_add(u64::from(!code.is_success()), Ordering::Relaxed);
     }
 
     /// Destroys everything. All is idle, and nobody can begin: the flag is set, and every lease and polling right is
     /// taken in turn here.
-    fn destroy(&self) {
-        let Ok(_bound) = self.context.bind() else { return self.give_up(Stand::Lost) };
+    fn destroy(&self, _bound: Bound<'_>) {
         let api = self.context.api;
+        let mut gone = |code| self.count_refused(code);
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
@@ -260,42 +340,45 @@ impl Core {
                 let stream = state.stream.0;
                 #[cfg(feature = "blas")]
                 if let Some(handle) = state.blas.take() {
-                    handle.destroy();
+                    gone(handle.destroy());
                 }
                 let raw = slot.shared.live.take().into_iter().chain(state.result.take());
                 #[cfg(feature = "blas")]
                 let raw = raw.chain(state.workspace.take());
                 for address in raw {
                     // SAFETY: ours, not freed yet (it was still listed), idle.
-                    let _ = unsafe { api.mem_free_async(address, stream) };
+                    gone(unsafe { api.mem_free_async(address, stream) });
                 }
                 for event in state.ring.take_all(&mut out) {
                     // SAFETY: made by this slot; nothing refers to it: pollers are out, the flag is set.
-                    let _ = unsafe { api.event_destroy(event.0) };
+                    gone(unsafe { api.event_destroy(event.0) });
                 }
                 // SAFETY: idle; nobody enqueues any more.
                 let _ = unsafe { api.stream_synchronize(stream) };
                 // SAFETY: as above; streams are destroyed here only, one at a time.
-                let _ = unsafe { api.stream_destroy(stream) };
+                gone(unsafe { api.stream_destroy(stream) });
             });
         }
         for (stream, event) in self.blockers.take_all() {
             // SAFETY: nobody is inside; idle.
-            let _ = unsafe { (api.event_destroy(event.0), api.stream_destroy(stream.0)) };
+            unsafe {
+                gone(api.event_destroy(event.0));
+                gone(api.stream_destroy(stream.0));
+            }
         }
-        self.timers.destroy(api);
-        self.modules.unload(api);
+        self.timers.destroy(api, &mut gone);
+        self.modules.unload(api, &mut gone);
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
         // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
-        let _ = unsafe { api.mem_pool_destroy(self.pool.0.0) };
+        gone(unsafe { api.mem_pool_destroy(self.pool.0.0) });
     }
 }
 
 impl super::CudaEngine {
     /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
     pub(crate) fn close(&self) {
-        self.core.context.last.store(true, Ordering::Release);
+        self.core.context.close();
         self.core.keeper.nudge.close();
     }
 

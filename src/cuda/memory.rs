@@ -60,11 +60,15 @@ impl Pool {
         let mut threshold = u64::MAX;
         let mut internal: i32 = 0;
         // SAFETY: the attributes have these types; the pool was just made.
-        unsafe {
-            api.mem_pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast()).ok()?;
-            api.mem_pool_set_attribute(pool, REUSE_ALLOW_INTERNAL_DEPENDENCIES, (&raw mut internal).cast()).ok()?;
-        }
-        Ok(Pool(Native(pool)))
+        let set = unsafe {
+            api.mem_pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast()).ok().and_then(|()| {
+                api.mem_pool_set_attribute(pool, REUSE_ALLOW_INTERNAL_DEPENDENCIES, (&raw mut internal).cast()).ok()
+            })
+        };
+        set.map(|()| Pool(Native(pool))).inspect_err(|_| {
+            // SAFETY: just made, empty.
+            let _ = unsafe { api.mem_pool_destroy(pool) };
+        })
     }
 
     /// Gives unused memory back to the driver.
@@ -134,17 +138,11 @@ impl CudaEngine {
 
     /// The ladder: reap, wait boundedly for what is parked, trim, ask the user.
     fn make_room(&self, epoch: &Arc<Epoch>, bytes: usize, config: &Config) -> Result<()> {
-        let until = Instant::now() + PATIENCE;
-        while self.core.sweep() && Instant::now() < until {
-            epoch.admit()?;
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        self.core.trim(epoch)?;
+        self.core.give_back(epoch)?;
         if let Some(callback) = &config.on_out_of_memory {
             let callback = || callback(bytes as u64);
             if std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).unwrap_or(false) {
-                self.core.sweep();
-                self.core.trim(epoch)?;
+                self.core.give_back(epoch)?;
             }
         }
         Ok(())
@@ -167,6 +165,7 @@ impl CudaEngine {
         const RESERVED_CURRENT: u32 = 5;
         const USED_CURRENT: u32 = 7;
         let core = &self.core;
+        epoch.admit()?; // a forked child cannot even take a lease: its holder may be a thread that is not there
         let lease = core.lease(&[]);
         epoch.admit()?;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
@@ -188,8 +187,34 @@ impl CudaEngine {
 }
 
 impl Core {
+    /// Waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
+    pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while (self.sweep() || !self.frees_have_run(epoch)?) && Instant::now() < until {
+            epoch.admit()?;
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.trim(epoch)
+    }
+
+    /// A free is enqueued as well: another stream finds the bytes only when it has run.
+    fn frees_have_run(&self, epoch: &Arc<Epoch>) -> Result<bool> {
+        for slot in &self.slots {
+            let Some(state) = slot.lease.try_lock() else { return Ok(false) };
+            epoch.admit()?;
+            let _bound = self.bind(epoch)?;
+            // SAFETY: the stream is alive under the lease; the context is current.
+            match unsafe { self.context.api.stream_query(state.stream.0) } {
+                Code::SUCCESS => {}
+                Code::NOT_READY => return Ok(false),
+                code => return Err(fault::classify(epoch, code, "cuStreamQuery")),
+            }
+        }
+        Ok(true)
+    }
+
     /// Gives the pool's unused memory back to the driver, where the libraries' own allocations find it.
-    pub(crate) fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
+    fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let _lease = self.lease(&[]);
         epoch.admit()?;
         let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;

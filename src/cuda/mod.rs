@@ -83,6 +83,8 @@ pub(crate) struct Core {
     /// GPUs that may reach our pool.
     pub(crate) peers: crate::sync::Mutex<Vec<i32>>,
     pub(crate) keeper: housekeeping::Keeper,
+    /// Nothing of this epoch is left on the context, or it was given up.
+    pub(crate) left: crate::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }

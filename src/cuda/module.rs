@@ -3,7 +3,7 @@
 //! A [`Ptx`] is loaded into each epoch when it is first launched there, so it needs no care across rebuilds. A slot
 //! remembers the functions it has launched; looking one up again takes no lock and hashes nothing.
 
-use super::api::Driver;
+use super::api::{Code, Driver};
 use super::enqueue::Enqueue;
 use super::{Core, Native, fault};
 use crate::op::Op;
@@ -100,11 +100,16 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
+    /// Modules loaded.
+    pub(crate) fn held(&self) -> usize {
+        self.loaded.lock().len()
+    }
+
     /// For the end of the epoch.
-    pub(crate) fn unload(&self, api: &Driver) {
+    pub(crate) fn unload(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
         for (_, module) in std::mem::take(&mut *self.loaded.lock()) {
             // SAFETY: loaded by this epoch; idle.
-            let _ = unsafe { api.module_unload(module.0) };
+            gone(unsafe { api.module_unload(module.0) });
         }
     }
 }

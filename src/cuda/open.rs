@@ -10,14 +10,14 @@ use super::pinned::PinnedPool;
 use super::reclaim::Reclaim;
 use super::slot::Slot;
 use super::task::Timers;
-use super::{Core, CudaEngine, Native, fault};
+use super::{Core, CudaEngine, fault};
 use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
 use crate::engine::life::Life;
 use crate::engine::{Engine, process};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{Arc, AtomicBool};
 use crate::trace::Counters;
 use crate::{Error, Result};
-use cudarc::driver::sys::{CUcontext, CUstream, CUuuid};
+use cudarc::driver::sys::{CUstream, CUuuid};
 use std::sync::OnceLock;
 
 /// The driver, initialised.
@@ -32,17 +32,20 @@ fn driver() -> Result<&'static Driver> {
 
 /// How many GPUs there are; none where there is no driver.
 pub(crate) fn device_count() -> usize {
-    let Ok(api) = driver() else { return 0 };
+    driver().and_then(count).unwrap_or(0)
+}
+
+fn count(api: &Driver) -> Result<usize> {
     let mut count = 0;
     // SAFETY: `count` is valid for the write.
-    let code = unsafe { api.device_get_count(&mut count) };
-    if code.is_success() { usize::try_from(count).unwrap_or(0) } else { 0 }
+    check(unsafe { api.device_get_count(&mut count) }, "cuDeviceGetCount")?;
+    Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// Opens GPU `ordinal` for the first time.
 pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Opened> {
     let api = driver()?;
-    let count = device_count();
+    let count = count(api)?;
     if ordinal >= count {
         return Err(Error::invalid("ordinal", format!("there is no GPU {ordinal}; this machine has {count}")));
     }
@@ -50,12 +53,11 @@ pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: A
     // SAFETY: `device` is valid for the write, the ordinal exists.
     check(unsafe { api.device_get(&mut device, ordinal as i32) }, "cuDeviceGet")?;
     let info = describe(api, device)?;
-    let context = Arc::new(retain(api, device)?);
+    let context = retain(api, device)?;
     let engine = match make(context.clone(), config, life, counters) {
         Ok(engine) => engine,
         Err(error) => {
-            // SAFETY: retained above; nothing of ours uses it.
-            let _ = unsafe { api.device_primary_ctx_release(device) };
+            let _ = context.release();
             return Err(error);
         }
     };
@@ -78,13 +80,6 @@ fn check(code: Code, call: &str) -> Result<()> {
     code.ok().map_err(|code| fault::error(code, call))
 }
 
-fn retain(api: &'static Driver, device: i32) -> Result<Context> {
-    let mut raw: CUcontext = std::ptr::null_mut();
-    // SAFETY: `raw` is valid for the write.
-    check(unsafe { api.device_primary_ctx_retain(&mut raw, device) }, "cuDevicePrimaryCtxRetain")?;
-    Ok(Context { api, device, raw: Native(raw), users: AtomicUsize::new(0), last: AtomicBool::new(false) })
-}
-
 impl CudaEngine {
     /// The engine of the next epoch: on the same context, or on a new one where somebody destroyed it.
     pub(crate) fn again(&self, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
@@ -94,10 +89,26 @@ impl CudaEngine {
         let code = unsafe { old.api.device_primary_ctx_get_state(old.device, &mut flags, &mut active) };
         check(code, "cuDevicePrimaryCtxGetState")?;
         // A destroyed context may come back at the same address, so the state decides, not the pointer.
-        let gone = active == 0 || old.bind().is_err();
-        let context = if gone { Arc::new(retain(old.api, old.device)?) } else { old.clone() };
-        make(context, config, life, counters)
+        let gone = old.released()
+            || active == 0
+            || match old.bind() {
+                Ok(_) => false,
+                Err(code) if fault::is_context_gone(code) => true,
+                Err(code) => return Err(fault::error(code, "cuCtxSetCurrent")),
+            };
+        if !gone {
+            return make(old.clone(), config, life, counters);
+        }
+        let context = retain(old.api, old.device)?;
+        self.core.forsake(&context);
+        make(context.clone(), config, life, counters).inspect_err(|_| {
+            let _ = context.release();
+        })
     }
+}
+
+fn retain(api: &'static Driver, device: i32) -> Result<Arc<Context>> {
+    Context::retain(api, device).map(Arc::new).map_err(|code| fault::error(code, "cuDevicePrimaryCtxRetain"))
 }
 
 /// Pool, slots and the rest on a retained context.
@@ -137,12 +148,13 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         context: context.clone(),
         pool,
         keeper,
+        left: AtomicBool::new(false),
         counters,
         epoch,
     });
-    context.users.fetch_add(1, Ordering::AcqRel);
+    context.enter();
     core.keeper.serve(&core);
-    core.pinned.warm().map_err(|code| fault::error(code, "cuMemHostAlloc"))?;
+    core.pinned.warm();
     for slot in &core.slots {
         let _ = slot.shared.core.set(Arc::downgrade(&core));
     }
@@ -183,7 +195,10 @@ fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
     let mut version = 0;
     // SAFETY: `version` is valid for the write.
     let version_known = unsafe { api.driver_get_version(&mut version) }.is_success();
-    if attribute(MEMORY_POOLS) == 0 {
+    let mut pools = 0;
+    // SAFETY: `pools` is valid for the write.
+    check(unsafe { api.device_get_attribute(&mut pools, MEMORY_POOLS, device) }, "cuDeviceGetAttribute")?;
+    if pools == 0 {
         return Err(Error::unsupported(format!(
             "{} has no stream-ordered memory pools, which this library stands on",
             text(&name)

@@ -109,21 +109,40 @@ impl PinnedPool {
         }
         let size = LEAST << class;
         // Small ones are cut from a slab: making pinned memory may wait for all that the GPU is doing.
-        let slab = size.max(SLAB);
-        let at = self.make(slab)?;
-        for i in 1..slab / size {
-            // SAFETY: inside the slab that was just made.
-            free.push(Native(unsafe { at.0.add(i * size) }));
+        let slab = if self.roomy() { size.max(SLAB) } else { size };
+        let made = match self.make(slab) {
+            Ok(at) => {
+                for i in 1..slab / size {
+                    // SAFETY: inside the slab that was just made.
+                    free.push(Native(unsafe { at.0.add(i * size) }));
+                }
+                Ok(at)
+            }
+            Err(NoBlock::Limit) if slab > size => self.make(size),
+            refused => refused,
+        };
+        match made {
+            Ok(at) => Ok(Block { at, class, pool: self.hand_out() }),
+            // Nothing more may be made: a larger one will do.
+            Err(NoBlock::Limit) => {
+                let mut larger = self.free.iter().enumerate().skip(class + 1);
+                let (class, at) = larger.find_map(|(class, free)| Some((class, free.pop()?))).ok_or(NoBlock::Limit)?;
+                Ok(Block { at, class, pool: self.hand_out() })
+            }
+            Err(refused) => Err(refused),
         }
-        Ok(Block { at, class, pool: self.hand_out() })
     }
 
-    /// Makes what the first operations will ask for. The context is current.
-    pub(crate) fn warm(self: &Arc<Self>) -> Result<(), Code> {
-        drop(self.slot()?);
-        match self.block(LEAST) {
-            Ok(_) | Err(NoBlock::Limit) => Ok(()), // a limit that leaves no room is the user's choice
-            Err(NoBlock::Driver(code)) => Err(code),
+    /// The limit leaves room for more than what is asked for.
+    fn roomy(&self) -> bool {
+        self.limit >= 64 * SLAB as u64
+    }
+
+    /// Makes what the first operations will ask for. Only a head start: where it fails they will ask again. The context
+    /// is current.
+    pub(crate) fn warm(self: &Arc<Self>) {
+        if self.roomy() {
+            let _ = (self.slot(), self.block(LEAST));
         }
     }
 
@@ -166,10 +185,10 @@ impl PinnedPool {
     }
 
     /// Frees everything: the epoch has ended in order, nothing is in flight, and the context is current.
-    pub(crate) fn free_all(&self) {
+    pub(crate) fn free_all(&self, gone: &mut dyn FnMut(Code)) {
         for at in std::mem::take(&mut *self.all.lock()) {
             // SAFETY: from `mem_host_alloc`, freed once; nothing uses it any more.
-            let _ = unsafe { self.context.api.mem_free_host(at.0.cast()) };
+            gone(unsafe { self.context.api.mem_free_host(at.0.cast()) });
         }
     }
 

@@ -101,9 +101,9 @@ impl<E: Copy> Ring<E> {
         self.recorded_from(self.entries.len() / 2)
     }
 
-    /// After a look that helped.
+    /// After a look that helped: half of the ring is known to be over, and is reaped meanwhile.
     pub(crate) fn looked(&mut self) {
-        self.look_at = self.entries.len().max(LOOK / 2) + LOOK / 2;
+        self.look_at = self.entries.len() / 2 + LOOK;
     }
 
     /// The newest recorded entry: when it is over, everything is.
@@ -178,6 +178,24 @@ mod tests {
         assert_eq!(told.load(Ordering::Relaxed), 3);
         assert_eq!(ring.event::<()>(|| Err(())), Ok(2)); // recycled, the latest first
         assert_eq!(ring.events(), 4);
+    }
+
+    #[test]
+    fn a_ring_that_is_looked_at_stays_small_on_a_device_that_keeps_up() {
+        let sequence = Sequence::new();
+        let (mut ring, mut out, mut looks) = (Ring::new(), Retired::new(), 0);
+        for _ in 0..10_000 {
+            if let Some((ticket, _)) = ring.worth_a_look() {
+                looks += 1;
+                sequence.observe(ticket); // everything is over as soon as somebody asks
+                ring.looked();
+            }
+            ring.reap(&sequence, 4, &mut out);
+            let event = ring.event::<()>(|| Ok(())).unwrap();
+            ring.push(sequence.issue(), Some(event), None);
+        }
+        assert!(ring.events() <= 2 * LOOK + 1, "{} events", ring.events());
+        assert!(looks <= 10_000 / (LOOK / 2), "{looks} looks");
     }
 
     #[test]

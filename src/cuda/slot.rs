@@ -10,6 +10,7 @@ use super::{Core, Native, fault};
 use crate::buffer::Allocation;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
+use crate::engine::process;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) dispatches: AtomicU64,
     /// Beside the lease, because a fault is often noticed by who holds it.
     pub(crate) recent: Recent,
+    era: u32,
 }
 
 impl std::fmt::Debug for Shared {
@@ -108,6 +110,7 @@ impl Slot {
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
                 recent: Recent::default(),
+                era: process::era(),
             }),
             lease: Mutex::new(State {
                 stream: Native(stream),
@@ -130,13 +133,19 @@ impl Slot {
 }
 
 impl Shared {
+    /// Nobody may call the driver for this slot any more: its epoch has ended, the process exits, or this is a forked
+    /// child. What is not known to be over now never will be.
+    pub(crate) fn over(&self) -> bool {
+        self.life.dead() || self.era != process::era()
+    }
+
     /// Asks the driver about an event of this slot. A fault it shows ends the epoch.
     pub(crate) fn ask(&self, event: CUevent) -> Result<bool, Code> {
         // After the polling right was taken: the end of the epoch takes it too, and sets the flag before.
-        if self.life.dead() {
+        if self.over() {
             return Ok(false);
         }
-        let _bound = self.context.bind()?;
+        let _bound = self.context.bind().inspect_err(|code| self.report(*code, "cuCtxSetCurrent"))?;
         // SAFETY: the event lives until the epoch's end, which excludes pollers; the context is current.
         match unsafe { self.context.api.event_query(event) } {
             Code::SUCCESS => Ok(true),

@@ -82,7 +82,7 @@ impl Arriving {
             return Err(Error::library("a download whose end was not recorded"));
         };
         while !self.slot.poll(ticket, event) {
-            if self.slot.life.dead() && !self.slot.sequence.reached(ticket) {
+            if self.slot.over() && !self.slot.sequence.reached(ticket) {
                 return Err(ended(&self.slot));
             }
             if start.elapsed() < Duration::from_millis(5) { std::hint::spin_loop() } else { backoff.pause(None) }
@@ -139,6 +139,7 @@ impl Core {
     fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
         let until = Instant::now() + PATIENCE;
         let mut backoff = Backoff::new();
+        let mut hope = true;
         loop {
             epoch.admit()?;
             let attempt = {
@@ -154,11 +155,14 @@ impl Core {
                 Ok(block) => return Ok(block),
                 Err(NoBlock::Driver(code)) => return Err(fault::classify(epoch, code, "cuMemHostAlloc")),
                 Err(NoBlock::Limit) => {
-                    let in_flight = self.sweep();
-                    if !in_flight || Instant::now() >= until {
+                    if !hope || Instant::now() >= until {
                         return Err(no_staging(bytes, self.pinned.limit(), self.pinned.bytes()));
                     }
-                    backoff.pause(None);
+                    // What this sweep finds to be over may be just what is wanted: so one more attempt after the last.
+                    hope = self.sweep();
+                    if hope {
+                        backoff.pause(None);
+                    }
                 }
             }
         }

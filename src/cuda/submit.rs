@@ -32,8 +32,7 @@ impl CudaEngine {
             // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
             // driver-side rungs it may be able to.
             Err(Failed { error: Error::OutOfMemory { .. }, again: Some(s) }) => {
-                self.core.sweep();
-                self.core.trim(epoch)?;
+                self.core.give_back(epoch)?;
                 Ok(self.core.submit(*s).map_err(|f| f.error)?)
             }
             Err(failed) => Err(failed.error),

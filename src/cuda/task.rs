@@ -58,7 +58,7 @@ impl<O: Op> CudaTask<O> {
         if self.mark.poll() {
             return self.conclude(true);
         }
-        if self.mark.slot.life.dead() {
+        if self.mark.slot.over() {
             // The flag is set after the last poll that could have helped; what is not known to be over now never will be.
             return self.conclude(self.mark.is_past());
         }
@@ -122,7 +122,17 @@ impl<O: Op> CudaTask<O> {
 
     /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
     fn spin(&self, limit: Option<Duration>, until: Option<Instant>) -> bool {
-        let _bound = self.mark.slot.context.bind();
+        if self.look() {
+            return true;
+        }
+        // The context is made current once for all looks, by a thread that counts as inside: nobody may call the driver
+        // for an epoch that has ended, not even for that.
+        let core = self.mark.slot.core.get().and_then(Weak::upgrade);
+        let _inside = core.as_ref().map(|core| core.blockers.enter());
+        let _bound = match core {
+            Some(_) if !self.mark.slot.over() => self.mark.slot.context.bind().ok(),
+            _ => None,
+        };
         let mut start = None;
         loop {
             for _ in 0..16 {
@@ -146,7 +156,7 @@ impl<O: Op> CudaTask<O> {
             return true;
         }
         if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
-            match core.blockers.wait(&self.mark.slot.context, &self.mark.slot.life, event.0) {
+            match core.blockers.wait(&self.mark.slot, event.0) {
                 Ok(_) => {}
                 Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
             }
@@ -213,6 +223,9 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn device_time(&self) -> Option<Duration> {
+        if self.mark.slot.over() {
+            return None;
+        }
         self.timer.as_ref()?.elapsed(&self.mark.slot.context)
     }
 
@@ -262,12 +275,17 @@ impl Timers {
         Ok(Timer { start, end, timers: Arc::downgrade(&self.0) })
     }
 
+    /// Events held.
+    pub(crate) fn held(&self) -> usize {
+        self.0.all.lock().len()
+    }
+
     /// For the end of the epoch.
-    pub(crate) fn destroy(&self, api: &Driver) {
+    pub(crate) fn destroy(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
         while self.0.free.pop().is_some() {}
         for event in std::mem::take(&mut *self.0.all.lock()) {
-            // SAFETY: ours, idle, and the epoch is closed: `elapsed` looks at the flag before it uses one.
-            let _ = unsafe { api.event_destroy(event.0) };
+            // SAFETY: ours, idle, and the epoch is closed: `elapsed` looks for it in the list before it uses one.
+            gone(unsafe { api.event_destroy(event.0) });
         }
     }
 }

@@ -16,9 +16,11 @@ struct text {
 
 static struct call *calls;
 static struct text call_log, violation_text;
-static bool logging;
+static int logging, log_turn;
 static int violation_count;
 static _Thread_local const char *call_name = "no call";
+static _Thread_local int my_log_turn;
+static _Thread_local uint64_t my_calls;
 
 const char *current_call(void) { return call_name; }
 
@@ -87,6 +89,7 @@ static void begin(struct call *call) {
         calls = call;
     }
     call->count++;
+    my_calls++;
     state.calls++;
 }
 
@@ -122,7 +125,7 @@ CUresult standin_enter(struct call *call) {
 }
 
 static void finish(struct call *call, int code, const char *format, va_list arguments) {
-    if (logging) {
+    if (logging == 1 || (logging == 2 && my_log_turn == log_turn)) {
         char what[512], line[640];
         vsnprintf(what, sizeof what, format, arguments);
         snprintf(line, sizeof line, "%s%s%s -> %d", call->name, *what ? " " : "", what, code);
@@ -167,14 +170,14 @@ const char *address_text(uint64_t address) {
 void forget_calls(void) {
     violation_count = 0;
     call_log.length = violation_text.length = 0;
-    logging = false;
+    logging = 0;
     state.calls = 0;
     for (struct call *call = calls; call != NULL; call = call->next) call->count = 0;
 }
 
 void name_call(const char *name) { call_name = name; }
 
-void standin_log_enable(int on) { LOCKED(logging = on != 0); }
+void standin_log_enable(int on) { LOCKED(logging = on; log_turn++; if (on == 2) my_log_turn = log_turn); }
 
 void standin_log_clear(void) { LOCKED(call_log.length = 0); }
 
@@ -192,6 +195,8 @@ uint64_t standin_calls(void) {
     LOCKED(count = state.calls);
     return count;
 }
+
+uint64_t standin_calls_here(void) { return my_calls; }
 
 uint64_t standin_calls_of(const char *name) {
     uint64_t count = 0;

@@ -56,6 +56,20 @@ static void axpb(void *payload) {
     for (uint64_t i = 0; i < elements(launch, launch->slots[2]); i++) target[i] = a * source[i] + b;
 }
 
+/* The crate's own, for what cuBLAS has no routine for: columns of `rows` integers, `ld` apart. */
+static void scale_i32_operands(struct command *command, const struct launch *launch) {
+    size_t bytes = sizeof(int32_t);
+    add_operand(command, WRITE, (struct range){launch->slots[0], launch->slots[1] * bytes, launch->slots[3] * bytes,
+                                               launch->slots[2]});
+}
+
+static void scale_i32(void *payload) {
+    const struct launch *launch = payload;
+    uint32_t *data = standin_backing(launch->slots[0]), factor = (uint32_t)launch->slots[4];
+    for (uint64_t column = 0; column < launch->slots[2]; column++)
+        for (uint64_t row = 0; row < launch->slots[1]; row++) data[column * launch->slots[3] + row] *= factor;
+}
+
 static const struct kernel kernels[] = {
     {.name = "empty"},
     {.name = "fault", .outcome = CUDA_ERROR_ILLEGAL_ADDRESS},
@@ -63,6 +77,7 @@ static const struct kernel kernels[] = {
     {"add_one_f32", 2, {8, 8}, add_one_operands, add_one, 0},
     {"scale_f64", 3, {8, 8, 8}, scale_operands, scale, 0},
     {"axpb_f32", 5, {8, 8, 8, 4, 4}, axpb_operands, axpb, 0},
+    {"scale_i32", 5, {8, 8, 8, 8, 4}, scale_i32_operands, scale_i32, 0},
 };
 
 const struct kernel *known_kernel(const char *name) {

@@ -6,18 +6,32 @@
 //!
 //! The libraries carry the real ones' SONAMEs, so once they are open, opening `libcuda.so.1` by that name finds them. A
 //! child process is given them by [`Driver::environment`].
-#![allow(dead_code, reason = "each test binary uses its own part")]
+//!
+//! Any other program, the conformance suite too, runs on them when they are what the loader finds first:
+//!
+//! ```text
+//! cargo test --test standin_selftest -- --exact the_folder_for_other_programs_is_told --nocapture | grep WINDLASS_
+//! WINDLASS_CUDA_PATH=<that folder> WINDLASS_TEST_DEVICE=cuda:0 WINDLASS_STANDIN_MEMORY=1073741824 \
+//!     WINDLASS_STANDIN_REPORT=<a file, empty afterwards> cargo test --test conformance
+//! ```
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up should stop")]
 
 use std::ffi::{CString, c_char, c_int};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::{env, fs, io};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+
+mod build;
+mod child;
+mod watch;
+mod work;
+
+pub(crate) use child::in_child;
+pub(crate) use watch::{Current, name};
+pub(crate) use work::{Launch, endless, launch};
 
 /// How the simulated device makes progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +76,13 @@ control! {
     script: fn(*const c_char, c_int);
     fail: fn(*const c_char, c_int, c_int);
     fail_any: fn(c_int, c_int);
+    failed: fn() -> u64;
     clear: fn();
     log_enable: fn(c_int);
     log_clear: fn();
     log_take: fn(*mut c_char, usize) -> usize;
     calls: fn() -> u64;
+    calls_here: fn() -> u64;
     calls_of: fn(*const c_char) -> u64;
     executed: fn() -> u64;
     violations: fn(*mut c_char, usize) -> c_int;
@@ -109,7 +125,7 @@ pub(crate) fn session() -> Session {
 pub(crate) fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        let folder = build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
+        let folder = build::build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
         // The unversioned names come last: they are empty and depend on the others, for callers who try them first.
         let names = ["libcuda.so.1", "libcublas.so.13", "libcuda.so", "libcublas.so"];
         let [driver, ..] = names.map(|name| {
@@ -131,9 +147,10 @@ macro_rules! call {
 }
 
 impl Driver {
-    /// Variables that give a child process the same libraries. Scripts for it are variables too, see `standin.h`.
-    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 1] {
-        [("LD_LIBRARY_PATH", self.folder.clone())]
+    /// Variables that give a child process the same libraries, whether it asks the linker for them or this crate's
+    /// loader. Scripts for it are variables too, see `standin.h`.
+    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [("LD_LIBRARY_PATH", self.folder.clone()), ("WINDLASS_CUDA_PATH", self.folder.clone())]
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -212,8 +229,18 @@ impl Driver {
         call!(self, clear());
     }
 
+    /// How many calls were made to fail.
+    pub(crate) fn failed(&self) -> u64 {
+        call!(self, failed())
+    }
+
     pub(crate) fn log(&self, on: bool) {
         call!(self, log_enable(on.into()));
+    }
+
+    /// The log without what other threads call.
+    pub(crate) fn log_of_this_thread(&self) {
+        call!(self, log_enable(2));
     }
 
     /// The lines since the last take.
@@ -226,6 +253,11 @@ impl Driver {
 
     pub(crate) fn calls(&self) -> u64 {
         call!(self, calls())
+    }
+
+    /// What this thread has called in its whole life.
+    pub(crate) fn calls_here(&self) -> u64 {
+        call!(self, calls_here())
     }
 
     pub(crate) fn calls_of(&self, function: &str) -> u64 {
@@ -264,85 +296,12 @@ impl Driver {
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         let violations = self.violations();
-        assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
+        let first = violations.get(..20).unwrap_or(&violations);
+        assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), first.join("\n"));
     }
 }
 
 fn lines(text: &[u8]) -> Vec<String> {
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
     String::from_utf8_lossy(text.split_at(end).0).lines().map(str::to_owned).collect()
-}
-
-/// Where the sources are.
-fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/standin")
-}
-
-/// The folder with the libraries and the self-test. It is named for the sources and made under another name, so that
-/// any number of test processes may ask at once, and an edit makes a new one.
-fn build() -> io::Result<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(sources())?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    files.retain(|path| path.extension().is_some_and(|kind| kind == "c" || kind == "h" || kind == "rs"));
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    for path in &files {
-        fs::read(path)?.hash(&mut hasher);
-    }
-    let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let folder = parent.join(format!("standin-{:016x}", hasher.finish()));
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    let draft = parent.join(format!("standin-draft-{}", std::process::id()));
-    fs::create_dir_all(&draft)?;
-    compile_all(&files, &draft)?;
-    match fs::rename(&draft, &folder) {
-        Ok(()) => Ok(folder),
-        // Another process was faster.
-        Err(_) if folder.is_dir() => fs::remove_dir_all(&draft).map(|()| folder),
-        Err(error) => Err(error),
-    }
-}
-
-fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
-    let named = |test: fn(&str) -> bool| -> Vec<&Path> {
-        let wanted = |path: &&PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.ends_with(".c") && test(name)
-        };
-        files.iter().filter(wanted).map(PathBuf::as_path).collect()
-    };
-    let nothing = into.join("nothing.c");
-    fs::write(&nothing, "int standin_nothing;\n")?;
-    let link = |library: &str| [format!("-L{}", into.display()), format!("-l:{library}"), "-Wl,-rpath,$ORIGIN".into()];
-    let library = |name: &str, sources: &[&Path], uses: &[String]| {
-        let mut arguments = vec!["-shared".into(), format!("-Wl,-soname,{name}"), "-Wl,-z,nodelete".into()];
-        arguments.push("-Wl,--no-as-needed".into());
-        arguments.extend_from_slice(uses);
-        compile(sources, &into.join(name), &arguments)
-    };
-    let driver = named(|name| !name.starts_with("cublas") && name != "selftest.c");
-    library("libcuda.so.1", &driver, &[])?;
-    library("libcublas.so.13", &named(|name| name.starts_with("cublas")), &link("libcuda.so.1"))?;
-    library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
-    library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
-    let uses = [link("libcublas.so.13"), link("libcuda.so.1")].concat();
-    compile(&named(|name| name == "selftest.c"), &into.join("selftest"), &uses)
-}
-
-fn compile(sources: &[&Path], output: &Path, arguments: &[String]) -> io::Result<()> {
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let done = Command::new(&compiler)
-        .args(["-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"])
-        .args(sources)
-        .arg("-o")
-        .arg(output)
-        .args(arguments)
-        .arg("-lm")
-        .output()?;
-    if done.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&done.stderr);
-    Err(io::Error::other(format!("{} failed for {}:\n{message}", compiler.display(), output.display())))
 }

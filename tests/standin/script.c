@@ -17,6 +17,7 @@ struct script {
 
 static struct failure failures[64];
 static int failure_count;
+static uint64_t failed;
 static struct script scripts[32];
 static int script_count;
 static int fault_countdown = -1, fault_code;
@@ -33,6 +34,7 @@ bool must_fail(const char *name, bool driver, CUresult *code) {
         if (meant && failure->left-- == 0) {
             *code = failure->code;
             fails = true;
+            failed++;
             *failure = failures[--failure_count];
         } else {
             i++;
@@ -63,6 +65,7 @@ bool fault_is_due(int *code) {
 }
 
 void forget_script(void) {
+    failed = 0;
     failure_count = script_count = attribute_count = 0;
     fault_countdown = -1;
 }
@@ -132,5 +135,11 @@ void standin_script(const char *kernel, int code) {
 void standin_fail(const char *call, int nth, int code) { LOCKED(add_failure(call, nth, code)); }
 
 void standin_fail_any(int nth, int code) { LOCKED(add_failure("any", nth, code)); }
+
+uint64_t standin_failed(void) {
+    uint64_t count;
+    LOCKED(count = failed);
+    return count;
+}
 
 void standin_clear(void) { LOCKED(failure_count = script_count = 0; fault_countdown = -1); }

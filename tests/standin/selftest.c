@@ -14,6 +14,7 @@ typedef void *handle;
 typedef uint64_t address;
 
 int cuInit(unsigned);
+int cuDriverGetVersion(int *);
 int cuDeviceGetAttribute(int *, int, int);
 int cuDevicePrimaryCtxRetain(handle *, int);
 int cuDevicePrimaryCtxRelease_v2(int);
@@ -150,7 +151,7 @@ static void expect_clean(const char *claim) {
 
 static handle kernel(const char *name) {
     static const char *text = ".version 8.0\n.visible .entry add_one_f32(\n .param .u64 p, .param .u64 n)\n{}\n"
-                              ".entry axpb_f32 {}\n.entry scale_f64 {}\n.entry fault() {}\n.entry endless() {}\n"
+                              ".entry axpb_f32 {}\n.entry scale_f64 {}\n.entry scale_i32 {}\n.entry fault() {}\n.entry endless() {}\n"
                               ".entry empty() {}\n.entry other(.param .u64 .ptr .global .align 4 a, .param .f32 b,\n"
                               ".param .align 4 .b8 c[12], .param .u64 d) {}";
     handle module, function;
@@ -572,7 +573,7 @@ static void calls_fail_when_told_to(void) {
     OK(cuEventCreate(&event, 2));
     EXPECT(cuEventCreate(&event, 2) == 2);
     OK(cuEventCreate(&event, 2));
-    EXPECT(standin_live("events") == 2);
+    EXPECT(standin_live("events") == 2 && standin_failed() == 1);
     standin_fail_any(2, 999);
     OK(cuStreamQuery(first));
     OK(cuStreamQuery(first));
@@ -590,6 +591,13 @@ static void calls_fail_when_told_to(void) {
     expect_clean("failures");
 }
 
+static void *query_elsewhere(void *unused) {
+    int version;
+    cuDriverGetVersion(&version);
+    cuDriverGetVersion(&version);
+    return unused;
+}
+
 static void the_log_has_every_call(void) {
     start();
     char log[2000];
@@ -603,6 +611,14 @@ static void the_log_has_every_call(void) {
                        "cuStreamQuery stream#2 -> 0\n") == 0);
     EXPECT(standin_log_take(log, sizeof log) == 0);
     EXPECT(standin_calls_of("cuStreamQuery") == 1);
+    pthread_t thread;
+    uint64_t here = standin_calls_here(), all = standin_calls();
+    standin_log_enable(2);
+    pthread_create(&thread, NULL, query_elsewhere, NULL);
+    pthread_join(thread, NULL);
+    OK(cuStreamQuery(second));
+    EXPECT(standin_calls_here() == here + 1 && standin_calls() == all + 3);
+    EXPECT(standin_log_take(log, sizeof log) > 0 && strcmp(log, "cuStreamQuery stream#2 -> 0\n") == 0);
     EXPECT(standin_live("allocations") == 1 && standin_live("pool_bytes") == 64 && standin_live("streams") == 2);
     EXPECT(standin_live("contexts") == 1 && standin_live("nonsense") == -1);
 }
@@ -660,6 +676,17 @@ static void kernels_compute(void) {
     OK(cuMemcpyDtoHAsync_v2(values, target, 16, first));
     OK(cuStreamSynchronize(first));
     EXPECT(values[0] == 12 && values[3] == 18);
+    int32_t *integers = pin(24);
+    for (int i = 0; i < 6; i++) integers[i] = i + 1;
+    address matrix = take(24, first);
+    uint64_t rows = 2, columns = 2, leading = 3;
+    uint32_t factor = (uint32_t)-5;
+    void *scale[] = {&matrix, &rows, &columns, &leading, &factor};
+    OK(cuMemcpyHtoDAsync_v2(matrix, integers, 24, first));
+    OK(launch(kernel("scale_i32"), first, scale));
+    OK(cuMemcpyDtoHAsync_v2(integers, matrix, 24, first));
+    OK(cuStreamSynchronize(first));
+    EXPECT(integers[0] == -5 && integers[1] == -10 && integers[2] == 3 && integers[4] == -25 && integers[5] == 6);
     EXPECT(cuLaunchKernel(kernel("empty"), 1, 1, 1, 1025, 1, 1, 0, first, NULL, NULL) == 1);
     EXPECT(cuLaunchKernel(kernel("empty"), 1, 1, 1, 1, 1, 1, 1 << 20, first, NULL, NULL) == 1);
     expect_clean("kernels");

@@ -68,17 +68,22 @@ STANDIN_EXPORT void standin_script(const char *kernel, int code);
 STANDIN_EXPORT void standin_fail(const char *call, int nth, int code);
 /* The nth next driver call of any kind (not cublas; not the two that only name an error). */
 STANDIN_EXPORT void standin_fail_any(int nth, int code);
+/* How many calls were made to fail since the reset. */
+STANDIN_EXPORT uint64_t standin_failed(void);
 /* Drops failures that have not happened yet, and scripts. */
 STANDIN_EXPORT void standin_clear(void);
 
 /* -- What happened. -- */
 
-/* The log has one line for each call. It is off until enabled. Take answers the length of the whole log and clears it
+/* The log has one line for each call. It is off (0) until enabled: 1 for every thread's calls, 2 for those of the thread
+ * that asks, since housekeeping threads call as well. Take answers the length of the whole log and clears it
  * if it fitted into `size` (so take(NULL, 0) only asks for the length). */
 STANDIN_EXPORT void standin_log_enable(int on);
 STANDIN_EXPORT void standin_log_clear(void);
 STANDIN_EXPORT size_t standin_log_take(char *buffer, size_t size);
 STANDIN_EXPORT uint64_t standin_calls(void);
+/* Of the calling thread, over its whole life. */
+STANDIN_EXPORT uint64_t standin_calls_here(void);
 STANDIN_EXPORT uint64_t standin_calls_of(const char *call);
 /* How many commands have executed. */
 STANDIN_EXPORT uint64_t standin_executed(void);

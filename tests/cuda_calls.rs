@@ -1,0 +1,268 @@
+//! What a dispatch costs on the CUDA engine, call by call.
+#![cfg(all(feature = "blas", target_os = "linux"))]
+
+mod common;
+mod standin;
+
+use common::{down, up};
+use standin::{Current, Driver, Mode, session};
+use std::time::Duration;
+use windlass::{Device, DeviceBuffer, PendingHost};
+
+const GET: &str = "cuCtxGetCurrent";
+const SET: &str = "cuCtxSetCurrent";
+const AXPY: &str = "cublasAxpyEx_64";
+const RECORD: &str = "cuEventRecord";
+const WAIT: &str = "cuStreamWaitEvent";
+const ALLOCATE: &str = "cuMemAllocFromPoolAsync";
+
+fn device(slots: usize) -> Device {
+    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
+}
+
+/// A sum that the housekeeping thread is not told of, so that it stays asleep: its verdict is kept.
+fn axpy(verdicts: &mut Verdicts, device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {
+    let ((y,), verdict) = device.blas().axpy(1.0, x, y).expect("an addition").split();
+    verdicts.push(verdict);
+    y
+}
+
+type Verdicts = Vec<PendingHost<()>>;
+
+/// Uses every slot until nothing has to be made any more.
+fn warm(driver: &Driver, device: &Device) {
+    let wanted = device.stats().slots as u64;
+    let x = up(device, vec![1.0f32; 8]);
+    for _ in 0..50 {
+        // While nothing completes, each buffer finds a slot of its own, and each dispatch needs an event.
+        driver.mode(Mode::Manual);
+        let many: Vec<_> = (0..wanted).map(|_| device.zeros::<f32>(8).unwrap()).collect();
+        for y in many {
+            let y = (0..40).fold(y, |y, _| device.blas().axpy(1.0, &x, y).unwrap().into_output());
+            drop((device.blas().nrm2(&y).unwrap(), device.download(&y).unwrap()));
+        }
+        calm(driver);
+        device.synchronize(Duration::from_secs(5)).unwrap();
+        if device.stats().library_handles == wanted && device.stats().events >= 40 * wanted {
+            break;
+        }
+    }
+    drop(x);
+    assert!(common::eventually(4, || device.stats().allocations == 0), "freed by nobody");
+    calm(driver);
+    assert_eq!(device.stats().library_handles, wanted);
+    driver.mode(Mode::Auto);
+}
+
+/// Finishes everything and waits until the housekeeping thread sleeps.
+fn calm(driver: &Driver) {
+    driver.mode(Mode::Eager);
+    let mut before = 0;
+    while before != driver.calls() {
+        before = driver.calls();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How many waits `f` put on the device, as the calls and the statistics have it.
+fn waits_of<R>(driver: &Driver, device: &Device, f: impl FnOnce() -> R) -> (R, usize) {
+    let before = device.stats().forced_waits;
+    let (answer, calls) = driver.calls_in(f);
+    let waits = calls.iter().filter(|call| *call == WAIT).count();
+    assert_eq!(device.stats().forced_waits - before, waits as u64);
+    (answer, waits)
+}
+
+#[test]
+fn a_chained_call_is_one_look_at_the_context_the_library_call_and_one_record() {
+    let (driver, mut verdicts) = (session(), Verdicts::new());
+    let current = Current::of(0);
+    let device = device(4);
+    warm(&driver, &device);
+    let (x, mut y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![0.0f32; 8]));
+    assert_eq!((down(&device, &x), down(&device, &y)), (vec![1.0; 8], vec![0.0; 8]));
+    calm(&driver);
+    y = axpy(&mut verdicts, &device, &x, y); // puts the pointer mode back, which a norm has changed
+    calm(&driver);
+    driver.mode(Mode::Manual); // nothing completes, as if the device were far behind
+    for _ in 0..4 {
+        let (next, calls) = driver.calls_in(|| axpy(&mut verdicts, &device, &x, y));
+        assert_eq!(calls, [GET, AXPY, RECORD]);
+        y = next;
+    }
+    driver.mode(Mode::Eager);
+    assert_eq!(down(&device, &y), [5.0; 8]);
+    drop((x, y, device, current));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_thread_without_a_context_gets_none_and_one_with_another_keeps_it() {
+    let (driver, mut verdicts) = (session(), Verdicts::new());
+    let device = device(1);
+    let (x, y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![0.0f32; 8]));
+    let y = axpy(&mut verdicts, &device, &x, y);
+    assert_eq!(down(&device, &y), [1.0; 8]);
+    calm(&driver);
+    assert_eq!(Current::now(), None);
+    let (y, calls) = driver.calls_in(|| axpy(&mut verdicts, &device, &x, y));
+    assert_eq!(calls, [GET, SET, AXPY, RECORD, SET]);
+    let other = Current::of(1);
+    let theirs = Current::now();
+    let y = axpy(&mut verdicts, &device, &x, y);
+    assert_eq!(down(&device, &y), [3.0; 8]);
+    assert!(theirs.is_some() && Current::now() == theirs);
+    drop((x, y, device, other));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_thousand_chained_calls_make_nothing_and_ask_little() {
+    let (driver, mut verdicts) = (session(), Verdicts::new());
+    let current = Current::of(0);
+    let device = device(4);
+    warm(&driver, &device);
+    let (x, y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![0.0f32; 8]));
+    calm(&driver);
+    let y = (0..100).fold(y, |y, _| axpy(&mut verdicts, &device, &x, y));
+    calm(&driver);
+    let chain = || (0..1000).fold(y, |y, _| axpy(&mut verdicts, &device, &x, y));
+    let (y, calls) = driver.calls_in(chain);
+    let count = |name: &str| calls.iter().filter(|call| *call == name).count();
+    assert_eq!((count(AXPY), count(RECORD)), (1000, 1000));
+    assert!(count("cuEventQuery") <= 125, "{} queries", count("cuEventQuery"));
+    assert!(count(GET) <= 1000 + count("cuEventQuery"));
+    let known = [GET, AXPY, RECORD, "cuEventQuery"];
+    let others: Vec<_> = calls.iter().filter(|call| !known.contains(&call.as_str())).collect();
+    assert!(others.is_empty(), "also called {others:?}");
+    assert_eq!(down(&device, &y)[0], 1100.0);
+    drop((x, y, device, current));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_wait_is_put_on_the_device_once_for_each_mark_and_never_for_work_known_to_be_over() {
+    let (driver, mut verdicts) = (session(), Verdicts::new());
+    let current = Current::of(0);
+    let device = device(4);
+    warm(&driver, &device);
+    driver.mode(Mode::Manual);
+    // While nothing completes, each finds a slot of its own.
+    let ((x,), _one) = device.fill(device.uninit(8).unwrap(), 1.0).unwrap().split();
+    let ((y,), _two) = device.fill(device.uninit(8).unwrap(), 2.0).unwrap().split();
+    let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, &x, y));
+    assert_eq!(waits, 1, "x was written on another slot");
+    let (y, waits) = waits_of(&driver, &device, || {
+        let y = axpy(&mut verdicts, &device, &x, y);
+        axpy(&mut verdicts, &device, &x, y)
+    });
+    assert_eq!(waits, 0, "the slot waits for that already");
+    let (pending, waits) = waits_of(&driver, &device, || device.fill(x, 3.0).unwrap());
+    assert_eq!(waits, 1, "a writer follows the readers on another slot");
+    driver.step(1000);
+    assert!(common::eventually(5, || pending.is_ready()));
+    let x = pending.into_output();
+    let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, &x, y));
+    assert_eq!(waits, 0, "x is known to be complete");
+    driver.mode(Mode::Eager);
+    assert_eq!(down(&device, &y), [2.0 + 3.0 * 1.0 + 3.0; 8]);
+    drop((x, y, device, current));
+    driver.assert_finished();
+}
+
+#[test]
+fn zeros_are_an_allocation_a_memset_and_a_record_and_no_length_is_nothing() {
+    let driver = session();
+    let current = Current::of(0);
+    let device = device(2);
+    warm(&driver, &device);
+    driver.mode(Mode::Eager);
+    let (kept, calls) = driver.calls_in(|| device.zeros::<f32>(1000).unwrap());
+    assert_eq!(calls, [GET, ALLOCATE, GET, "cuMemsetD8Async", RECORD]);
+    let (bare, calls) = driver.calls_in(|| device.uninit::<f32>(1000).unwrap());
+    assert_eq!(calls, [GET, ALLOCATE]);
+    let before = driver.calls_of("cuMemAllocFromPoolAsync");
+    let empty = driver.silently("an empty buffer", || device.uninit::<f32>(0).unwrap());
+    let (x, y) = (device.zeros::<f32>(0).unwrap(), device.upload([0f32; 0]).unwrap().into_output());
+    let y = device.blas().axpy(1.0, &x, y).unwrap().into_output();
+    assert_eq!(down(&device, &y), [0f32; 0]);
+    assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 0.0);
+    assert_eq!(driver.calls_of("cuMemAllocFromPoolAsync"), before, "zero bytes never reach the driver");
+    drop((kept, bare, empty, x, y, device, current));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_scalar_is_copied_behind_the_work_and_a_download_needs_no_allocation() {
+    let driver = session();
+    let current = Current::of(0);
+    let device = device(2);
+    warm(&driver, &device);
+    let x = up(&device, vec![2.0f32; 8]);
+    assert_eq!(device.blas().dot(&x, &x).unwrap().await_result().unwrap(), 32.0);
+    let (pending, calls) = driver.calls_in(|| device.blas().dot(&x, &x).unwrap());
+    assert_eq!(calls, [GET, "cublasDotEx_64", "cuMemcpyDtoHAsync", RECORD]);
+    assert_eq!(pending.await_result().unwrap(), 32.0);
+    assert_eq!(down(&device, &x), [2.0; 8]);
+    let (pending, calls) = driver.calls_in(|| device.download(&x).unwrap());
+    let count = |name: &str| calls.iter().filter(|call| *call == name).count();
+    assert_eq!((count("cuMemcpyDtoHAsync"), count("cuMemHostAlloc"), count("cuEventCreate")), (1, 0, 0), "{calls:?}");
+    assert_eq!(pending.await_result().unwrap(), [2.0; 8]);
+    drop((x, device, current));
+    driver.assert_finished();
+}
+
+#[test]
+fn what_is_known_to_be_complete_is_awaited_without_a_call() {
+    let driver = session();
+    let device = device(2);
+    let (x, y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![1.0f32; 8]));
+    let sum = device.blas().axpy(1.0, &x, y).unwrap();
+    let norm = device.blas().dot(&x, &x).unwrap();
+    let data = device.download(&x).unwrap();
+    assert!(common::eventually(5, || sum.is_ready() && norm.is_ready() && data.is_ready()));
+    driver.silently("asking again", || assert!(sum.is_ready() && norm.is_ready() && data.is_ready()));
+    let sum = driver.silently("taking a buffer", || sum.await_result().unwrap());
+    driver.silently("taking a scalar", || assert_eq!(norm.await_result().unwrap(), 8.0));
+    driver.silently("taking data", || assert_eq!(data.await_result().unwrap(), [1.0; 8]));
+    drop((x, sum, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn what_is_refused_has_called_nothing() {
+    let driver = session();
+    let device = device(2);
+    let (x, y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![1.0f32; 9]));
+    let (other, fresh) = (Device::host().unwrap(), device.uninit::<f32>(8).unwrap());
+    let theirs = up(&other, vec![1.0f32; 8]);
+    let y = driver.silently("two lengths", || device.blas().axpy(1.0, &x, y).unwrap_err().back.unwrap().0);
+    let fresh = driver.silently("no contents", || device.blas().axpy(1.0, &x, fresh).unwrap_err().back.unwrap().0);
+    driver.silently("a foreign buffer", || device.blas().dot(&theirs, &x).map(drop).unwrap_err());
+    driver.silently("past the end", || drop(x.as_in().slice(4..9).map(|_| ()).unwrap_err()));
+    driver.silently("an impossible length", || device.zeros::<f64>(usize::MAX).map(drop).unwrap_err());
+    drop((x, y, fresh, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_drop_calls_nothing() {
+    let driver = session();
+    let device = device(4);
+    driver.mode(Mode::Manual);
+    let (x, y) = (device.fill(device.uninit(8).unwrap(), 1.0f32).unwrap(), device.zeros::<f32>(8).unwrap());
+    let x = x.into_output();
+    let sum = device.blas().axpy(1.0, &x, y).unwrap();
+    let (norm, data) = (device.blas().nrm2(&x).unwrap(), device.download(&x).unwrap());
+    let (idle, shared) = (device.uninit::<f64>(8).unwrap(), device.zeros::<f64>(8).unwrap().share());
+    let read = device.blas().axpy(1.0, &shared, device.zeros(8).unwrap()).unwrap();
+    driver.silently("dropping a pending with its buffers", || drop(sum));
+    driver.silently("dropping a scalar in flight", || drop(norm));
+    driver.silently("dropping a download in flight", || drop(data));
+    driver.silently("dropping a buffer in flight", || drop(x));
+    driver.silently("dropping an idle buffer", || drop(idle));
+    driver.silently("dropping shared handles", || drop((shared.clone(), shared)));
+    driver.silently("forgetting a pending", || std::mem::forget(read));
+    driver.silently("dropping a device", || drop(device));
+    driver.assert_finished();
+}

@@ -1,0 +1,213 @@
+//! The ladder when memory runs out: what is in flight, the pool's hoard, the user's callback, then a typed error.
+#![cfg(all(feature = "blas", target_os = "linux"))]
+
+mod common;
+mod standin;
+
+use common::{down, up};
+use standin::{Mode, session};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use windlass::{Device, DeviceBuffer, DeviceBuilder, Error};
+
+const MIB: usize = 1 << 20;
+
+/// A device of 8 MiB, all of them allowed.
+fn small() -> DeviceBuilder {
+    standin::driver().set_total_memory(8 * MIB);
+    Device::builder().cuda(0).slots(4).memory_limit(8 * MIB as u64)
+}
+
+/// Bytes of device memory.
+fn take(device: &Device, bytes: usize) -> Result<DeviceBuffer<u8>, Error> {
+    device.zeros(bytes)
+}
+
+#[test]
+fn memory_of_dropped_buffers_that_are_still_in_flight_comes_back_before_there_is_none() {
+    let driver = session();
+    let device = small().open().unwrap();
+    for _ in 0..4 {
+        // Each is used on a slot of its own and read on another, so its memory can go back only when both are done.
+        let many: Vec<_> = (0..3).map(|_| take(&device, 2 * MIB).unwrap()).collect();
+        let copies: Vec<_> = many.iter().map(|x| device.download(x.as_in().slice(0..9).unwrap()).unwrap()).collect();
+        drop((many, copies));
+        let large = take(&device, 7 * MIB).expect("all of it comes back");
+        assert_eq!(down(&device, large.as_in().slice(0..4).unwrap()), [0; 4]);
+    }
+    drop(device);
+    driver.assert_finished();
+}
+
+/// A free runs in the order of its stream: until it has, other streams do not find the bytes.
+#[test]
+fn bytes_whose_free_is_on_its_way_are_waited_for() {
+    let driver = session();
+    let device = small().open().unwrap();
+    for _ in 0..10 {
+        driver.mode(Mode::Eager);
+        let x = device.fill(take(&device, 6 * MIB).unwrap(), 1).unwrap().await_result().unwrap();
+        let frees = driver.calls_of("cuMemFreeAsync");
+        driver.mode(Mode::Manual); // every stream stands still
+        drop(x);
+        assert!(common::eventually(5, || driver.calls_of("cuMemFreeAsync") > frees));
+        let large = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| device.uninit::<u8>(7 * MIB)); // another thread, another stream
+            std::thread::sleep(Duration::from_millis(5));
+            driver.mode(Mode::Background);
+            thread.join().unwrap()
+        });
+        drop(large.expect("it was only a matter of time"));
+    }
+    drop(device);
+    driver.assert_finished();
+}
+
+#[test]
+fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
+    let driver = session();
+    let device = small().open().unwrap();
+    let kept = take(&device, 2 * MIB).unwrap();
+    let busy = standin::endless(&device);
+    drop(device.fill(take(&device, 4 * MIB).unwrap(), 7).unwrap());
+    driver.mode(Mode::Manual);
+    let start = Instant::now();
+    let error = take(&device, 5 * MIB).expect_err("6 MiB of 8 are in use");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let Error::OutOfMemory { requested, free, total, limit, ref site } = error else { panic!("{error:?}") };
+    assert_eq!((requested, total, limit), (5 << 20, 8 << 20, 8 << 20));
+    assert!(free <= 6 << 20, "{free}");
+    assert!(error.is_retryable() && !error.is_poisoning());
+    assert_eq!(site.device(), Some("cuda:0"));
+    assert_eq!(device.stats().errors.get("OutOfMemory"), Some(&1));
+    driver.mode(Mode::Auto);
+    driver.release();
+    let late = take(&device, 5 * MIB).expect("the same call, made again");
+    drop((kept, busy, late, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_pool_gives_its_hoard_back_to_a_library_that_wants_it() {
+    let driver = session();
+    let device = small().open().unwrap();
+    let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
+    drop(take(&device, 8 * MIB - 4096).unwrap());
+    assert!(common::eventually(5, || driver.live("pool_bytes") < 1024));
+    assert!(driver.live("pool_reserved") > 7 << 20, "the pool keeps what it once had");
+    let trims = driver.calls_of("cuMemPoolTrimTo");
+    let y = device.blas().axpy(1.0, &x, y).expect("the handle finds room after a trim").into_output();
+    assert!(driver.calls_of("cuMemPoolTrimTo") > trims);
+    assert!(driver.calls_of("cublasCreate") >= 2, "it was tried again");
+    assert_eq!(down(&device, &y), [3.0; 4]);
+    drop((x, y, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn the_callback_is_told_the_bytes_and_what_it_frees_is_used() {
+    let driver = session();
+    let cache: Arc<Mutex<Vec<DeviceBuffer<u8>>>> = Arc::default();
+    let asked: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let callback = {
+        let (cache, asked) = (cache.clone(), asked.clone());
+        move |bytes| {
+            asked.lock().unwrap().push(bytes);
+            cache.lock().unwrap().pop().is_some()
+        }
+    };
+    let device = small().on_out_of_memory(callback).open().unwrap();
+    cache.lock().unwrap().push(take(&device, 6 * MIB).unwrap());
+    let x = take(&device, 5 * MIB).expect("the cache gave way");
+    assert_eq!(*asked.lock().unwrap(), [5 << 20]);
+    assert_eq!(down(&device, x.as_in().slice(0..4).unwrap()), [0; 4]);
+    let error = take(&device, 4 * MIB).expect_err("the cache is empty");
+    assert!(matches!(error, Error::OutOfMemory { requested: 0x40_0000, .. }), "{error:?}");
+    assert_eq!(*asked.lock().unwrap(), [5 << 20, 4 << 20]);
+    drop((x, device));
+    driver.assert_finished();
+}
+
+/// No lock is held while the callback runs: it may use the device itself.
+#[test]
+fn the_callback_may_use_the_device_and_may_panic() {
+    let driver = session();
+    static DEVICE: Mutex<Option<(Device, DeviceBuffer<u8>)>> = Mutex::new(None);
+    static SAVED: AtomicUsize = AtomicUsize::new(0);
+    let callback = |_| {
+        let (device, cached) = DEVICE.lock().unwrap().take().expect("asked once too often");
+        SAVED.store(down(&device, &cached).len(), Ordering::Relaxed);
+        true
+    };
+    let device = small().on_out_of_memory(callback).open().unwrap();
+    *DEVICE.lock().unwrap() = Some((device.clone(), take(&device, 6 * MIB).unwrap()));
+    let x = take(&device, 5 * MIB).expect("saved to the host and freed");
+    assert_eq!(SAVED.load(Ordering::Relaxed), 6 * MIB);
+    let error = take(&device, 5 * MIB).expect_err("the callback panics");
+    assert!(matches!(error, Error::OutOfMemory { .. }), "{error:?}");
+    drop((x, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn the_limit_of_a_device_holds_without_asking_the_driver() {
+    let driver = session();
+    let device = Device::builder().cuda(0).memory_limit(MIB as u64).open().unwrap();
+    let kept = take(&device, MIB / 2).unwrap();
+    let before = driver.calls_of("cuMemAllocFromPoolAsync");
+    let error = take(&device, MIB).expect_err("past the limit");
+    let Error::OutOfMemory { requested, free, limit, .. } = error else { panic!("{error:?}") };
+    assert_eq!((requested, free, limit), (1 << 20, 1 << 19, 1 << 20));
+    assert_eq!(driver.calls_of("cuMemAllocFromPoolAsync"), before, "the driver has the memory, but may not be asked");
+    assert_eq!(device.stats().bytes_used, MIB as u64 / 2);
+    let rest = take(&device, MIB / 2).expect("up to the limit");
+    drop((kept, rest));
+    let all = take(&device, MIB).expect("again from the beginning");
+    drop((all, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn eight_threads_that_want_more_than_there_is_take_turns() {
+    let driver = session();
+    let device = small().open().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let until = Instant::now() + Duration::from_secs(20);
+                for _ in 0..5 {
+                    let buffer = loop {
+                        match take(&device, 3 * MIB) {
+                            Ok(buffer) => break buffer,
+                            Err(error) => assert!(error.is_retryable(), "{error:?}"),
+                        }
+                        assert!(Instant::now() < until, "never got its turn");
+                    };
+                    assert_eq!(down(&device, buffer.as_in().slice(0..2).unwrap()), [0; 2]);
+                }
+            });
+        }
+    });
+    drop(device);
+    driver.assert_finished();
+}
+
+#[test]
+fn a_download_larger_than_the_staging_is_refused_and_a_larger_upload_waits_for_it() {
+    let driver = session();
+    let limit = 8 * MIB;
+    let device = Device::builder().cuda(0).slots(2).staging_limit(limit as u64).memory_limit(60 << 20).open().unwrap();
+    let data: Vec<u32> = (0..5 * MIB as u32).collect(); // 20 MiB in three pieces, each of which needs all of the staging
+    let x = device.upload(&data).expect("piece after piece").into_output();
+    let error = device.download(&x).map(drop).expect_err("reserved as a whole");
+    let Error::OutOfMemory { requested, limit: told, .. } = error else { panic!("{error:?}") };
+    assert_eq!((requested, told), (20 << 20, 8 << 20));
+    let part = data.len() / 3;
+    for start in [0, part, 2 * part] {
+        assert!(down(&device, x.as_in().slice(start..start + part).unwrap()) == data[start..start + part]);
+    }
+    assert!(device.stats().pinned_bytes <= limit as u64 + (64 << 10));
+    drop((x, device));
+    driver.assert_finished();
+}

@@ -1,0 +1,271 @@
+//! A rebuild that is asked for: everything native is made anew, nothing stale reaches the driver, handles go on.
+#![cfg(all(feature = "blas", target_os = "linux"))]
+
+mod common;
+mod standin;
+
+use common::{down, eventually, up};
+use standin::{Current, Mode, endless, launch, session};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use windlass::{Device, DeviceBuffer, Error, GpuRef, Phase, Stale};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn device() -> Device {
+    Device::builder().cuda(0).slots(3).open().expect("the stand-in opens")
+}
+
+/// The generations of a buffer that was refused.
+#[track_caller]
+fn stale(error: &Error) -> (u64, u64) {
+    match error {
+        Error::GpuRefStale { reason: Stale::Generation { made, now }, .. } => (*made, *now),
+        other => panic!("expected a stale buffer, got {other:?}"),
+    }
+}
+
+#[test]
+fn handles_go_on_and_data_is_stale_and_its_drop_calls_nothing() {
+    let driver = session();
+    let device = device();
+    let blas = device.blas();
+    let (x, y) = (up(&device, [1.0f32; 8]), up(&device, [2.0f32; 8]));
+    let shared = up(&device, [3.0f32; 8]).share();
+    let y = blas.axpy(1.0, &x, y).unwrap().into_output();
+    let x = launch(&device, c"add_one_f32", x).into_output();
+    device.rebuild(LIMIT).unwrap();
+    assert_eq!((device.generation(), device.stats().rebuilds, device.stats().leaked), (1, 1, 0));
+    let refused = driver.silently("a stale operand", || blas.axpy(1.0, &x, y).unwrap_err());
+    assert_eq!(stale(&refused.error), (0, 1));
+    driver.silently("a stale download", || assert_eq!(stale(&device.download(&shared).unwrap_err()), (0, 1)));
+    let fresh = up(&device, [5.0f32; 8]);
+    let mixed = blas.axpy(1.0, &shared, fresh).unwrap_err();
+    assert_eq!(stale(&mixed.error), (0, 1));
+    let fresh = blas.axpy(2.0, &mixed.back.unwrap().0, up(&device, [1.0f32; 8])).unwrap().into_output();
+    let fresh = launch(&device, c"add_one_f32", fresh).into_output();
+    assert_eq!(down(&device, &fresh), [12.0; 8]);
+    driver.silently("dropping stale buffers", || drop((x, refused, shared)));
+    assert_eq!(driver.calls_of("cuDevicePrimaryCtxReset"), 0, "other code of the process may be using the context");
+    drop((fresh, device, blas));
+    driver.assert_finished();
+}
+
+#[test]
+fn what_is_in_flight_is_finished_first_and_answered_in_the_old_generation() {
+    let driver = session();
+    let device = device();
+    let x = up(&device, vec![2.0f64; 100]);
+    let (dot, data) = (device.blas().dot(&x, &x).unwrap(), device.download(&x).unwrap());
+    let scaled = device.blas().scal(0.5, x).unwrap();
+    device.rebuild(LIMIT).unwrap();
+    assert_eq!(dot.await_result().unwrap(), 400.0);
+    assert_eq!(data.await_result().unwrap(), [2.0; 100]);
+    let x = scaled.await_result().expect("it was done before");
+    assert_eq!(stale(&device.download(&x).unwrap_err()), (0, 1));
+    drop((x, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn a_deadline_on_an_endless_kernel_changes_nothing() {
+    let driver = session();
+    let device = device();
+    let x = up(&device, [1.0f32; 4]);
+    let busy = endless(&device);
+    let start = Instant::now();
+    let error = device.rebuild(Duration::from_millis(30)).expect_err("it does not end");
+    assert!(matches!(error, Error::Timeout { .. }) && error.is_retryable(), "{error:?}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!((device.generation(), device.health().phase, device.stats().rebuilds), (0, Phase::Healthy, 0));
+    assert_eq!(down(&device, &launch(&device, c"add_one_f32", x).into_output()), [2.0; 4]);
+    assert!(!busy.is_ready());
+    driver.release();
+    busy.await_result().unwrap();
+    device.rebuild(LIMIT).unwrap();
+    assert_eq!(device.generation(), 1);
+    drop(device);
+    driver.assert_finished();
+}
+
+#[test]
+fn hooks_put_data_back_before_anybody_else_is_admitted() {
+    let driver = session();
+    static TABLE: Mutex<Option<GpuRef<f32>>> = Mutex::new(None);
+    let fill = |device: &Device| {
+        let table = device.upload([7.0f32; 4])?.into_output();
+        *TABLE.lock().unwrap() = Some(table.share());
+        Ok(())
+    };
+    let after = Arc::new(AtomicUsize::new(0));
+    let seen = after.clone();
+    let notice = move |device: &Device| {
+        assert_eq!(down(device, TABLE.lock().unwrap().as_ref().unwrap()), [7.0; 4]);
+        seen.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
+    let device = Device::builder().cuda(0).slots(2).before_admission(fill).after_admission(notice).open().unwrap();
+    fill(&device).unwrap();
+    for generation in 1..=3 {
+        device.rebuild(LIMIT).unwrap();
+        let table = TABLE.lock().unwrap().clone().unwrap();
+        assert_eq!((table.generation(), after.load(Ordering::Relaxed) as u64), (generation, generation));
+        assert_eq!(down(&device, &table), [7.0; 4]);
+    }
+    *TABLE.lock().unwrap() = None;
+    drop(device);
+    driver.assert_finished();
+}
+
+#[test]
+fn threads_that_submit_meanwhile_get_answers_or_typed_errors() {
+    let driver = session();
+    driver.mode(Mode::Background);
+    let device = Device::builder().cuda(0).slots(4).open().unwrap();
+    let (stop, done, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = |x: &mut DeviceBuffer<f64>| -> Result<(), Error> {
+        let y = device.blas().axpy(1.0, &*x, device.zeros(16)?)?.into_output();
+        assert_eq!(device.blas().dot(&y, &*x)?.await_result()?, 16.0);
+        *x = device.duplicate(&*x)?.into_output();
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut x = None;
+                while !stop.load(Ordering::Relaxed) {
+                    let kept = x.take().map_or_else(|| Ok(device.upload([1.0f64; 16])?.into_output()), Ok);
+                    match kept.and_then(|mut x| work(&mut x).map(|()| x)) {
+                        Ok(kept) => {
+                            done.fetch_add(1, Ordering::Relaxed);
+                            x = Some(kept);
+                        }
+                        Err(Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }) => {
+                            failed.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(error) => panic!("{error:?}"),
+                    }
+                }
+            });
+        }
+        for _ in 0..12 {
+            let before = done.load(Ordering::Relaxed);
+            assert!(eventually(10, || done.load(Ordering::Relaxed) > before + 8));
+            device.rebuild(LIMIT).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!((device.generation(), device.health().phase), (12, Phase::Healthy));
+    assert!(failed.load(Ordering::Relaxed) > 0, "nobody noticed");
+    drop(device);
+    driver.assert_finished();
+}
+
+#[test]
+fn fifty_rebuilds_leave_nothing_behind() {
+    let driver = session();
+    let device = device();
+    let counts = || {
+        let work = up(&device, [1.0f32; 64]);
+        let y = device.blas().axpy(1.0, &work, device.zeros(64).unwrap()).unwrap().into_output();
+        assert_eq!(down(&device, &launch(&device, c"add_one_f32", y).into_output()), [2.0; 64]);
+        drop(work);
+        device.rebuild(LIMIT).unwrap();
+        let left = || driver.left().into_iter().filter(|(what, _)| *what != "pinned").collect::<Vec<_>>();
+        // The housekeeping threads of earlier generations are on their way out.
+        eventually(4, || left().len() <= 4 && threads() < 8);
+        (left(), driver.live("contexts"), threads())
+    };
+    let first = counts();
+    for _ in 0..48 {
+        counts();
+    }
+    let (left, contexts, threads) = counts();
+    assert!(threads <= first.2 + 1, "{} threads, then {threads}", first.2);
+    assert_eq!(contexts, 1);
+    for ((what, before), (same, now)) in first.0.iter().zip(&left) {
+        assert!(what == same && now <= &(before + 4), "{before} {what}, then {now} {same}");
+    }
+    assert_eq!(device.stats().leaked, 0);
+    drop(device);
+    driver.assert_finished();
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("a list of threads").count()
+}
+
+/// Plays another crate that resets the primary context.
+fn reset_by_somebody_else() {
+    let theirs = Current::of(0);
+    // SAFETY: takes no pointer; that it destroys what others made is the point.
+    unsafe { cudarc::driver::sys::cuDevicePrimaryCtxReset_v2(0).result().unwrap() };
+    drop(theirs);
+}
+
+/// Streams, events and pinned memory went with the context that was reset; a library's handle can never go.
+#[track_caller]
+fn assert_finished_after_a_reset(driver: &standin::Driver) {
+    let gone = || ["contexts", "pools", "allocations"].iter().all(|what| driver.live(what) == 0);
+    assert!(eventually(4, gone), "{:?}", driver.left());
+    // Asking whether the old context can be made current is how it was noticed.
+    let violations = driver.violations();
+    let known = |line: &String| line == "makes current a destroyed context (in cuCtxSetCurrent)";
+    assert!(violations.iter().all(known), "{violations:?}");
+    driver.clear_violations();
+}
+
+/// No device fault, so the device comes back.
+#[test]
+fn a_context_reset_by_somebody_else_is_made_anew() {
+    let driver = session();
+    let device = device();
+    let x = up(&device, [1.0f32; 4]);
+    assert_eq!(down(&device, &x), [1.0; 4]);
+    reset_by_somebody_else();
+    let error = device.fill(x, 2.0).map(drop).expect_err("its stream is gone").error;
+    assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{error:?}");
+    assert_eq!(error.site().unwrap().code(), Some(709));
+    device.wait_healthy(LIMIT).unwrap();
+    assert_eq!(device.generation(), 1);
+    let y = up(&device, [1.0f32; 4]);
+    let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_output();
+    assert_eq!(down(&device, &y), [1.0; 4]);
+    drop((y, device));
+    assert_finished_after_a_reset(&driver);
+}
+
+#[test]
+fn who_waits_while_somebody_resets_the_context_is_told() {
+    let driver = session();
+    let device = device();
+    driver.mode(Mode::Manual);
+    let pending = device.fill(device.uninit(4).unwrap(), 1.0f32).unwrap();
+    reset_by_somebody_else();
+    let answer = common::within(10, move || pending.await_result());
+    assert!(matches!(answer.unwrap_err().error, Error::ContextPoisoned { .. }));
+    driver.mode(Mode::Auto);
+    device.wait_healthy(LIMIT).unwrap();
+    assert_eq!(device.generation(), 1);
+    drop(device);
+    driver.clear_violations(); // memory in use when its context goes is freed with no order
+    assert!(eventually(4, || driver.live("contexts") == 0));
+}
+
+#[test]
+fn a_rebuild_after_a_reset_by_somebody_else_does_not_wait_for_what_is_gone() {
+    let driver = session();
+    let device = device();
+    let x = up(&device, [1.0f32; 4]);
+    assert_eq!(down(&device, &x), [1.0; 4]);
+    reset_by_somebody_else();
+    let rebuilt = device.clone();
+    let answer = common::within(10, move || rebuilt.rebuild(LIMIT));
+    assert!(answer.is_ok() || answer.is_err_and(|error| error.is_retryable()));
+    device.wait_healthy(LIMIT).unwrap();
+    assert_eq!((device.generation(), device.health().phase), (1, Phase::Healthy));
+    assert_eq!(down(&device, &up(&device, [4.0f32; 4])), [4.0; 4]);
+    drop((x, device));
+    assert_finished_after_a_reset(&driver);
+}
