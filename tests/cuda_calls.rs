@@ -1,4 +1,5 @@
 //! What a dispatch costs on the CUDA engine, call by call.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

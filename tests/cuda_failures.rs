@@ -1,4 +1,5 @@
 //! Every driver call of a program fails once: a typed error or success, never a wrong answer, a panic or a leak.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

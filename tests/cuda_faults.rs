@@ -1,4 +1,5 @@
 //! Device faults on the CUDA engine, a process each: everything is answered, nothing is called, the host goes on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

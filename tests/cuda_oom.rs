@@ -1,4 +1,5 @@
 //! The ladder when memory runs out: what is in flight, the pool's hoard, the user's callback, then a typed error.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

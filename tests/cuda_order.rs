@@ -1,5 +1,6 @@
 //! Program order on the CUDA engine: random programs from several threads against a sequential model, on a device that
 //! runs streams in any order that events allow, reuses freed bytes at once, and reports every access without an order.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

@@ -1,4 +1,5 @@
 //! A rebuild that is asked for: everything native is made anew, nothing stale reaches the driver, handles go on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

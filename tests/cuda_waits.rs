@@ -1,4 +1,5 @@
 //! Ways of waiting on the CUDA engine, and of not waiting.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;

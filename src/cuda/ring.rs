@@ -191,7 +191,7 @@ mod tests {
                 ring.looked();
             }
             ring.reap(&sequence, 4, &mut out);
-            let event = ring.event::<()>(|| Ok(())).unwrap();
+            let event = ring.event::<()>(|| Ok(7u32)).unwrap();
             ring.push(sequence.issue(), Some(event), None);
         }
         assert!(ring.events() <= 2 * LOOK + 1, "{} events", ring.events());

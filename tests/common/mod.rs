@@ -2,6 +2,7 @@
 //!
 //! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod sample;
 mod work;
