@@ -3,6 +3,7 @@
 //! Runs where `WINDLASS_TEST_DEVICE` names a GPU. Each scenario is this very binary started again, because a device fault
 //! ends CUDA for its process; that such a process still exits cleanly is part of the claim.
 
+#![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::process::Command;
