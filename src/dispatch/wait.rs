@@ -26,7 +26,7 @@ pub enum Wait {
 /// How long [`Wait::Adaptive`] spins: about one round trip of a small op. Beyond it the core is worth more elsewhere.
 pub(crate) const SPIN: Duration = Duration::from_micros(20);
 
-/// Pauses that grow with the time already waited: an eighth of it, so that the end is noticed at most that much late, and
+/// Pauses that grow with the time already waited: a sixteenth of it, so that the end is noticed at most that much late, and
 /// a long wait costs nothing. From 5 us (the system adds about 55 of its own) to 1 ms.
 pub(crate) struct Backoff(Instant);
 
@@ -38,7 +38,7 @@ impl Backoff {
     /// Sleeps for the next pause, but not past `until`.
     pub(crate) fn pause(&mut self, until: Option<Instant>) {
         let now = Instant::now();
-        let pause = ((now - self.0) / 8).clamp(Duration::from_micros(5), Duration::from_millis(1));
+        let pause = ((now - self.0) / 16).clamp(Duration::from_micros(5), Duration::from_millis(1));
         std::thread::sleep(until.map_or(pause, |until| pause.min(until.saturating_duration_since(now))));
     }
 }
