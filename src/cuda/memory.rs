@@ -132,7 +132,7 @@ impl CudaEngine {
         let place = slot.live.enter(address);
         let home = Home::Cuda(PoolBytes { slot, place });
         let mut track = Track::default();
-        track.publish_write(Completion::Cuda(mark));
+        track.publish_write(&Completion::Cuda(mark));
         Ok((Allocation::new(address, bytes as u64, home, epoch.meter.clone()), track))
     }
 

@@ -258,6 +258,15 @@ impl Mark {
         self.slot.sequence.reached(self.ticket)
     }
 
+    /// Becomes `later` when that is on the same slot.
+    pub(crate) fn renew(&mut self, later: &Mark) -> bool {
+        let same = self.same_slot(later);
+        if same {
+            (self.ticket, self.event) = (later.ticket, later.event);
+        }
+        same
+    }
+
     pub(crate) fn same_slot(&self, other: &Mark) -> bool {
         Arc::ptr_eq(&self.slot, &other.slot)
     }

@@ -183,8 +183,11 @@ impl Core {
         if !code.is_success() && outcome.is_ok() {
             outcome = Err(fault::classify(epoch, code, "cuEventRecord"));
         }
-        let mark = Mark { slot: shared.clone(), ticket, event };
-        publish(&s, &mark, outcome.is_ok());
+        let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
+        publish(&s, &completion, outcome.is_ok());
+        let Completion::Cuda(mark) = completion else {
+            return Err(Error::library("a completion of another engine").into());
+        };
         if let Landed::Staged(staged) = &landed {
             let _ = staged.0.end.set((ticket, event));
         }
@@ -216,10 +219,9 @@ impl Core {
 }
 
 /// Tells the buffers where this work ends, and what they are worth now.
-fn publish<O: Op>(s: &Submission<'_, '_, O>, mark: &Mark, ok: bool) {
+fn publish<O: Op>(s: &Submission<'_, '_, O>, completion: &Completion, ok: bool) {
     for (i, view) in s.views.iter().enumerate() {
         let mut track = view.region.track.lock();
-        let completion = Completion::Cuda(mark.clone());
         if i < s.read_count {
             // A peer's buffer is told by a mark of its own device: see `peer.rs`.
             if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
