@@ -58,6 +58,7 @@ mod host;
 pub mod loader;
 #[cfg(feature = "host")]
 mod numerics;
+pub mod nvrtc;
 mod op;
 mod supervisor;
 mod sync;
@@ -76,6 +77,7 @@ pub use element::{DType, Element};
 pub use error::{Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
+pub use nvrtc::{Image, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{OpInfo, Stats, Trace};
