@@ -58,6 +58,7 @@ mod host;
 pub mod loader;
 #[cfg(feature = "host")]
 mod numerics;
+pub mod nvrtc;
 mod op;
 mod supervisor;
 mod sync;
@@ -73,9 +74,10 @@ pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
 pub use dispatch::raw::Landed;
 pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};
-pub use error::{Error, Rejected, Result, Site, Stale, Text};
+pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
+pub use nvrtc::{Image, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{OpInfo, Stats, Trace};
