@@ -188,3 +188,84 @@ fn a_nan_reaches_its_row_and_nothing_else() {
         each_type!(nan_and_infinity(&device));
     }
 }
+
+fn scalars_on_the_device<T, S: Sample>(device: &Device, rng: &mut Rng)
+where
+    T: Sample + GemmElement<Scalar = S, Out = T>,
+{
+    let shape = Shape { m: 5, n: 3, k: 9, trans: [TRANSPOSES[1], TRANSPOSES[0]], gaps: [1, 2, 3] };
+    for (alpha, beta) in [(S::sample(rng), S::sample(rng)), (S::real(1.0), S::real(0.0))] {
+        let case = Case::<T, S>::new(shape, alpha, beta, rng);
+        let (a, b) = (up(device, &case.a[..]), up(device, &case.b[..]));
+        // Each the element of a buffer with more of them.
+        let scalars = up(device, vec![S::real(9.0), alpha, beta]);
+        let (at_alpha, at_beta) = (scalars.as_in().slice(1..2).unwrap(), scalars.as_in().slice(2..3).unwrap());
+        let blas = device.blas();
+        let call = shape.call::<T>(alpha, beta);
+        let want = blas.gemm(call, &a, &b, up(device, &case.c[..])).unwrap().await_result().unwrap();
+        let call = shape.call::<T>(S::real(7.0), S::real(7.0)).scalars_at(at_alpha, at_beta);
+        let got = blas.gemm(call, &a, &b, up(device, &case.c[..])).unwrap().await_result().unwrap();
+        assert_same_bits(&down(device, &got), &down(device, &want), "scalars by value and on the device");
+    }
+}
+
+#[test]
+fn scalars_in_device_memory_are_those_of_the_product() {
+    for device in devices() {
+        seeds(1, |rng, _| {
+            each_type!(scalars_on_the_device(&device, rng));
+        });
+    }
+}
+
+#[test]
+fn an_output_with_beta_in_device_memory_counts_as_read() {
+    for device in devices() {
+        let one = up(&device, [1.0f64]);
+        let call = windlass::Gemm::new(1, 1, 1).scalars_at(&one, &one);
+        let rejected = device.blas().gemm(call, &one, &one, device.uninit(1).unwrap()).unwrap_err();
+        assert!(rejected.back.is_some() && rejected.error.to_string().contains("never written"), "{rejected}");
+        let none = up(&device, [0.0f64; 0]);
+        let call = windlass::Gemm::new(1, 1, 1).scalars_at(&one, &none);
+        let rejected = device.blas().gemm(call, &one, &one, up(&device, [1.0])).unwrap_err();
+        assert_eq!(crate::common::refused(&rejected.error).0, "beta");
+    }
+}
+
+/// The error of TF32 is that of inputs rounded to 11 bits; every other mode keeps the bound of the type. A mode does not
+/// stay behind for the next product.
+#[test]
+fn math_modes_are_those_of_the_call_alone() {
+    use windlass::blas::Math;
+    for device in devices() {
+        seeds(1, |rng, _| {
+            let shape = Shape { m: 64, n: 64, k: 64, trans: [TRANSPOSES[0]; 2], gaps: [0; 3] };
+            let case = Case::<f32, f32>::new(shape, 1.0, 0.0, rng);
+            let (a, b) = (up(&device, &case.a[..]), up(&device, &case.b[..]));
+            let spec = shape.spec(1.0, 0.0);
+            let mut want = case.c.clone();
+            reference::gemm(&spec, &case.a, &case.b, &mut want);
+            for (math, unit) in [
+                (Math::Tf32, 2.0f64.powi(-10)),
+                (Math::Default, f32::UNIT),
+                (Math::Pedantic, f32::UNIT),
+                (Math::EmulatedBf16x9, 2.0 * f32::UNIT),
+                (Math::Default, f32::UNIT),
+            ] {
+                let blas = device.blas().math(math).deterministic(true).reduced_precision_reduction(false);
+                let c = match blas.gemm(shape.call::<f32>(1.0, 0.0), &a, &b, up(&device, &case.c[..])) {
+                    Err(rejected) => {
+                        let missing = matches!(rejected.error, windlass::Error::Unsupported { .. });
+                        assert!(missing && math == Math::EmulatedBf16x9, "{math:?}: {rejected}");
+                        continue;
+                    }
+                    Ok(pending) => down(&device, &pending.await_result().unwrap()),
+                };
+                let bounds = gemm_error_bound(&spec, &case.a, &case.b, &case.c, unit);
+                for ((c, want), bound) in c.iter().zip(&want).zip(bounds) {
+                    assert!((f64::from(*c) - f64::from(*want)).abs() <= bound, "{math:?}: {c} for {want}");
+                }
+            }
+        });
+    }
+}

@@ -15,12 +15,20 @@
 pub(crate) mod codes;
 #[cfg(feature = "blas")]
 pub(crate) mod cublas;
+#[cfg(feature = "blas")]
+pub(crate) mod cublas_typed;
 pub(crate) mod driver;
 pub(crate) mod nvtx;
 mod table;
+#[cfg(feature = "blas")]
+pub(crate) mod typed;
 
 pub(crate) use codes::Code;
 #[cfg(feature = "blas")]
 pub(crate) use cublas::Cublas;
+#[cfg(feature = "blas")]
+pub(crate) use cublas_typed::CublasTyped;
 pub(crate) use driver::Driver;
 pub(crate) use table::LoadError;
+#[cfg(feature = "blas")]
+pub(crate) use typed::Called;
