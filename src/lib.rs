@@ -64,7 +64,7 @@ mod supervisor;
 mod sync;
 mod trace;
 
-pub use blas::{Blas, Gemm, Transpose};
+pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
 pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
 pub use copy::HostData;
 #[cfg(feature = "cuda")]

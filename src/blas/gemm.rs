@@ -1,25 +1,21 @@
 //! The general matrix product.
 
-use super::Blas;
+use super::matrix::{check_matrix, check_size, fills};
+use super::modes::Math;
 #[cfg(feature = "blas")]
-use super::scalar::Aligned;
+use super::routine::Queue;
+use super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::scalar::Scalar;
 #[cfg(feature = "host")]
-use crate::numerics::gemm::HostGemm;
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Complex, DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, bf16, f16};
+use super::scalar::value;
+use super::scalar::{check_scalar, scalars};
+use super::{Blas, Scaled, Transpose};
+#[cfg(feature = "host")]
+use crate::numerics::{GemmSpec, gemm::HostGemm};
+use crate::op::{Cost, Spans};
+use crate::{Complex, DeviceBuffer, Element, Error, In, Result, Submitted, bf16, f16};
 use std::fmt::Debug;
-
-/// What is done to a stored matrix before it is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Transpose {
-    /// As stored.
-    #[default]
-    No,
-    /// Transposed.
-    Yes,
-    /// Conjugated and transposed; the same as `Yes` for real types.
-    Conjugate,
-}
 
 /// `C = alpha * op(A) * op(B) + beta * C`: `op(A)` is `m x k`, `op(B)` is `k x n`, `C` is `m x n`, all column-major.
 ///
@@ -67,6 +63,20 @@ pub struct GemmCodes {
     pub output: u32,
     /// `cublasComputeType_t`.
     pub compute: u32,
+}
+
+#[cfg(feature = "blas")]
+impl GemmCodes {
+    /// `cublasComputeType_t` in a math mode.
+    pub(super) fn compute_in(self, math: Math) -> u32 {
+        const SINGLE: [u32; 2] = [0, 4];
+        match math {
+            // Each type's pedantic code follows the plain one.
+            Math::Pedantic => self.compute + 1,
+            Math::Tf32 if SINGLE.contains(&self.input) => 77, // 32F_FAST_TF32
+            Math::Default | Math::Tf32 | Math::EmulatedBf16x9 => self.compute,
+        }
+    }
 }
 
 macro_rules! gemm_elements { ($($t:ty, $scalar:ty, $out:ty, $one:expr, $i:literal, $o:literal, $c:literal;)*) => { $(
@@ -140,22 +150,9 @@ impl<T: GemmElement> Gemm<T> {
         self
     }
 
-    /// The factor of the product.
-    pub fn alpha(mut self, alpha: T::Scalar) -> Self {
-        self.alpha = alpha;
-        self
-    }
-
-    /// The factor of C.
-    pub fn beta(mut self, beta: T::Scalar) -> Self {
-        self.beta = beta;
-        self
-    }
-
     /// Rows and columns of A and B as stored.
     fn stored(&self) -> [(usize, usize); 2] {
-        let shape = |trans, rows, cols| if trans == Transpose::No { (rows, cols) } else { (cols, rows) };
-        [shape(self.trans_a, self.m, self.k), shape(self.trans_b, self.k, self.n)]
+        [self.trans_a.stored(self.m, self.k), self.trans_b.stored(self.k, self.n)]
     }
 
     /// Leading dimensions of A, B and C.
@@ -165,116 +162,91 @@ impl<T: GemmElement> Gemm<T> {
     }
 }
 
-/// Elements that a column-major matrix spans; `None` past the address space.
-pub(super) fn span(rows: usize, cols: usize, ld: usize) -> Option<usize> {
-    if rows == 0 || cols == 0 { Some(0) } else { ld.checked_mul(cols - 1)?.checked_add(rows) }
+scalars!(Gemm<T: GemmElement>, alpha: T::Scalar, beta: T::Scalar);
+
+/// A product and where its scalars are.
+struct Product<T: GemmElement> {
+    spec: Gemm<T>,
+    /// In device memory.
+    scalars_at: bool,
 }
 
-/// Checks that a `rows x cols` matrix with leading dimension `ld` lies inside a buffer of `len` elements.
-pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usize, len: usize) -> Result<()> {
-    const LEADING: [(&str, &str); 3] = [("a", "lda"), ("b", "ldb"), ("c", "ldc")];
-    let leading = LEADING.iter().find(|(matrix, _)| *matrix == name).map_or("ld", |(_, ld)| ld);
-    if ld < rows.max(1) {
-        return Err(Error::invalid(leading, format!("{ld} is less than the {rows} rows of {name}, or than 1")));
-    }
-    if ld > i64::MAX as usize {
-        return Err(Error::invalid(leading, format!("{ld} does not fit the library's 64-bit integers")));
-    }
-    match span(rows, cols, ld) {
-        Some(need) if need <= len => Ok(()),
-        Some(need) => Err(Error::invalid(
-            name,
-            format!("{len} elements do not hold a {rows} x {cols} matrix with {leading} = {ld}, which spans {need}"),
-        )),
-        None => Err(Error::invalid(name, format!("a {rows} x {cols} matrix with {leading} = {ld} overflows"))),
-    }
-}
-
-impl<T: GemmElement> Op for Gemm<T> {
+impl<T: GemmElement> Routine for Product<T> {
     const NAME: &'static str = "gemm";
-    const LIBRARY: &'static str = "blas";
-    type Reads = (T, T);
+    type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<T::Out>;
     type Raw = ();
 
-    fn check(&self, (a, b): &Spans<(T, T)>, (c,): &Spans<(T::Out,)>) -> Result<()> {
-        for (name, value) in [("m", self.m), ("n", self.n), ("k", self.k)] {
-            if value > i64::MAX as usize {
-                return Err(Error::invalid(name, format!("{value} does not fit the library's 64-bit integers")));
-            }
+    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(T::Out,)>) -> Result<()> {
+        let Gemm { m, n, k, .. } = self.spec;
+        for (name, value) in [("m", m), ("n", n), ("k", k)] {
+            check_size(name, value)?;
         }
-        let [(rows_a, cols_a), (rows_b, cols_b)] = self.stored();
-        let [lda, ldb, ldc] = self.leading();
+        check_scalar("alpha", alpha)?;
+        check_scalar("beta", beta)?;
+        let [(rows_a, cols_a), (rows_b, cols_b)] = self.spec.stored();
+        let [lda, ldb, ldc] = self.spec.leading();
         check_matrix("a", rows_a, cols_a, lda, a.len())?;
         check_matrix("b", rows_b, cols_b, ldb, b.len())?;
-        check_matrix("c", self.m, self.n, ldc, c.len())
+        check_matrix("c", m, n, ldc, c.len())
     }
 
     fn overwrites(&self, (c,): &Spans<(T::Out,)>) -> bool {
-        let [_, _, ldc] = self.leading();
-        let gapless = ldc == self.m || self.n <= 1;
-        self.beta == T::Scalar::default() && gapless && self.m.checked_mul(self.n) == Some(c.len())
+        let ([_, _, ldc], Gemm { m, n, beta, .. }) = (self.spec.leading(), self.spec);
+        !self.scalars_at && beta == T::Scalar::default() && fills(m, n, ldc, c.len())
     }
 
     fn cost(&self) -> Cost {
-        let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
+        let (m, n, k) = (self.spec.m as u64, self.spec.n as u64, self.spec.k as u64);
         let reads = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(size_of::<T>() as u64);
         let writes = m.saturating_mul(n).saturating_mul(size_of::<T::Out>() as u64);
         Cost { flops: 2u64.saturating_mul(m).saturating_mul(n).saturating_mul(k), bytes: reads.saturating_add(writes) }
     }
 
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        #[cfg(feature = "host")]
-        {
-            use crate::numerics::{GemmSpec, Trans};
-            let trans = |t| match t {
-                Transpose::No => Trans::No,
-                Transpose::Yes => Trans::Yes,
-                Transpose::Conjugate => Trans::Conj,
-            };
-            let ((a, b), (c,), [lda, ldb, ldc]) = (reads, writes, self.leading());
-            let (op_a, op_b) = (trans(self.trans_a), trans(self.trans_b));
-            let (m, n, k, alpha, beta) = (self.m, self.n, self.k, self.alpha, self.beta);
-            T::multiply(&GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc, alpha, beta }, a, b, c);
-        }
-        #[cfg(not(feature = "host"))]
-        let _ = (reads, writes);
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (a, b, alpha, beta): (&[T], &[T], Option<&[T::Scalar]>, Option<&[T::Scalar]>),
+        (c,): (&mut [T::Out],),
+    ) -> Result<()> {
+        let (Gemm { m, n, k, .. }, [lda, ldb, ldc]) = (self.spec, self.spec.leading());
+        let (op_a, op_b) = (self.spec.trans_a.on_host(), self.spec.trans_b.on_host());
+        let (alpha, beta) = (value(self.spec.alpha, alpha), value(self.spec.beta, beta));
+        T::multiply(&GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc, alpha, beta }, a, b, c);
         Ok(())
     }
 
     #[cfg(feature = "blas")]
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        if self.m == 0 || self.n == 0 {
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let (spec, (a, b, alpha, beta), (c,)) = (&self.spec, *queue.reads(), *queue.writes());
+        if spec.m == 0 || spec.n == 0 {
             return Ok(());
         }
+        let (alpha, beta) = (Scalar::new(spec.alpha, &alpha), Scalar::new(spec.beta, &beta));
         // Where alpha is 0 the library would still read A and B for some types, so that a NaN there came through.
-        let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
-        let ((mut a, mut b), (c,)) = ((queue.reads().0.address(), queue.reads().1.address()), *queue.writes());
-        let [mut lda, mut ldb, ldc] = self.leading();
+        let k = if alpha.is_zero() { 0 } else { spec.k };
+        let (mut a, mut b) = (a.address(), b.address());
+        let [mut lda, mut ldb, ldc] = spec.leading();
         if size_of::<T>() == 1 {
+            if self.scalars_at {
+                return Err(Error::unsupported("scalars of 8-bit products are given by value"));
+            }
             // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.
-            let [(rows_a, cols_a), (rows_b, cols_b)] = self.stored();
+            let [(rows_a, cols_a), (rows_b, cols_b)] = spec.stored();
             (a, lda) = queue.align_columns(a, rows_a, cols_a, lda, 4)?;
             (b, ldb) = queue.align_columns(b, rows_b, cols_b, ldb, 4)?;
         }
-        let code = |t| match t {
-            Transpose::No => 0,
-            Transpose::Yes => 1,
-            // The library refuses to conjugate integers; for every real type it is the same as to transpose.
-            Transpose::Conjugate if T::DTYPE.is_complex() => 2,
-            Transpose::Conjugate => 1,
-        };
-        let blas = queue.blas(crate::cuda::PointerMode::Host)?;
-        let (alpha, beta) = (Aligned(self.alpha), Aligned(self.beta));
+        let compute = T::CODES.compute_in(queue.math());
+        let blas = queue.blas(alpha.mode())?;
         // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
-        // (checked), which are alive until this work is done; the scalars are read before the call returns.
+        // (checked), which are alive until this work is done; scalars in host memory are read before the call returns.
         let status = unsafe {
             blas.api.gemm_ex(
                 blas.handle,
-                code(self.trans_a),
-                code(self.trans_b),
-                self.m as i64,
-                self.n as i64,
+                spec.trans_a.code::<T>(),
+                spec.trans_b.code::<T>(),
+                spec.m as i64,
+                spec.n as i64,
                 k as i64,
                 alpha.pointer(),
                 a as *const _,
@@ -287,7 +259,7 @@ impl<T: GemmElement> Op for Gemm<T> {
                 c.address() as *mut _,
                 T::CODES.output,
                 ldc as i64,
-                T::CODES.compute,
+                compute,
                 -1,
             )
         };
@@ -297,35 +269,22 @@ impl<T: GemmElement> Op for Gemm<T> {
         }
         queue.blas_status("cublasGemmEx_64", status)
     }
-
-    #[cfg(not(feature = "blas"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(feature = "blas")]
-impl<T: GemmElement> Gemm<T> {
+impl<T: GemmElement> Product<T> {
     /// What the library refuses of 8-bit integers, by our own kernel.
-    fn multiply_bytes(&self, queue: &mut Enqueue<'_, Self>, k: usize) -> Result<()> {
+    fn multiply_bytes(&self, queue: &mut Queue<'_, '_, Self>, k: usize) -> Result<()> {
         let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
-        let [lda, ldb, ldc] = self.leading();
-        let product = super::gemm_i8::Product {
-            m: self.m,
-            n: self.n,
-            k,
-            a: strides(self.trans_a, lda),
-            b: strides(self.trans_b, ldb),
-            ldc,
-        };
-        let ((a, b), (c,)) = (*queue.reads(), *queue.writes());
+        let (spec, [lda, ldb, ldc]) = (&self.spec, self.spec.leading());
+        let (a, b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));
+        let product = super::gemm_i8::Product { m: spec.m, n: spec.n, k, a, b, ldc };
+        let ((a, b, _, _), (c,)) = (*queue.reads(), *queue.writes());
         let word = |scalar: &T::Scalar| bytemuck::bytes_of(scalar).try_into().map(u32::from_ne_bytes);
-        match (word(&self.alpha), word(&self.beta)) {
-            (Ok(alpha), Ok(beta)) => product.enqueue(queue, (a.address(), b.address(), c.address()), (alpha, beta)),
+        match (word(&spec.alpha), word(&spec.beta)) {
+            (Ok(alpha), Ok(beta)) => {
+                product.enqueue(&mut **queue, (a.address(), b.address(), c.address()), (alpha, beta))
+            }
             _ => Err(Error::library("the scalars of a product of 8-bit integers are 32-bit integers")),
         }
     }
@@ -350,11 +309,13 @@ impl Blas {
     /// ```
     pub fn gemm<'a, T: GemmElement>(
         &self,
-        spec: Gemm<T>,
+        spec: impl Into<Scaled<'a, Gemm<T>>>,
         a: impl Into<In<'a, T>>,
         b: impl Into<In<'a, T>>,
         c: DeviceBuffer<T::Out>,
     ) -> Submitted<DeviceBuffer<T::Out>> {
-        self.device.dispatch(spec, (a.into(), b.into()), (c,))
+        let Scaled { spec, alpha, beta } = spec.into();
+        let scalars_at = beta.is_some();
+        self.submit(Product { spec, scalars_at }, (a.into(), b.into(), alpha, beta), (c,))
     }
 }

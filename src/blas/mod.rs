@@ -1,30 +1,50 @@
 //! Dense linear algebra: cuBLAS on a GPU, the crates `gemm` and our own kernels on the CPU.
 //!
 //! # Conventions
-//! - Matrices are **column-major** with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`.
-//! - What an operation updates is moved in and comes back; what it only reads is borrowed.
-//! - `beta == 0` means that the output is not read: a NaN in it does not survive. `alpha == 0` means that the operands
-//!   are not read.
-//! - Halves (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
-//! - Outputs never alias inputs: a buffer that is written has one owner.
+//! - **Order.** Matrices are column-major with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`.
+//! - **Increments.** A [`Vector`] has `n` elements, `inc` apart. With a negative increment it runs backwards: element
+//!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` take a
+//!   vector that runs backwards as empty, as BLAS does. What lies between the elements is neither read nor written.
+//! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names is read or
+//!   written; what else is in the buffer stays as it is. The imaginary parts of a Hermitian diagonal are taken as zero
+//!   and, where the matrix is updated, become zero. A unit diagonal is not read.
+//! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
+//!   never is an input: a buffer that is written has one owner.
+//! - **Scalars** are given by value, or read from the first element of a buffer when the work runs: by the methods that
+//!   end in `_at`, or by a specification's `scalars_at` ([`Scaled`]). Results come through the pending, or are left on
+//!   the device by the methods that end in `_into`. `beta == 0` means that the output is not read: a NaN in it does not
+//!   survive. `alpha == 0` (by value) means that the operands are not read, but for `scal`, which multiplies.
+//! - **Halves** (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
+//! - **Determinism.** The host engine's sums are the same for any number of threads, but for large products (`gemm`).
+//!   cuBLAS repeats its bits on the same GPU unless [`Blas::atomics`] allows it not to. The engines round differently.
 //!
-//! One file an operation: its data, its checks, its CUDA half and its host half side by side.
+//! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half
+//! side by side. `routine.rs` holds what they share, `vector.rs` and `matrix.rs` the checked views, `scalar.rs` the
+//! scalars, `modes.rs` how the library may compute.
 
-mod axpy;
-mod dot;
+mod element;
+mod flags;
 mod gemm;
 #[cfg(feature = "blas")]
 mod gemm_i8;
-mod nrm2;
-mod scal;
-#[cfg(feature = "blas")]
+mod level1;
+mod matrix;
+mod modes;
+mod routine;
 mod scalar;
 mod vector;
 
-pub use gemm::{Gemm, GemmElement, Transpose};
-pub use vector::VectorElement;
+pub use element::{BlasElement, ComplexElement, VectorElement};
+#[doc(hidden)]
+pub use element::{Letter, OnHost};
+pub use flags::{Diag, Side, Transpose, Uplo};
+pub use gemm::{Gemm, GemmElement};
+pub use modes::Math;
+pub(crate) use modes::Modes;
+pub use scalar::{Scaled, Spec};
+pub use vector::{Vector, VectorMut};
 
-use crate::Device;
+use crate::{Device, Submitted};
 
 impl Blas {
     /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot. The first handle of a process
@@ -50,11 +70,12 @@ impl Blas {
 #[derive(Clone, Debug)]
 pub struct Blas {
     device: Device,
+    modes: Modes,
 }
 
 impl Device {
     /// Dense linear algebra (cuBLAS).
     pub fn blas(&self) -> Blas {
-        Blas { device: self.clone() }
+        Blas { device: self.clone(), modes: Modes::DEFAULT }
     }
 }

@@ -1,27 +1,160 @@
-//! Scalars as cuBLAS reads them.
+//! Scalars: by value, or in device memory.
 
-use std::ffi::c_void;
+use crate::{Element, Error, In, Result, Span};
 
-/// A scalar at an address that the library may load with aligned vector instructions. `Complex<f64>` is aligned to 8
-/// bytes in Rust and to 16 in C: given a pointer to one that happens to lie between, cuBLAS 13.1 ends in a segmentation
-/// fault (seen in `cublasGemmEx_64` with `alpha == 0` and in `cublasScalEx_64`).
-#[repr(C, align(16))]
-pub(super) struct Aligned<T>(pub(super) T);
+/// A specification that has scalars: `alpha`, and `beta` where the routine has one. Sealed.
+pub trait Spec: sealed::Sealed + Sized {
+    /// The type of `alpha`.
+    type Alpha: Element;
+    /// The type of `beta`; that of `alpha` where the routine has none.
+    type Beta: Element;
+}
 
-impl<T> Aligned<T> {
-    /// For one call, while `self` is alive.
-    pub(super) fn pointer(&self) -> *const c_void {
-        (&raw const self.0).cast()
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A specification with the place of its scalars: what `alpha` and `beta` of the specification say, or elements of
+/// device memory, read when the work runs.
+///
+/// Every specification converts into one; [`Gemm::scalars_at`](super::Gemm::scalars_at) and its like make one whose
+/// scalars are read from the first element of a buffer each. With `beta` in device memory the output counts as read:
+/// it must hold something.
+#[derive(Clone, Copy)]
+pub struct Scaled<'a, S: Spec> {
+    pub(super) spec: S,
+    pub(super) alpha: Option<In<'a, S::Alpha>>,
+    pub(super) beta: Option<In<'a, S::Beta>>,
+}
+
+impl<S: Spec> From<S> for Scaled<'_, S> {
+    fn from(spec: S) -> Self {
+        Scaled { spec, alpha: None, beta: None }
     }
 }
 
-#[cfg(test)]
+/// Gives a specification its scalars: setters, their place in device memory, and the conversion. The struct has fields
+/// of these names.
+macro_rules! scalars {
+    (@alpha $alpha:ty) => {
+        /// The factor of the product.
+        pub fn alpha(mut self, alpha: $alpha) -> Self {
+            self.alpha = alpha;
+            self
+        }
+    };
+    ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty, beta: $beta:ty) => {
+        impl<$t: $bound> $crate::blas::scalar::sealed::Sealed for $Spec<$t> {}
+        impl<$t: $bound> $crate::blas::Spec for $Spec<$t> {
+            type Alpha = $alpha;
+            type Beta = $beta;
+        }
+        impl<$t: $bound> $Spec<$t> {
+            $crate::blas::scalar::scalars!(@alpha $alpha);
+
+            /// The factor of what the output held; zero does not read it.
+            pub fn beta(mut self, beta: $beta) -> Self {
+                self.beta = beta;
+                self
+            }
+
+            /// Reads both scalars from device memory, each the first element, when the work runs.
+            pub fn scalars_at<'a>(
+                self,
+                alpha: impl Into<$crate::In<'a, $alpha>>,
+                beta: impl Into<$crate::In<'a, $beta>>,
+            ) -> $crate::blas::Scaled<'a, Self> {
+                $crate::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
+            }
+        }
+    };
+    ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty) => {
+        impl<$t: $bound> $crate::blas::scalar::sealed::Sealed for $Spec<$t> {}
+        impl<$t: $bound> $crate::blas::Spec for $Spec<$t> {
+            type Alpha = $alpha;
+            type Beta = $alpha;
+        }
+        impl<$t: $bound> $Spec<$t> {
+            $crate::blas::scalar::scalars!(@alpha $alpha);
+
+            /// Reads the scalar from device memory, the first element, when the work runs.
+            pub fn alpha_at<'a>(self, alpha: impl Into<$crate::In<'a, $alpha>>) -> $crate::blas::Scaled<'a, Self> {
+                $crate::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
+            }
+        }
+    };
+}
+pub(super) use scalars;
+
+/// Checks that a scalar in device memory has its element.
+pub(super) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
+    match at {
+        Some(span) if span.is_empty() => {
+            Err(Error::invalid(name, "0 elements, but a scalar in device memory takes 1".to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The scalar on the host engine.
+#[cfg(feature = "host")]
+pub(super) fn value<S: Copy>(value: S, at: Option<&[S]>) -> S {
+    at.and_then(|at| at.first()).copied().unwrap_or(value)
+}
+
+/// A scalar as cuBLAS reads it: in host memory for the length of one call, or in device memory.
+///
+/// In host memory it lies at an address that the library may load with aligned vector instructions. `Complex<f64>` is
+/// aligned to 8 bytes in Rust and to 16 in C: given a pointer to one that happens to lie between, cuBLAS 13.1 ends in a
+/// segmentation fault (seen in `cublasGemmEx_64` with `alpha == 0` and in `cublasScalEx_64`).
+#[cfg(feature = "blas")]
+#[repr(C, align(16))]
+pub(super) struct Scalar<S> {
+    value: S,
+    at: Option<u64>,
+}
+
+#[cfg(feature = "blas")]
+impl<S: Element> Scalar<S> {
+    /// By value.
+    pub(super) fn of(value: S) -> Self {
+        Scalar { value, at: None }
+    }
+
+    /// In device memory where `at` says so.
+    pub(super) fn new(value: S, at: &Option<Span<S>>) -> Self {
+        Scalar { value, at: at.as_ref().map(Span::address) }
+    }
+
+    /// Known to be zero when the work is enqueued.
+    pub(super) fn is_zero(&self) -> bool {
+        self.at.is_none() && self.value == S::default()
+    }
+
+    /// Where it is.
+    pub(super) fn mode(&self) -> crate::cuda::PointerMode {
+        match self.at {
+            None => crate::cuda::PointerMode::Host,
+            Some(_) => crate::cuda::PointerMode::Device,
+        }
+    }
+
+    /// For one call, while `self` is alive and stays where it is.
+    pub(super) fn pointer(&self) -> *const std::ffi::c_void {
+        match self.at {
+            None => (&raw const self.value).cast(),
+            Some(address) => address as *const _,
+        }
+    }
+}
+
+#[cfg(all(test, feature = "blas"))]
 mod tests {
     use super::*;
 
     #[test]
     fn every_scalar_lies_where_c_would_put_it() {
-        let scalars = [Aligned(crate::Complex::new(1.0f64, 2.0)), Aligned(crate::Complex::new(3.0, 4.0))];
+        let scalars = [(1.0, 2.0), (3.0, 4.0)].map(|(re, im)| Scalar::of(crate::Complex::new(re, im)));
         assert!(scalars.iter().all(|s| (s.pointer() as usize).is_multiple_of(16)));
     }
 }

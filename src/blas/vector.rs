@@ -1,94 +1,144 @@
-//! The element types of the vector operations.
+//! Vectors: elements of a buffer at a fixed distance.
 
-#[cfg(feature = "host")]
-use crate::numerics::level1::HostLevel1;
-use crate::{Complex, Element, bf16, f16};
-use std::fmt::Debug;
+use super::matrix::check_size;
+use crate::{DeviceBuffer, Element, Error, GpuRef, In, Result};
 
-/// An element type that vectors are made of: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are
-/// given in f32. Sealed, as [`Element`] is.
-pub trait VectorElement: Element {
-    /// The type of `alpha`.
-    type Scalar: Copy + PartialEq + Debug + Send + Sync + 'static;
-    /// The type of a norm: the real type.
-    type Norm: Element;
-    #[doc(hidden)]
-    const CODES: VectorCodes;
-    #[doc(hidden)]
-    #[cfg(feature = "host")]
-    type Host: HostVector<Self, Self::Scalar, Self::Norm>;
+/// A vector to be read: `n` elements of a buffer, `inc` apart.
+///
+/// A whole buffer converts into one; `strided` makes any other. With a negative increment the vector runs backwards, as
+/// BLAS has it: its first element is the one at `(n - 1) * |inc|`, its last the one at 0.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// let device = windlass::Device::host()?;
+/// let x = device.upload([1.0f64, 2.0, 3.0, 4.0])?.into_output();
+/// let ones = device.upload([1.0, 10.0])?.into_output();
+/// let blas = device.blas();
+/// assert_eq!(blas.dot(x.strided(2, 2), &ones)?.await_result()?, 31.0); // elements 0 and 2
+/// assert_eq!(blas.dot(x.strided(2, -2), &ones)?.await_result()?, 13.0); // elements 2 and 0
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Vector<'a, T: Element> {
+    pub(super) data: In<'a, T>,
+    pub(super) at: Strided,
 }
 
-/// cuBLAS's codes for a vector operation's types.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct VectorCodes {
-    /// `cudaDataType` of the elements.
-    pub element: u32,
-    /// `cudaDataType` of `alpha`.
-    pub scalar: u32,
-    /// `cudaDataType` of a norm.
-    pub norm: u32,
-    /// `cudaDataType` of the computation.
-    pub compute: u32,
+/// A vector to be written: as [`Vector`], and its buffer is moved in. What lies between its elements is left as it is.
+/// The buffer comes back whole.
+pub struct VectorMut<T: Element> {
+    pub(super) data: DeviceBuffer<T>,
+    pub(super) at: Strided,
 }
 
-/// The host's vector operations; contiguous vectors.
-#[doc(hidden)]
-#[cfg(feature = "host")]
-pub trait HostVector<T, S, N> {
-    /// `y = alpha * x + y`.
-    fn axpy(alpha: S, x: &[T], y: &mut [T]);
-    /// `x = alpha * x`.
-    fn scal(alpha: S, x: &mut [T]);
-    /// The sum of products.
-    fn dot(conjugate: bool, x: &[T], y: &[T]) -> T;
-    /// The Euclidean norm.
-    fn nrm2(x: &[T]) -> N;
+/// How many elements a vector has, and how far apart they lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strided {
+    pub(super) n: usize,
+    pub(super) inc: isize,
 }
 
-/// Passes on to the numerics.
-#[doc(hidden)]
-#[cfg(feature = "host")]
-#[derive(Debug)]
-pub struct Numerics;
-
-macro_rules! vector_elements { ($($t:ty, $scalar:ty, $norm:ty, $e:literal, $s:literal, $n:literal, $c:literal;)*) => { $(
-    impl VectorElement for $t {
-        type Scalar = $scalar;
-        type Norm = $norm;
-        const CODES: VectorCodes = VectorCodes { element: $e, scalar: $s, norm: $n, compute: $c };
-        #[cfg(feature = "host")]
-        type Host = Numerics;
+impl<'a, T: Element> In<'a, T> {
+    /// A vector of `n` elements, `inc` apart. That it lies inside is checked where it is used.
+    pub fn strided(self, n: usize, inc: isize) -> Vector<'a, T> {
+        Vector { data: self, at: Strided { n, inc } }
     }
-    #[cfg(feature = "host")]
-    impl HostVector<$t, $scalar, $norm> for Numerics {
-        fn axpy(alpha: $scalar, x: &[$t], y: &mut [$t]) {
-            <$t as HostLevel1>::axpy(x.len(), alpha, x, 1, y, 1);
-        }
-        fn scal(alpha: $scalar, x: &mut [$t]) {
-            <$t as HostLevel1>::scal(x.len(), alpha, x, 1);
-        }
-        fn dot(conjugate: bool, x: &[$t], y: &[$t]) -> $t {
-            let dot = if conjugate { <$t as HostLevel1>::dotc } else { <$t as HostLevel1>::dot };
-            dot(x.len(), x, 1, y, 1)
-        }
-        fn nrm2(x: &[$t]) -> $norm {
-            <$t as HostLevel1>::nrm2(x.len(), x, 1)
-        }
-    }
-)* } }
-// cudaDataType: R_32F 0, R_64F 1, R_16F 2, C_32F 4, C_64F 5, R_16BF 14.
-vector_elements! {
-    f32, f32, f32, 0, 0, 0, 0;
-    f64, f64, f64, 1, 1, 1, 1;
-    Complex<f32>, Complex<f32>, f32, 4, 4, 0, 4;
-    Complex<f64>, Complex<f64>, f64, 5, 5, 1, 5;
-    f16, f32, f16, 2, 0, 2, 0;
-    bf16, f32, bf16, 14, 0, 14, 0;
 }
 
-/// Two vectors of one length.
-pub(super) fn same_length(x: usize, y: usize) -> crate::Result<()> {
-    if x == y { Ok(()) } else { Err(crate::Error::invalid("x", format!("{x} elements, but y has {y}"))) }
+impl<T: Element> DeviceBuffer<T> {
+    /// A vector of `n` elements, `inc` apart, to be read. That it lies inside is checked where it is used.
+    pub fn strided(&self, n: usize, inc: isize) -> Vector<'_, T> {
+        self.as_in().strided(n, inc)
+    }
+
+    /// A vector of `n` elements, `inc` apart, to be written. That it lies inside is checked where it is used.
+    pub fn into_strided(self, n: usize, inc: isize) -> VectorMut<T> {
+        VectorMut { data: self, at: Strided { n, inc } }
+    }
+}
+
+impl<T: Element> GpuRef<T> {
+    /// A vector of `n` elements, `inc` apart. That it lies inside is checked where it is used.
+    pub fn strided(&self, n: usize, inc: isize) -> Vector<'_, T> {
+        self.as_in().strided(n, inc)
+    }
+}
+
+impl<'a, T: Element> From<In<'a, T>> for Vector<'a, T> {
+    fn from(data: In<'a, T>) -> Self {
+        data.strided(data.len(), 1)
+    }
+}
+
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Vector<'a, T> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        buffer.as_in().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a GpuRef<T>> for Vector<'a, T> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        shared.as_in().into()
+    }
+}
+
+impl<T: Element> From<DeviceBuffer<T>> for VectorMut<T> {
+    fn from(buffer: DeviceBuffer<T>) -> Self {
+        let n = buffer.len();
+        buffer.into_strided(n, 1)
+    }
+}
+
+impl Strided {
+    /// Checks that the vector lies inside a buffer of `len` elements.
+    pub(super) fn check(&self, name: &'static str, len: usize) -> Result<()> {
+        let Strided { n, inc } = *self;
+        if inc == 0 {
+            return Err(Error::invalid(name, format!("an increment of 0, with {n} elements")));
+        }
+        check_size(name, n)?;
+        let need = match n.checked_sub(1) {
+            None => Some(0),
+            Some(last) => last.checked_mul(inc.unsigned_abs()).and_then(|last| last.checked_add(1)),
+        };
+        match need {
+            Some(need) if need <= len => Ok(()),
+            Some(need) => Err(Error::invalid(
+                name,
+                format!("{len} elements do not hold a vector of {n} with an increment of {inc}, which spans {need}"),
+            )),
+            None => Err(Error::invalid(name, format!("a vector of {n} with an increment of {inc} overflows"))),
+        }
+    }
+
+    /// Checks that the vector lies inside a buffer of `len` elements and has the `n` elements that `what` has.
+    pub(super) fn check_n(&self, name: &'static str, len: usize, n: usize, what: &str) -> Result<()> {
+        if self.n != n {
+            return Err(Error::invalid(name, format!("{} elements, but {what} is {n}", self.n)));
+        }
+        self.check(name, len)
+    }
+
+    /// Writing the vector writes every element of a buffer of `len`.
+    pub(super) fn fills(&self, len: usize) -> bool {
+        self.n == len && (self.inc.unsigned_abs() == 1 || len <= 1)
+    }
+
+    /// As it is for the routines of one vector, for which BLAS takes a vector that runs backwards as empty.
+    pub(super) fn forwards(self) -> Self {
+        if self.inc < 0 { Strided { n: 0, ..self } } else { self }
+    }
+
+    /// Elements, as the library counts them.
+    #[cfg(feature = "blas")]
+    pub(super) fn len64(&self) -> i64 {
+        self.n as i64 // checked to fit
+    }
+
+    /// The increment, as the library has it.
+    #[cfg(feature = "blas")]
+    pub(super) fn inc64(&self) -> i64 {
+        // One element has no stride, whatever the caller named.
+        if self.n > 1 { self.inc as i64 } else { 1 }
+    }
 }

@@ -3,9 +3,10 @@
 //! One a slot, made by the first operation that needs it (15 ms for the first of a process, 0.2 to 0.3 ms and 64 MiB
 //! for each further one on an H200). The stream is set once, **then** the workspace: setting a stream drops it.
 
-use super::api::{Code, Cublas, codes};
+use super::api::{Called, Code, Cublas, CublasTyped, codes};
 use super::enqueue::Enqueue;
 use super::{Native, fault};
+use crate::blas::Modes;
 use crate::error::{Site, Text};
 use crate::op::Op;
 use crate::{Error, Result};
@@ -24,17 +25,21 @@ pub(crate) enum PointerMode {
     Device = 1,
 }
 
-/// The handle and what is set on it.
+/// The handle and what is set on it; `None` where that is not known, after a call that failed.
 pub(crate) struct BlasHandle {
     raw: Native<cublasHandle_t>,
     api: &'static Cublas,
-    mode: PointerMode,
+    typed: &'static CublasTyped,
+    pointer: Option<PointerMode>,
+    math: Option<u32>,
+    atomics: Option<u32>,
 }
 
 /// What an operation calls the library with.
 #[derive(Clone, Copy)]
 pub(crate) struct BlasCall {
     pub(crate) api: &'static Cublas,
+    pub(crate) typed: &'static CublasTyped,
     pub(crate) handle: cublasHandle_t,
 }
 
@@ -46,15 +51,30 @@ impl BlasHandle {
     }
 }
 
+/// Sets what is not so already. While the call is made, and after one that failed, the state is unknown.
+fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V) -> Code) -> Code {
+    if *known == Some(value) {
+        return Code::SUCCESS;
+    }
+    *known = None;
+    let code = call(value);
+    if code.is_success() {
+        *known = Some(value);
+    }
+    code
+}
+
 fn error(call: &str, code: Code) -> Error {
     const NOT_INITIALIZED: i32 = 1;
     const ALLOC_FAILED: i32 = 3;
+    const NOT_SUPPORTED: i32 = 15;
     let name = codes::cublas_name(code.0).unwrap_or("an unknown status");
     let error = match code.0 {
         // The library's way of saying that its own allocation failed: our pool may hold what it wants.
         NOT_INITIALIZED | ALLOC_FAILED => {
             Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() }
         }
+        NOT_SUPPORTED => Error::unsupported(format!("{call} answered {name}")),
         _ => Error::library(format!("{call} failed: {name}")),
     };
     error.locate(|site| {
@@ -78,7 +98,7 @@ impl Op for Warm {
         Ok(())
     }
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        queue.blas(PointerMode::Host).map(drop)
+        queue.blas(PointerMode::Host, Modes::DEFAULT).map(drop)
     }
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
@@ -96,8 +116,9 @@ pub(crate) fn warm(device: &crate::Device) -> Result<()> {
 }
 
 impl<O: Op> Enqueue<'_, O> {
-    /// The slot's handle, with scalars where `mode` says.
-    pub(crate) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
+    /// The slot's handle, with scalars where `pointer` says and in these modes, each set only where the handle is in
+    /// another or in one that is not known.
+    pub(crate) fn blas(&mut self, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
         if self.state.blas.is_none() {
             let made = self.make_blas();
             self.untouched &= made.is_err();
@@ -107,25 +128,49 @@ impl<O: Op> Enqueue<'_, O> {
         let Some(handle) = self.state.blas.as_mut() else {
             return Err(Error::library("a cuBLAS handle vanished"));
         };
-        let call = BlasCall { api: handle.api, handle: handle.raw.0 };
-        if handle.mode != mode {
-            // SAFETY: the handle is this slot's, which is leased.
-            let code = unsafe { call.api.set_pointer_mode(call.handle, mode as u32) };
-            if code.is_success() {
-                handle.mode = mode;
-            }
-            self.blas_status("cublasSetPointerMode", code)?;
+        let call = BlasCall { api: handle.api, typed: handle.typed, handle: handle.raw.0 };
+        let (math, atomics) = (modes.math_code(), modes.atomics_code());
+        // SAFETY: the handle is this slot's, which is leased.
+        let code = set(&mut handle.pointer, pointer, |p| unsafe { call.api.set_pointer_mode(call.handle, p as u32) });
+        if !code.is_success() {
+            return self.blas_status("cublasSetPointerMode", code).map(|()| call);
         }
-        Ok(call)
+        // SAFETY: as above.
+        let code = set(&mut handle.math, math, |math| unsafe { call.api.set_math_mode(call.handle, math) });
+        if !code.is_success() {
+            return self.math_status(modes, code).map(|()| call);
+        }
+        // SAFETY: as above.
+        let code = set(&mut handle.atomics, atomics, |a| unsafe { call.api.set_atomics_mode(call.handle, a) });
+        self.blas_status("cublasSetAtomicsMode", code).map(|()| call)
+    }
+
+    /// What the status of setting a math mode means: one that the library does not know is not supported.
+    #[cold]
+    fn math_status(&self, modes: Modes, code: Code) -> Result<()> {
+        const INVALID_VALUE: i32 = 7;
+        self.blas_status("cublasSetMathMode", code).map_err(|error| match (code.0, error) {
+            (INVALID_VALUE, Error::LibraryError { .. }) => {
+                Error::unsupported(format!("this cuBLAS has no math mode {:?}", modes.math))
+            }
+            (_, error) => error,
+        })
     }
 
     fn make_blas(&mut self) -> Result<BlasHandle> {
-        let api = Cublas::load()?;
+        let (api, typed) = (Cublas::load()?, CublasTyped::load()?);
         let mut raw: cublasHandle_t = std::ptr::null_mut();
         // SAFETY: `raw` is valid for the write; the context is current.
         let code = unsafe { api.create(&mut raw) };
         self.blas_status("cublasCreate", code)?;
-        let handle = BlasHandle { raw: Native(raw), api, mode: PointerMode::Host };
+        let handle = BlasHandle {
+            raw: Native(raw),
+            api,
+            typed,
+            pointer: Some(PointerMode::Host),
+            math: Some(0),
+            atomics: Some(0),
+        };
         // SAFETY: handle and stream are alive; the stream first, because it drops the workspace.
         let code = unsafe { api.set_stream(raw, self.state.stream.0) };
         if let Err(error) = self.blas_status("cublasSetStream", code) {
@@ -146,6 +191,14 @@ impl<O: Op> Enqueue<'_, O> {
             }
         }
         Ok(handle)
+    }
+
+    /// What a call of a typed routine came to.
+    pub(crate) fn blas_called(&self, called: Called) -> Result<()> {
+        match called.code {
+            Some(code) => self.blas_status(called.name, code),
+            None => Err(Error::unsupported(format!("the cuBLAS of this machine has no function {}", called.name))),
+        }
     }
 
     /// What a status means. After a failure the stream is asked: a sticky code outranks the library's own.

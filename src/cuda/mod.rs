@@ -47,7 +47,9 @@ mod submit;
 mod task;
 
 #[cfg(feature = "blas")]
-pub(crate) use blas::{PointerMode, warm as warm_blas};
+pub(crate) use api::{Called, CublasTyped};
+#[cfg(feature = "blas")]
+pub(crate) use blas::{BlasCall, PointerMode, warm as warm_blas};
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
 pub use module::{KernelArg, LaunchDims, Ptx};

@@ -31,6 +31,7 @@ mod simd;
 mod spec;
 pub(crate) mod widen;
 
+pub(crate) use level1::Field;
 pub use spec::{GemmSpec, Trans};
 
 #[cfg(test)]

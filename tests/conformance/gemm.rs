@@ -3,7 +3,7 @@
 use crate::common::{Rng, Sample, assert_same_bits, devices, down, seeds, up};
 use crate::shape::{SIZES, Shape, TRANSPOSES};
 use windlass::blas::GemmElement;
-use windlass::reference::{self, gemm_error_bound};
+use windlass::reference::{self, Value, gemm_error_bound};
 use windlass::{Complex, Device, bf16, f16};
 
 /// What goes into one product.
@@ -31,6 +31,11 @@ where
     }
 
     fn check(&self, device: &Device) {
+        self.check_with(device, false);
+    }
+
+    /// With the scalars by value, or each as the element of a buffer with more of them.
+    fn check_with(&self, device: &Device, scalars_at: bool) {
         let what = format!("{:?} alpha {:?} beta {:?} on {device:?}", self.shape, self.alpha, self.beta);
         let spec = self.shape.spec(self.alpha, self.beta);
         let mut want = self.c.clone();
@@ -40,8 +45,15 @@ where
         let bounds = gemm_error_bound(&spec, &self.a, &self.b, &self.c, unit);
 
         let (a, b, c) = (up(device, &self.a[..]), up(device, &self.b[..]), up(device, &self.c[..]));
-        let call = self.shape.call::<T>(self.alpha, self.beta);
-        let c = device.blas().gemm(call, &a, &b, c).expect(&what).await_result().expect(&what);
+        let pending = if scalars_at {
+            let scalars = up(device, vec![S::real(9.0), self.alpha, self.beta]);
+            let at = |i: usize| scalars.as_in().slice(i..i + 1).unwrap();
+            let call = self.shape.call::<T>(S::real(7.0), S::real(7.0)).scalars_at(at(1), at(2));
+            device.blas().gemm(call, &a, &b, c)
+        } else {
+            device.blas().gemm(self.shape.call::<T>(self.alpha, self.beta), &a, &b, c)
+        };
+        let c = pending.expect(&what).await_result().expect(&what);
         let got = down(device, &c);
 
         assert_eq!(got.len(), want.len());
@@ -186,5 +198,76 @@ where
 fn a_nan_reaches_its_row_and_nothing_else() {
     for device in devices() {
         each_type!(nan_and_infinity(&device));
+    }
+}
+
+fn scalars_on_the_device<T, S: Sample>(device: &Device, rng: &mut Rng)
+where
+    T: Sample + GemmElement<Scalar = S, Out = T>,
+{
+    let shape = Shape { m: 5, n: 3, k: 9, trans: [TRANSPOSES[1], TRANSPOSES[0]], gaps: [1, 2, 3] };
+    for (alpha, beta) in [(S::sample(rng), S::sample(rng)), (S::real(1.0), S::real(0.0))] {
+        Case::<T, S>::new(shape, alpha, beta, rng).check_with(device, true);
+    }
+}
+
+#[test]
+fn scalars_in_device_memory_are_those_of_the_product() {
+    for device in devices() {
+        seeds(1, |rng, _| {
+            each_type!(scalars_on_the_device(&device, rng));
+        });
+    }
+}
+
+#[test]
+fn an_output_with_beta_in_device_memory_counts_as_read() {
+    for device in devices() {
+        let one = up(&device, [1.0f64]);
+        let call = windlass::Gemm::new(1, 1, 1).scalars_at(&one, &one);
+        let rejected = device.blas().gemm(call, &one, &one, device.uninit(1).unwrap()).unwrap_err();
+        assert!(rejected.back.is_some() && rejected.error.to_string().contains("never written"), "{rejected}");
+        let none = up(&device, [0.0f64; 0]);
+        let call = windlass::Gemm::new(1, 1, 1).scalars_at(&one, &none);
+        let rejected = device.blas().gemm(call, &one, &one, up(&device, [1.0])).unwrap_err();
+        assert_eq!(crate::common::refused(&rejected.error).0, "beta");
+    }
+}
+
+/// The error of TF32 is that of inputs rounded to 11 bits; every other mode keeps the bound of the type. A mode does not
+/// stay behind for the next product.
+#[test]
+fn math_modes_are_those_of_the_call_alone() {
+    use windlass::blas::Math;
+    for device in devices() {
+        seeds(1, |rng, _| {
+            let shape = Shape { m: 64, n: 64, k: 64, trans: [TRANSPOSES[0]; 2], gaps: [0; 3] };
+            let case = Case::<f32, f32>::new(shape, 1.0, 0.0, rng);
+            let (a, b) = (up(&device, &case.a[..]), up(&device, &case.b[..]));
+            let spec = shape.spec(1.0, 0.0);
+            let mut want = case.c.clone();
+            reference::gemm(&spec, &case.a, &case.b, &mut want);
+            for (math, unit) in [
+                (Math::Tf32, 2.0f64.powi(-10)),
+                (Math::Default, f32::UNIT),
+                (Math::Pedantic, f32::UNIT),
+                (Math::EmulatedBf16x9, 2.0 * f32::UNIT),
+                (Math::Default, f32::UNIT),
+            ] {
+                let blas = device.blas().math(math).deterministic(true).reduced_precision_reduction(false);
+                let c = match blas.gemm(shape.call::<f32>(1.0, 0.0), &a, &b, up(&device, &case.c[..])) {
+                    Err(rejected) => {
+                        let missing = matches!(rejected.error, windlass::Error::Unsupported { .. });
+                        assert!(missing && math == Math::EmulatedBf16x9, "{math:?}: {rejected}");
+                        continue;
+                    }
+                    Ok(pending) => down(&device, &pending.await_result().unwrap()),
+                };
+                let bounds = gemm_error_bound(&spec, &case.a, &case.b, &case.c, unit);
+                for ((c, want), bound) in c.iter().zip(&want).zip(bounds) {
+                    assert!((f64::from(*c) - f64::from(*want)).abs() <= bound, "{math:?}: {c} for {want}");
+                }
+            }
+        });
     }
 }

@@ -15,6 +15,8 @@
 pub(crate) mod codes;
 #[cfg(feature = "blas")]
 pub(crate) mod cublas;
+#[cfg(feature = "blas")]
+pub(crate) mod cublas_typed;
 pub(crate) mod driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) mod nvjitlink;
@@ -22,13 +24,19 @@ pub(crate) mod nvjitlink;
 pub(crate) mod nvrtc;
 pub(crate) mod nvtx;
 mod table;
+#[cfg(feature = "blas")]
+pub(crate) mod typed;
 
 pub(crate) use codes::Code;
 #[cfg(feature = "blas")]
 pub(crate) use cublas::Cublas;
+#[cfg(feature = "blas")]
+pub(crate) use cublas_typed::CublasTyped;
 pub(crate) use driver::Driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) use nvjitlink::NvJitLink;
 #[cfg(feature = "nvrtc")]
 pub(crate) use nvrtc::Nvrtc;
 pub(crate) use table::LoadError;
+#[cfg(feature = "blas")]
+pub(crate) use typed::Called;

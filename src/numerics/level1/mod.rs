@@ -18,6 +18,7 @@
 //! | `update` | axpy and scal |
 
 mod element;
+mod field;
 mod kernel;
 mod reduce;
 mod update;
@@ -26,6 +27,7 @@ mod view;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
+pub(crate) use field::Field;
 use kernel::Factor;
 
 /// From so many elements on, threads are worth waking: below, memory answers one core nearly as fast as all.

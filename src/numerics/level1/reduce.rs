@@ -31,7 +31,7 @@ fn tree<S: Send>(
 }
 
 /// The sum of lanes, in f64, where the addition of so few terms costs no accuracy.
-fn total<R: Real>(lanes: &[R]) -> f64 {
+pub(super) fn total<R: Real>(lanes: &[R]) -> f64 {
     lanes.iter().map(|x| (*x).into()).sum()
 }
 
@@ -52,14 +52,13 @@ pub(super) fn dot<T: Element>(n: usize, x: &[T], incx: isize, y: &[T], incy: isi
         }
         let mut lanes = ComplexLanes::new();
         pairs(x, xv, y, yv, from, to, |x, y| kernel::complex_dot(&mut lanes, x, y));
-        let ([rr, ii], [ri, ir]) = (halves(&lanes.straight), halves(&lanes.crossed));
-        if conj { Complex64::new(rr + ii, ri - ir) } else { Complex64::new(rr - ii, ri + ir) }
+        lanes.product(conj)
     };
     tree(0, n, &leaf, &|a, b| a + b)
 }
 
 /// The sums of the lanes at even places and at odd ones.
-fn halves<R: Real>(lanes: &[R; COMPLEX_LANES]) -> [f64; 2] {
+pub(super) fn halves<R: Real>(lanes: &[R; COMPLEX_LANES]) -> [f64; 2] {
     let mut sums = [0.0; 2];
     for [even, odd] in lanes.as_chunks::<2>().0 {
         let parts: [f64; 2] = [(*even).into(), (*odd).into()];

@@ -1,0 +1,100 @@
+//! What is done to a stored matrix, and which part of it counts.
+
+/// What is done to a stored matrix before it is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transpose {
+    /// As stored.
+    #[default]
+    No,
+    /// Transposed.
+    Yes,
+    /// Conjugated and transposed; the same as `Yes` for real types.
+    Conjugate,
+}
+
+/// Which triangle of a symmetric, Hermitian or triangular matrix is stored. The other one is neither read nor written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uplo {
+    /// The diagonal and what is above.
+    Upper,
+    /// The diagonal and what is below.
+    Lower,
+}
+
+/// What the diagonal of a triangular matrix is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Diag {
+    /// As stored.
+    #[default]
+    NonUnit,
+    /// All ones, which are not stored: what lies there is not read.
+    Unit,
+}
+
+/// On which side of a product a matrix stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// `A * B`.
+    Left,
+    /// `B * A`.
+    Right,
+}
+
+/// Numbers of the library's enums: `cublasOperation_t`, `cublasFillMode_t`, `cublasDiagType_t`, `cublasSideMode_t`.
+impl Transpose {
+    /// For elements of type `T`: where there is nothing to conjugate it is a plain transpose, which is all that some
+    /// routines take.
+    #[cfg(feature = "blas")]
+    pub(crate) fn code<T: crate::Element>(self) -> u32 {
+        match self {
+            Transpose::No => 0,
+            Transpose::Conjugate if T::DTYPE.is_complex() => 2,
+            Transpose::Yes | Transpose::Conjugate => 1,
+        }
+    }
+
+    /// Rows and columns as stored, of what is `rows x cols` after it.
+    pub(crate) fn stored(self, rows: usize, cols: usize) -> (usize, usize) {
+        if self == Transpose::No { (rows, cols) } else { (cols, rows) }
+    }
+
+    #[cfg(feature = "host")]
+    pub(crate) fn on_host(self) -> crate::numerics::Trans {
+        match self {
+            Transpose::No => crate::numerics::Trans::No,
+            Transpose::Yes => crate::numerics::Trans::Yes,
+            Transpose::Conjugate => crate::numerics::Trans::Conj,
+        }
+    }
+}
+
+#[cfg(feature = "blas")]
+impl Uplo {
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Uplo::Lower => 0,
+            Uplo::Upper => 1,
+        }
+    }
+}
+
+#[cfg(feature = "blas")]
+impl Diag {
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Diag::NonUnit => 0,
+            Diag::Unit => 1,
+        }
+    }
+}
+
+#[cfg(feature = "blas")]
+impl Side {
+    #[allow(dead_code, reason = "for the routines with a side")]
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Side::Left => 0,
+            Side::Right => 1,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The Euclidean norm.
+
+#[cfg(feature = "host")]
+use super::super::element::HostVector;
+#[cfg(feature = "blas")]
+use super::super::routine::{Queue, Routine};
+use super::super::vector::{Strided, Vector};
+use super::super::{Blas, VectorElement};
+use super::reduction::{Left, Reduction, Returned};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, PendingDispatch, Result, Submitted};
+use std::marker::PhantomData;
+
+struct Nrm2<T> {
+    x: Strided,
+    _type: PhantomData<T>,
+}
+
+impl<T: VectorElement> Reduction for Nrm2<T> {
+    const NAME: &'static str = "nrm2";
+    type Reads = (T,);
+    type Number = T::Norm;
+    type Raw = T::Norm;
+    type Answer = T::Norm;
+
+    fn check(&self, (x,): &Spans<(T,)>) -> Result<()> {
+        self.x.check("x", x.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let n = self.x.n as u64;
+        Cost { flops: 2 * n, bytes: n * size_of::<T>() as u64 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.x.forwards().n == 0
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x,): (&[T],)) -> T::Norm {
+        T::Host::nrm2(self.x.n, x, self.x.inc)
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda<R: Routine<Reads = (T,)>>(
+        &self,
+        queue: &mut Queue<'_, '_, R>,
+        result: *mut std::ffi::c_void,
+    ) -> Result<()> {
+        let ((x,), codes) = (*queue.reads(), T::CODES);
+        // The computation's type is the norm's here: f32 for halves and c32, f64 for c64.
+        let compute = if codes.norm == 1 { 1 } else { 0 };
+        let blas = queue.blas(crate::cuda::PointerMode::Device)?;
+        // SAFETY: the handle is bound to this slot's leased stream; the vector lies inside its buffer (checked), which
+        // lives until this work is done; the result goes to device memory that does too.
+        let status = unsafe {
+            blas.api.nrm2_ex(
+                blas.handle,
+                self.x.len64(),
+                x.address() as *const _,
+                codes.element,
+                self.x.inc64(),
+                result,
+                codes.norm,
+                compute,
+            )
+        };
+        queue.blas_status("cublasNrm2Ex_64", status)
+    }
+}
+
+impl Blas {
+    /// The Euclidean norm (`cublasNrm2Ex`), without avoidable overflow; halves accumulate in f32 and round once. Zero
+    /// for a vector that runs backwards, which BLAS takes as empty.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the vector does not lie inside its buffer; a stale
+    /// or foreign buffer.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload([3.0f32, 4.0])?.into_output();
+    /// assert_eq!(device.blas().nrm2(&x)?.await_result()?, 5.0);
+    /// # Ok(()) }
+    /// ```
+    pub fn nrm2<'a, T: VectorElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<T::Norm>> {
+        let x = x.into();
+        Ok(self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())?)
+    }
+
+    /// As [`nrm2`](Self::nrm2), with the result left in the first element of `result`.
+    ///
+    /// # Errors
+    /// As [`nrm2`](Self::nrm2), and when `result` is empty; it comes back.
+    pub fn nrm2_into<'a, T: VectorElement>(
+        &self,
+        x: impl Into<Vector<'a, T>>,
+        result: DeviceBuffer<T::Norm>,
+    ) -> Submitted<DeviceBuffer<T::Norm>> {
+        let x = x.into();
+        self.submit(Left(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
+    }
+}

@@ -1,0 +1,116 @@
+//! What the routines that give one number have in common: it comes through the pending, or stays on the device.
+
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+use crate::buffer::Elems;
+use crate::op::{Cost, Output, Raw, Spans};
+use crate::{DeviceBuffer, Element, Error, Result};
+
+/// A routine that gives one number.
+pub(super) trait Reduction: Sized + Send + Sync + 'static {
+    /// The routine's name.
+    const NAME: &'static str;
+    /// The element types it reads.
+    type Reads: Elems;
+    /// What the device leaves.
+    type Number: Element;
+    /// What lands on the host.
+    type Raw: Raw + From<Self::Number> + Into<Self::Answer>;
+    /// What the caller gets.
+    type Answer: Output<Writes = (), Host = Self::Answer> + Send;
+
+    /// As [`Routine::check`].
+    fn check(&self, reads: &Spans<Self::Reads>) -> Result<()>;
+
+    /// As [`Routine::cost`].
+    fn cost(&self) -> Cost;
+
+    /// No elements: the number is zero.
+    fn is_empty(&self) -> bool;
+
+    /// The number, on the host engine.
+    #[cfg(feature = "host")]
+    fn host(&self, reads: <Self::Reads as Elems>::Slices<'_>) -> Self::Number;
+
+    /// Enqueues the library's routine, which is to write the number to `result` in device memory. There are elements.
+    #[cfg(feature = "blas")]
+    fn cuda<R: Routine<Reads = Self::Reads>>(
+        &self,
+        queue: &mut Queue<'_, '_, R>,
+        result: *mut std::ffi::c_void,
+    ) -> Result<()>;
+}
+
+/// The number comes through the pending.
+pub(super) struct Returned<R>(pub(super) R);
+
+impl<R: Reduction> Routine for Returned<R> {
+    const NAME: &'static str = R::NAME;
+    type Reads = R::Reads;
+    type Output = R::Answer;
+    type Raw = R::Raw;
+
+    fn check(&self, reads: &Spans<Self::Reads>, (): &()) -> Result<()> {
+        self.0.check(reads)
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: <Self::Reads as Elems>::Slices<'_>, (): ()) -> Result<R::Raw> {
+        Ok(if self.0.is_empty() { R::Number::default() } else { self.0.host(reads) }.into())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        if self.0.is_empty() {
+            return queue.zero_result();
+        }
+        let result = queue.result()?;
+        self.0.cuda(queue, result as *mut _)
+    }
+}
+
+/// The number stays on the device, in the first element of a buffer.
+pub(super) struct Left<R>(pub(super) R);
+
+impl<R: Reduction> Routine for Left<R> {
+    const NAME: &'static str = R::NAME;
+    type Reads = R::Reads;
+    type Output = DeviceBuffer<R::Number>;
+    type Raw = ();
+
+    fn check(&self, reads: &Spans<Self::Reads>, (result,): &Spans<(R::Number,)>) -> Result<()> {
+        if result.is_empty() {
+            return Err(Error::invalid("result", "0 elements, but the result takes 1"));
+        }
+        self.0.check(reads)
+    }
+
+    fn overwrites(&self, (result,): &Spans<(R::Number,)>) -> bool {
+        result.len() == 1
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: <Self::Reads as Elems>::Slices<'_>, (result,): (&mut [R::Number],)) -> Result<()> {
+        let number = if self.0.is_empty() { R::Number::default() } else { self.0.host(reads) };
+        result.iter_mut().take(1).for_each(|result| *result = number);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let (result,) = *queue.writes();
+        if self.0.is_empty() {
+            return queue.fill(result.address(), 1, bytemuck::bytes_of(&R::Number::default()));
+        }
+        self.0.cuda(queue, result.address() as *mut _)
+    }
+}

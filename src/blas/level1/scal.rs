@@ -1,0 +1,104 @@
+//! `x = alpha * x`.
+
+#[cfg(feature = "host")]
+use super::super::element::HostVector;
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::super::scalar::Scalar;
+use super::super::scalar::check_scalar;
+#[cfg(feature = "host")]
+use super::super::scalar::value;
+use super::super::vector::{Strided, VectorMut};
+use super::super::{Blas, VectorElement};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Result, Submitted};
+
+struct Scal<T: VectorElement> {
+    alpha: T::Scalar,
+    x: Strided,
+}
+
+impl<T: VectorElement> Routine for Scal<T> {
+    const NAME: &'static str = "scal";
+    type Reads = (Option<T::Scalar>,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (alpha,): &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
+        check_scalar("alpha", alpha)?;
+        self.x.check("x", x.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let n = self.x.n as u64;
+        Cost { flops: n, bytes: 2 * n * size_of::<T>() as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (alpha,): (Option<&[T::Scalar]>,), (x,): (&mut [T],)) -> Result<()> {
+        T::Host::scal(self.x.forwards().n, value(self.alpha, alpha), x, self.x.inc);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let ((alpha,), (x,), codes, at) = (*queue.reads(), *queue.writes(), T::CODES, self.x.forwards());
+        if at.n == 0 {
+            return Ok(());
+        }
+        let alpha = Scalar::new(self.alpha, &alpha);
+        let blas = queue.blas(alpha.mode())?;
+        // SAFETY: the handle is bound to this slot's leased stream; the vector lies inside its buffer (checked), which
+        // lives until this work is done; a scalar in host memory is read before the call returns.
+        let status = unsafe {
+            blas.api.scal_ex(
+                blas.handle,
+                at.len64(),
+                alpha.pointer(),
+                codes.scalar,
+                x.address() as *mut _,
+                codes.element,
+                at.inc64(),
+                codes.compute,
+            )
+        };
+        queue.blas_status("cublasScalEx_64", status)
+    }
+}
+
+impl Blas {
+    /// `x = alpha * x` (`cublasScalEx`). A NaN stays one, also for `alpha == 0`. A vector that runs backwards is taken
+    /// as empty, as BLAS does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the vector does not lie inside its buffer; a stale
+    /// or foreign buffer. It comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload([1.0f32, 2.0, 3.0])?.into_output();
+    /// let x = device.blas().scal(2.0, x.into_strided(2, 2))?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 2.0, 6.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn scal<T: VectorElement>(&self, alpha: T::Scalar, x: impl Into<VectorMut<T>>) -> Submitted<DeviceBuffer<T>> {
+        let x = x.into();
+        self.submit(Scal::<T> { alpha, x: x.at }, (None,), (x.data,))
+    }
+
+    /// As [`scal`](Self::scal), with `alpha` read from device memory, the first element, when the work runs.
+    ///
+    /// # Errors
+    /// As [`scal`](Self::scal).
+    pub fn scal_at<'a, T: VectorElement>(
+        &self,
+        alpha: impl Into<In<'a, T::Scalar>>,
+        x: impl Into<VectorMut<T>>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let x = x.into();
+        self.submit(Scal::<T> { alpha: T::Scalar::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
+    }
+}

@@ -1,0 +1,165 @@
+//! What the routines have in common, so that one's file is its data, its check, one library call and one host call.
+
+use super::modes::Modes;
+use super::{Blas, Submitted};
+use crate::buffer::Elems;
+use crate::op::{Bufs, Cost, HostOf, Op, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::{Enqueue, Result};
+
+/// One routine: plain data. [`Call`] makes an [`Op`] of it, with the modes of the front that it came through.
+pub(super) trait Routine: Sized + Send + Sync + 'static {
+    /// The routine's name.
+    const NAME: &'static str;
+    /// The element types it reads.
+    type Reads: Elems;
+    /// What it gives.
+    type Output: Output;
+    /// What the device leaves for the host.
+    type Raw: Raw + Into<<Self::Output as Output>::Host>;
+
+    /// As [`Op::check`].
+    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<Writes<Self>>) -> Result<()>;
+
+    /// As [`Op::overwrites`].
+    fn overwrites(&self, writes: &Spans<Writes<Self>>) -> bool {
+        let _ = writes;
+        false
+    }
+
+    /// As [`Op::cost`].
+    fn cost(&self) -> Cost;
+
+    /// As [`Op::host`].
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        reads: <Self::Reads as Elems>::Slices<'_>,
+        writes: <Writes<Self> as Elems>::SlicesMut<'_>,
+    ) -> Result<Self::Raw>;
+
+    /// As [`Op::cuda`].
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()>;
+}
+
+/// The element types that a routine writes.
+pub(super) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
+
+/// A routine with its modes.
+pub(super) struct Call<R> {
+    routine: R,
+    #[cfg_attr(not(feature = "blas"), expect(dead_code, reason = "the host engine has no modes"))]
+    modes: Modes,
+}
+
+impl<R: Routine> Op for Call<R> {
+    const NAME: &'static str = R::NAME;
+    const LIBRARY: &'static str = "blas";
+    type Reads = R::Reads;
+    type Output = R::Output;
+    type Raw = R::Raw;
+
+    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()> {
+        self.routine.check(reads, writes)
+    }
+
+    fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
+        self.routine.overwrites(writes)
+    }
+
+    fn cost(&self) -> Cost {
+        self.routine.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<R::Raw> {
+        self.routine.host(reads, writes)
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<R::Raw> {
+        Err(crate::Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.routine.cuda(&mut Queue { enqueue: queue, modes: self.modes })
+    }
+
+    #[cfg(not(feature = "blas"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+    }
+
+    fn finish(&self, raw: R::Raw) -> Result<HostOf<Self>> {
+        Ok(raw.into())
+    }
+}
+
+impl Blas {
+    /// Submits a routine.
+    pub(super) fn submit<R: Routine>(
+        &self,
+        routine: R,
+        reads: <R::Reads as Elems>::Ins<'_>,
+        writes: Bufs<R::Output>,
+    ) -> Submitted<R::Output> {
+        self.device.dispatch(Call { routine, modes: self.modes }, reads, writes)
+    }
+}
+
+#[cfg(feature = "blas")]
+pub(super) use cuda::Queue;
+
+#[cfg(feature = "blas")]
+mod cuda {
+    use super::super::modes::{Math, Modes};
+    use super::{Call, Routine};
+    use crate::cuda::{BlasCall, Called, CublasTyped, PointerMode};
+    use crate::{Enqueue, Result};
+    use cudarc::cublas::sys::cublasHandle_t;
+    use std::ops::{Deref, DerefMut};
+
+    /// The leased stream, and the modes to compute in.
+    pub(in crate::blas) struct Queue<'a, 'q, R: Routine> {
+        pub(super) enqueue: &'a mut Enqueue<'q, Call<R>>,
+        pub(super) modes: Modes,
+    }
+
+    impl<'q, R: Routine> Deref for Queue<'_, 'q, R> {
+        type Target = Enqueue<'q, Call<R>>;
+        fn deref(&self) -> &Self::Target {
+            self.enqueue
+        }
+    }
+
+    impl<R: Routine> DerefMut for Queue<'_, '_, R> {
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            self.enqueue
+        }
+    }
+
+    impl<R: Routine> Queue<'_, '_, R> {
+        /// The math mode.
+        pub(in crate::blas) fn math(&self) -> Math {
+            self.modes.math
+        }
+
+        /// The slot's handle, with scalars where `mode` says and in the modes of the call.
+        pub(in crate::blas) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
+            let modes = self.modes;
+            self.enqueue.blas(mode, modes)
+        }
+
+        /// One call of a typed routine.
+        pub(in crate::blas) fn typed(
+            &mut self,
+            mode: PointerMode,
+            call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
+        ) -> Result<()> {
+            let blas = self.blas(mode)?;
+            let called = call(blas.typed, blas.handle);
+            self.enqueue.blas_called(called)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The macro that declares a table of typed routines.
+//!
+//! cuBLAS has most routines four times, by a letter: S f32, D f64, C `Complex<f32>`, Z `Complex<f64>`. With matrices and
+//! scalars as untyped pointers all four have one signature, so one line declares them, and the letter is an argument of
+//! the call.
+
+use std::ffi::CStr;
+
+use super::Code;
+use crate::loader::Loaded;
+
+/// The four functions of one routine in the order of the letters, each with its name: empty where the library never had
+/// one for that letter.
+pub(crate) struct Variants<F>([(&'static CStr, Option<F>); 4]);
+
+impl<F: Copy> Variants<F> {
+    /// Looks the four up.
+    ///
+    /// # Safety
+    /// All of `names` have the type `F`.
+    pub(super) unsafe fn of(loaded: &Loaded, names: [&'static str; 4]) -> Self {
+        Variants(names.map(|name| {
+            let name = terminated(name);
+            // SAFETY: the caller's promise, passed on.
+            let found = if name.is_empty() { None } else { unsafe { loaded.symbol::<F>(name) } };
+            (name, found)
+        }))
+    }
+
+    /// The function for a letter, and its name.
+    pub(super) fn get(&self, letter: crate::blas::Letter) -> (&'static str, Option<F>) {
+        let [s, d, c, z] = &self.0;
+        let (name, function) = match letter {
+            crate::blas::Letter::S => s,
+            crate::blas::Letter::D => d,
+            crate::blas::Letter::C => c,
+            crate::blas::Letter::Z => z,
+        };
+        (name.to_str().unwrap_or_default(), *function)
+    }
+}
+
+/// A name as C has it; the macro ends each with a zero.
+fn terminated(name: &'static str) -> &'static CStr {
+    CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default()
+}
+
+/// What a call of a typed routine came to: its name, and its status unless the library has no such function.
+#[must_use = "the status tells whether the call did anything"]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    pub(crate) name: &'static str,
+    pub(crate) code: Option<Code>,
+}
+
+/// The four names of a routine: from what follows the letter, or one by one with `_` for none.
+macro_rules! letters {
+    ([$($name:tt),+]) => { [$($crate::cuda::api::typed::letters!(@one $name)),+] };
+    (@one _) => { "\0" };
+    (@one $name:literal) => { concat!($name, "\0") };
+    ($suffix:literal) => {
+        [
+            concat!("cublasS", $suffix, "\0"),
+            concat!("cublasD", $suffix, "\0"),
+            concat!("cublasC", $suffix, "\0"),
+            concat!("cublasZ", $suffix, "\0"),
+        ]
+    };
+}
+pub(super) use letters;
+
+/// Declares a table of typed routines. `fn copy(n: i64, ..) = "copy_v2_64";` gives
+/// `unsafe fn copy(&self, letter, handle, n, ..) -> Called`; irregular names are listed in the order S, D, C, Z.
+/// Whatever the library lacks is found missing by the call that needs it.
+macro_rules! typed_table {
+    (
+        $(#[$meta:meta])*
+        $Table:ident
+        { $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) = $names:tt;)* }
+    ) => {
+        $(#[$meta])*
+        pub(crate) struct $Table {
+            $($name: $crate::cuda::api::typed::Variants<unsafe extern "C" fn(cublasHandle_t, $($ty),*) -> i32>,)*
+        }
+
+        impl $Table {
+            /// The table of this process.
+            pub(crate) fn load() -> Result<&'static Self, $crate::cuda::api::LoadError> {
+                static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
+                let loaded = $crate::cuda::api::Cublas::load()?.library();
+                Ok(TABLE.get_or_init(|| Self::of(loaded)))
+            }
+
+            /// Fills a table from `loaded`.
+            pub(crate) fn of(loaded: &$crate::loader::Loaded) -> Self {
+                $Table {
+                    $(
+                        // SAFETY: the declared parameters are those of the library's header, which has one signature
+                        // for the four letters but for the types behind pointers.
+                        $name: unsafe {
+                            $crate::cuda::api::typed::Variants::of(loaded, $crate::cuda::api::typed::letters!($names))
+                        },
+                    )*
+                }
+            }
+
+            $(
+                $(#[$doc])*
+                #[doc = "\n\n# Safety\nThe rules of the library's routine: operands of the letter's type that lie where"]
+                #[doc = "the sizes say, a live handle that no other thread uses, scalars where its pointer mode says."]
+                #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
+                #[inline]
+                pub(crate) unsafe fn $name(
+                    &self,
+                    letter: $crate::blas::Letter,
+                    handle: cublasHandle_t,
+                    $($arg: $ty),*
+                ) -> $crate::cuda::api::typed::Called {
+                    let (name, function) = self.$name.get(letter);
+                    // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
+                    let code = function.map(|f| $crate::cuda::api::Code(unsafe { f(handle, $($arg),*) }));
+                    $crate::cuda::api::typed::Called { name, code }
+                }
+            )*
+
+            /// Each routine's own name with the four of the library, and how many arguments follow the handle.
+            #[cfg(test)]
+            pub(crate) const NAMES: &'static [(&'static str, [&'static str; 4])] =
+                &[$((stringify!($name), $crate::cuda::api::typed::letters!($names))),*];
+        }
+    };
+}
+pub(super) use typed_table;
