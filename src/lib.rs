@@ -53,6 +53,7 @@ mod dispatch;
 mod element;
 mod engine;
 mod error;
+mod fp8;
 mod host;
 #[cfg(feature = "cuda")]
 pub mod loader;
@@ -74,6 +75,7 @@ pub use dispatch::raw::Landed;
 pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};
 pub use error::{Error, Rejected, Result, Site, Stale, Text};
+pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
