@@ -43,6 +43,7 @@
 compile_error!("windlass needs an engine: enable the feature `host`, or `cuda` by one of the `cuda-NNNNN` features");
 
 pub mod blas;
+pub mod blaslt;
 mod buffer;
 mod copy;
 #[cfg(feature = "cuda")]
@@ -65,6 +66,7 @@ mod sync;
 mod trace;
 
 pub use blas::{Blas, Gemm, Transpose};
+pub use blaslt::{BlasLt, Matmul};
 pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
 pub use copy::HostData;
 #[cfg(feature = "cuda")]

@@ -15,6 +15,8 @@
 pub(crate) mod codes;
 #[cfg(feature = "blas")]
 pub(crate) mod cublas;
+#[cfg(feature = "blaslt")]
+pub(crate) mod cublaslt;
 pub(crate) mod driver;
 pub(crate) mod nvtx;
 mod table;
@@ -22,5 +24,7 @@ mod table;
 pub(crate) use codes::Code;
 #[cfg(feature = "blas")]
 pub(crate) use cublas::Cublas;
+#[cfg(feature = "blaslt")]
+pub(crate) use cublaslt::CublasLt;
 pub(crate) use driver::Driver;
 pub(crate) use table::LoadError;

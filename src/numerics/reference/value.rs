@@ -56,6 +56,26 @@ real! {
     F8E5M2, two(-3), two(-16), |x| x.to_narrow(F8E5M2::from_f32);
 }
 
+macro_rules! integer {
+    ($($t:ty)*) => {$(
+        /// Exact but for the one rounding to an integer, and saturating.
+        impl Value for $t {
+            const UNIT: f64 = 0.0;
+            const TINY: f64 = 1.0;
+            const COMPLEX: bool = false;
+
+            fn parts(self) -> [f64; 2] {
+                [self.into(), 0.0]
+            }
+
+            fn nearest(x: Pair) -> Self {
+                x.re.to_f64().round_ties_even() as Self
+            }
+        }
+    )*};
+}
+integer! { i8 i32 }
+
 macro_rules! complex {
     ($($t:ty, $real:ty;)*) => {$(
         impl Value for $t {
