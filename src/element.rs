@@ -1,5 +1,6 @@
 //! The types that device memory holds.
 
+use crate::{F8E4M3, F8E5M2};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -37,13 +38,17 @@ pub enum DType {
     I64,
     /// Unsigned 64-bit integer.
     U64,
+    /// 8-bit floating point, 4 bits of exponent: [`F8E4M3`].
+    F8E4M3,
+    /// 8-bit floating point, 5 bits of exponent: [`F8E5M2`].
+    F8E5M2,
 }
 
 impl DType {
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {
-            DType::I8 | DType::U8 => 1,
+            DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => 1,
             DType::F16 | DType::Bf16 | DType::I16 | DType::U16 => 2,
             DType::F32 | DType::I32 | DType::U32 => 4,
             DType::F64 | DType::C32 | DType::I64 | DType::U64 => 8,
@@ -73,6 +78,8 @@ impl DType {
             DType::U32 => "u32",
             DType::I64 => "i64",
             DType::U64 => "u64",
+            DType::F8E4M3 => "f8e4m3",
+            DType::F8E5M2 => "f8e5m2",
         }
     }
 }
@@ -90,7 +97,7 @@ mod sealed {
 
 /// A type that device memory can hold.
 ///
-/// Sealed: the engines, the worker and the kernels know exactly these fourteen. Every bit pattern is a valid value
+/// Sealed: the engines, the worker and the kernels know exactly these sixteen. Every bit pattern is a valid value
 /// ([`Pod`]), which is what makes reading what a device left behind sound.
 pub trait Element:
     Pod + Default + PartialEq + Send + Sync + std::fmt::Debug + Serialize + for<'de> Deserialize<'de> + sealed::Sealed
@@ -108,6 +115,7 @@ macro_rules! elements {
 elements!(
     f32 => F32, f64 => F64, f16 => F16, bf16 => Bf16, Complex<f32> => C32, Complex<f64> => C64,
     i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
+    F8E4M3 => F8E4M3, F8E5M2 => F8E5M2,
 );
 
 #[cfg(test)]
@@ -133,5 +141,7 @@ mod tests {
         check::<u32>();
         check::<i64>();
         check::<u64>();
+        check::<F8E4M3>();
+        check::<F8E5M2>();
     }
 }

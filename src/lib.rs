@@ -43,6 +43,7 @@
 compile_error!("windlass needs an engine: enable the feature `host`, or `cuda` by one of the `cuda-NNNNN` features");
 
 pub mod blas;
+pub mod blaslt;
 mod buffer;
 mod copy;
 #[cfg(feature = "cuda")]
@@ -53,6 +54,7 @@ mod dispatch;
 mod element;
 mod engine;
 mod error;
+mod fp8;
 mod host;
 #[cfg(feature = "cuda")]
 pub mod loader;
@@ -65,6 +67,7 @@ mod sync;
 mod trace;
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
+pub use blaslt::{BlasLt, Matmul};
 pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
 pub use copy::HostData;
 #[cfg(feature = "cuda")]
@@ -75,6 +78,7 @@ pub use dispatch::raw::Landed;
 pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
+pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Nvrtc};

@@ -3,17 +3,14 @@
 //! One a slot, made by the first operation that needs it (15 ms for the first of a process, 0.2 to 0.3 ms and 64 MiB
 //! for each further one on an H200). The stream is set once, **then** the workspace: setting a stream drops it.
 
-use super::api::{Called, Code, Cublas, CublasTyped, codes};
+use super::Native;
+use super::api::{Called, Code, Cublas, CublasTyped};
 use super::enqueue::Enqueue;
-use super::{Native, fault};
+use super::library::WORKSPACE;
 use crate::blas::Modes;
-use crate::error::{Site, Text};
 use crate::op::Op;
 use crate::{Error, Result};
 use cudarc::cublas::sys::cublasHandle_t;
-
-/// 32 MiB: what the library recommends for Hopper.
-const WORKSPACE: usize = 32 << 20;
 
 /// Where scalars are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,24 +59,6 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
         *known = Some(value);
     }
     code
-}
-
-fn error(call: &str, code: Code) -> Error {
-    const NOT_INITIALIZED: i32 = 1;
-    const ALLOC_FAILED: i32 = 3;
-    const NOT_SUPPORTED: i32 = 15;
-    let name = codes::cublas_name(code.0).unwrap_or("an unknown status");
-    let error = match code.0 {
-        // The library's way of saying that its own allocation failed: our pool may hold what it wants.
-        NOT_INITIALIZED | ALLOC_FAILED => {
-            Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() }
-        }
-        NOT_SUPPORTED => Error::unsupported(format!("{call} answered {name}")),
-        _ => Error::library(format!("{call} failed: {name}")),
-    };
-    error.locate(|site| {
-        site.set_code(code.0, Text::Borrowed(name));
-    })
 }
 
 /// Does nothing but have the slot's handle made.
@@ -178,11 +157,7 @@ impl<O: Op> Enqueue<'_, O> {
             return Err(error);
         }
         // Without a workspace of its own the library uses its default pool: slower, not wrong.
-        // One may be left of a handle that could not be finished.
-        if self.state.workspace.is_none() {
-            self.state.workspace = self.core.raw_alloc(self.state, WORKSPACE).ok();
-        }
-        if let Some(address) = self.state.workspace {
+        if let Some(address) = self.workspace() {
             // SAFETY: the workspace lives as long as the handle, and is used on this stream only.
             let code = unsafe { api.set_workspace(raw, address as *mut _, WORKSPACE) };
             if let Err(error) = self.blas_status("cublasSetWorkspace", code) {
@@ -201,19 +176,8 @@ impl<O: Op> Enqueue<'_, O> {
         }
     }
 
-    /// What a status means. After a failure the stream is asked: a sticky code outranks the library's own.
+    /// What a status means.
     pub(crate) fn blas_status(&self, call: &str, code: Code) -> Result<()> {
-        if code.is_success() {
-            return Ok(());
-        }
-        // SAFETY: the stream is this slot's, which is leased.
-        let stream = unsafe { self.core.context.api.stream_query(self.state.stream.0) };
-        if !stream.is_success() && stream != Code::NOT_READY {
-            fault::report(self.epoch, stream, call);
-            if self.epoch.dead() {
-                return Err(self.epoch.verdict());
-            }
-        }
-        Err(error(call, code))
+        self.library_status(call, code)
     }
 }

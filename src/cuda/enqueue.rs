@@ -11,7 +11,9 @@ use crate::engine::Epoch;
 use crate::op::{Op, Spans, WritesOf};
 use crate::sync::Arc;
 use crate::{Error, Result};
-use cudarc::driver::sys::{CUDA_MEMCPY2D, CUstream};
+#[cfg(feature = "blas")]
+use cudarc::driver::sys::CUDA_MEMCPY2D;
+use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
 
 /// A leased stream, with this dispatch's operands: what [`Op::cuda`](crate::Op::cuda) enqueues its work on.
@@ -22,7 +24,7 @@ use smallvec::SmallVec;
 pub struct Enqueue<'q, O: Op> {
     pub(super) core: &'q Arc<Core>,
     pub(super) epoch: &'q Arc<Epoch>,
-    shared: &'q Arc<Shared>,
+    pub(super) shared: &'q Arc<Shared>,
     pub(super) state: &'q mut State,
     reads: &'q Spans<O::Reads>,
     writes: &'q Spans<WritesOf<O>>,

@@ -273,11 +273,8 @@ impl Core {
             while slot.shared.frees.pop().is_some() {}
             let mut state = slot.lease.lock();
             addresses.extend(slot.shared.live.take().into_iter().chain(state.result.take()));
-            #[cfg(feature = "blas")]
-            {
-                addresses.extend(state.workspace.take());
-                self.counters.leaked.fetch_add(u64::from(state.blas.take().is_some()), Ordering::Relaxed);
-            }
+            addresses.extend(state.workspace.take());
+            self.counters.leaked.fetch_add(state.forget_handles(), Ordering::Relaxed);
         }
         let gone = |code| self.count_refused(code);
         match new.bind() {
@@ -306,12 +303,8 @@ impl Core {
     fn natives(&self) -> u64 {
         let of_slot = |slot: &super::slot::Slot| {
             let held = slot.lease.try_lock().map_or(0, |state| {
-                let mut held = state.ring.events() + usize::from(state.result.is_some());
-                #[cfg(feature = "blas")]
-                {
-                    held += usize::from(state.blas.is_some()) + usize::from(state.workspace.is_some());
-                }
-                held
+                let memory = usize::from(state.result.is_some()) + usize::from(state.workspace.is_some());
+                state.ring.events() + memory + state.handles() as usize
             });
             1 + slot.shared.live.count() + held
         };
@@ -338,12 +331,8 @@ impl Core {
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             slot.shared.sequence.without_pollers(|| {
                 let stream = state.stream.0;
-                #[cfg(feature = "blas")]
-                if let Some(handle) = state.blas.take() {
-                    gone(handle.destroy());
-                }
+                state.destroy_handles(&mut gone);
                 let raw = slot.shared.live.take().into_iter().chain(state.result.take());
-                #[cfg(feature = "blas")]
                 let raw = raw.chain(state.workspace.take());
                 for address in raw {
                     // SAFETY: ours, not freed yet (it was still listed), idle.

@@ -5,7 +5,9 @@
 //!       ├─ slot.rs          stream slots: what is leased while work is enqueued, and what marks share
 //!       │   ├─ sequence.rs  which tickets are known to be over; one atomic
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
-//!       │   └─ blas.rs      the slot's library handle and workspace, made lazily
+//!       │   ├─ library.rs   the slot's workspace, and what statuses mean
+//!       │   ├─ blas.rs      its cuBLAS handle, made lazily
+//!       │   └─ blaslt.rs    its cuBLASLt handle, and what was learnt about products
 //!       ├─ reclaim.rs       device memory on its way back to the pool
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
@@ -23,6 +25,8 @@
 pub(crate) mod api;
 #[cfg(feature = "blas")]
 mod blas;
+#[cfg(feature = "blaslt")]
+mod blaslt;
 mod blocker;
 mod context;
 mod enqueue;
@@ -30,7 +34,11 @@ mod fault;
 mod follow;
 mod housekeeping;
 mod lease;
+#[cfg(any(feature = "blas", feature = "blaslt"))]
+mod library;
 mod live;
+#[cfg(feature = "blaslt")]
+mod lru;
 mod memory;
 mod module;
 mod newest;
@@ -50,6 +58,8 @@ mod task;
 pub(crate) use api::{Called, CublasTyped};
 #[cfg(feature = "blas")]
 pub(crate) use blas::{BlasCall, PointerMode, warm as warm_blas};
+#[cfg(feature = "blaslt")]
+pub(crate) use blaslt::{Addresses, Choice, Factor, MatrixOf, Problem, Which, warm as warm_lt};
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
 pub use module::{KernelArg, LaunchDims, Ptx};
@@ -82,6 +92,9 @@ pub(crate) struct Core {
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: task::Timers,
     pub(crate) modules: module::Modules,
+    /// How products are best multiplied.
+    #[cfg(feature = "blaslt")]
+    pub(crate) choices: blaslt::Choices,
     /// The natives were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
@@ -132,15 +145,18 @@ impl CudaEngine {
             stats.dispatches += slot.shared.dispatches.load(Ordering::Relaxed);
             if let Some(state) = slot.lease.try_lock() {
                 stats.events += state.ring.events() as u64;
-                #[cfg(feature = "blas")]
-                {
-                    stats.library_handles += u64::from(state.blas.is_some());
-                }
+                stats.library_handles += state.handles();
             }
+            stats.plan_hits += slot.shared.plans.hits.load(Ordering::Relaxed);
+            stats.plan_misses += slot.shared.plans.misses.load(Ordering::Relaxed);
         }
         stats.streams = core.slots.len() as u64 + core.blockers.made();
         stats.parked = core.reclaim.parked() as u64;
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();
+        #[cfg(feature = "blaslt")]
+        {
+            stats.plans_pinned = core.choices.pinned();
+        }
     }
 }

@@ -144,6 +144,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Modules::default(),
+        #[cfg(feature = "blaslt")]
+        choices: super::blaslt::Choices::default(),
         torn: AtomicBool::new(false),
         peers: crate::sync::Mutex::default(),
         context: context.clone(),

@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
     newest: Newest<CUevent_st>,
+    pub(crate) plans: PlanCounts,
     /// Beside the lease, because a fault is often noticed by who holds it.
     pub(crate) recent: Recent,
     era: u32,
@@ -61,8 +62,24 @@ pub(crate) struct State {
     pub(crate) functions: Vec<super::module::Cached>,
     #[cfg(feature = "blas")]
     pub(crate) blas: Option<super::blas::BlasHandle>,
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "blaslt")]
+    pub(crate) lt: Option<super::blaslt::LtHandle>,
+    /// Device memory that the slot's libraries work in; reused in stream order.
     pub(crate) workspace: Option<u64>,
+}
+
+/// Calls that found their plan, and calls for which the library was asked. Counted by the holder of the lease alone.
+#[derive(Debug, Default)]
+pub(crate) struct PlanCounts {
+    pub(crate) hits: AtomicU64,
+    pub(crate) misses: AtomicU64,
+}
+
+impl PlanCounts {
+    pub(crate) fn count(&self, asked: bool) {
+        let counter = if asked { &self.misses } else { &self.hits };
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
 }
 
 /// The names of the last operations on a slot. Written by the holder of the lease, read by whoever reports a fault;
@@ -112,6 +129,7 @@ impl Slot {
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
                 newest: Newest::new(),
+                plans: PlanCounts::default(),
                 recent: Recent::default(),
                 era: process::era(),
             }),
@@ -123,7 +141,8 @@ impl Slot {
                 functions: Vec::new(),
                 #[cfg(feature = "blas")]
                 blas: None,
-                #[cfg(feature = "blas")]
+                #[cfg(feature = "blaslt")]
+                lt: None,
                 workspace: None,
             }),
         }
@@ -190,6 +209,46 @@ impl Shared {
 }
 
 impl State {
+    /// Library handles that there are.
+    pub(crate) fn handles(&self) -> u64 {
+        let mut handles = 0;
+        #[cfg(feature = "blas")]
+        {
+            handles += u64::from(self.blas.is_some());
+        }
+        #[cfg(feature = "blaslt")]
+        {
+            handles += u64::from(self.lt.is_some());
+        }
+        handles
+    }
+
+    /// Takes out what the libraries hold and gives it back, at the end of the epoch.
+    pub(crate) fn destroy_handles(&mut self, gone: &mut dyn FnMut(Code)) {
+        #[cfg(feature = "blas")]
+        if let Some(handle) = self.blas.take() {
+            gone(handle.destroy());
+        }
+        #[cfg(feature = "blaslt")]
+        if let Some(handle) = self.lt.take() {
+            gone(handle.destroy());
+        }
+    }
+
+    /// Takes out what the libraries hold and leaves it be: how many handles that were.
+    pub(crate) fn forget_handles(&mut self) -> u64 {
+        let handles = self.handles();
+        #[cfg(feature = "blas")]
+        {
+            self.blas = None;
+        }
+        #[cfg(feature = "blaslt")]
+        {
+            self.lt = None;
+        }
+        handles
+    }
+
     /// The stream already waits for a ticket of another slot, by an earlier wait on it or on a later one.
     pub(crate) fn follows(&self, slot: usize, ticket: u64) -> bool {
         self.followed.get(slot).is_some_and(|followed| *followed >= ticket)

@@ -93,7 +93,7 @@ impl Core {
     }
 
     /// An op without operands on a slot of the caller's choice.
-    #[cfg(feature = "blas")]
+    #[cfg(any(feature = "blas", feature = "blaslt"))]
     pub(super) fn submit_on<O: Op<Reads = (), Output = ()>>(
         self: &Arc<Self>,
         index: usize,

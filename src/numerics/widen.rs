@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::gemm::{HostGemm, each_column, multiply};
 use super::simd::{Kernel, run};
 use super::spec::{GemmSpec, Trans};
+use crate::{F8E4M3, F8E5M2};
 
 /// A type whose every value is an f32.
 pub(crate) trait Widen: Copy + Default + Send + Sync {
@@ -77,6 +78,24 @@ impl Narrow for bf16 {
     }
 }
 
+macro_rules! eight {
+    ($($t:ty),*) => {$(
+        impl Widen for $t {
+            fn widen(src: &[Self], dst: &mut [f32]) {
+                run(Each(src, dst, |x: Self| x.to_f32()));
+            }
+        }
+
+        /// Saturating: what is larger than the largest finite value becomes that value.
+        impl Narrow for $t {
+            fn narrow(src: &[f32], dst: &mut [Self]) {
+                run(Each(src, dst, Self::from_f32));
+            }
+        }
+    )*};
+}
+eight!(F8E4M3, F8E5M2);
+
 impl Widen for i8 {
     fn widen(src: &[Self], dst: &mut [f32]) {
         run(Each(src, dst, f32::from));
@@ -112,7 +131,7 @@ half!(f16, bf16);
 /// `C = round(alpha * op(A) * op(B) + beta * C)`, everything inside the brackets in f32.
 ///
 /// The types of the factors and of C are independent: halves into f32 is what `cublasGemmEx` is mostly used for.
-pub(crate) fn gemm_widened<I: Widen, O: Narrow>(spec: &GemmSpec<f32>, a: &[I], b: &[I], c: &mut [O]) {
+pub(crate) fn gemm_widened<I: Widen, J: Widen, O: Narrow>(spec: &GemmSpec<f32>, a: &[I], b: &[J], c: &mut [O]) {
     if spec.k == 0 || spec.alpha == 0.0 {
         if spec.c_fits(c.len()) {
             each_column(spec.m, spec.ldc, spec.n, c, |_, column| store(&mut [], spec, column));
@@ -162,9 +181,10 @@ const KEEP: usize = 1 << 20;
 
 /// Multiplies block by block, unscaled, and hands every column of every block to `store` with whether it is the first
 /// time that this column is seen, the f32 sums, and the column of C.
-pub(super) fn blocks<S, I, O, F>(spec: &GemmSpec<S>, a: &[I], b: &[I], c: &mut [O], slices: Slices, store: F)
+pub(super) fn blocks<S, I, J, O, F>(spec: &GemmSpec<S>, a: &[I], b: &[J], c: &mut [O], slices: Slices, store: F)
 where
     I: Widen,
+    J: Widen,
     O: Copy + Send,
     F: Fn(bool, &mut [f32], &mut [O]) + Sync,
 {

@@ -116,6 +116,12 @@ pub struct Stats {
     pub streams: u64,
     /// Library handles made (CUDA).
     pub library_handles: u64,
+    /// Calls of libraries with plans that found theirs, in this generation (CUDA).
+    pub plan_hits: u64,
+    /// Calls for which a library was asked for a plan, in this generation (CUDA).
+    pub plan_misses: u64,
+    /// Plans that were measured and pinned, in this generation (CUDA).
+    pub plans_pinned: u64,
     /// Device faults seen.
     pub faults: u64,
     /// Rebuilds that succeeded.

@@ -1,7 +1,7 @@
 //! Seeded random numbers of every element type.
 
 use windlass::reference::Value;
-use windlass::{Complex, Element, bf16, f16};
+use windlass::{Complex, Element, F8E4M3, F8E5M2, bf16, f16};
 
 /// SplitMix64: short, and the same everywhere.
 pub struct Rng(u64);
@@ -78,6 +78,21 @@ macro_rules! real { ($($t:ty, |$x:ident| $real:expr;)*) => { $(
     }
 )* } }
 real! { f32, |x| x as f32; f64, |x| x; f16, |x| f16::from_f64(x); bf16, |x| bf16::from_f64(x); }
+
+macro_rules! eight { ($($t:ty, $infinity:expr;)*) => { $(
+    impl Sample for $t {
+        const NAN: Self = <$t>::NAN;
+        const INFINITY: Self = $infinity;
+        fn sample(rng: &mut Rng) -> Self {
+            <$t>::from_f64(rng.real())
+        }
+        fn real(x: f64) -> Self {
+            <$t>::from_f64(x)
+        }
+    }
+)* } }
+// e4m3 has no infinity: the largest value stands for it.
+eight! { F8E4M3, F8E4M3::MAX; F8E5M2, F8E5M2::from_bits(0x7c); }
 
 macro_rules! complex { ($($p:ty)*) => { $(
     impl Sample for Complex<$p> {

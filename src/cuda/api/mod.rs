@@ -17,6 +17,8 @@ pub(crate) mod codes;
 pub(crate) mod cublas;
 #[cfg(feature = "blas")]
 pub(crate) mod cublas_typed;
+#[cfg(feature = "blaslt")]
+pub(crate) mod cublaslt;
 pub(crate) mod driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) mod nvjitlink;
@@ -32,6 +34,8 @@ pub(crate) use codes::Code;
 pub(crate) use cublas::Cublas;
 #[cfg(feature = "blas")]
 pub(crate) use cublas_typed::CublasTyped;
+#[cfg(feature = "blaslt")]
+pub(crate) use cublaslt::CublasLt;
 pub(crate) use driver::Driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) use nvjitlink::NvJitLink;

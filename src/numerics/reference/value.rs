@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use num_complex::{Complex, Complex32, Complex64};
 
 use super::double::Double;
+use crate::{F8E4M3, F8E5M2};
 
 /// A complex number in double-double.
 pub type Pair = Complex<Double>;
@@ -51,7 +52,29 @@ real! {
     f32, two(-24), two(-149), |x| x.to_f32();
     f16, two(-11), two(-24), |x| x.to_narrow(f16::from_f32);
     bf16, two(-8), two(-133), |x| x.to_narrow(bf16::from_f32);
+    F8E4M3, two(-4), two(-9), |x| x.to_narrow(F8E4M3::from_f32);
+    F8E5M2, two(-3), two(-16), |x| x.to_narrow(F8E5M2::from_f32);
 }
+
+macro_rules! integer {
+    ($($t:ty)*) => {$(
+        /// Exact but for the one rounding to an integer, and saturating.
+        impl Value for $t {
+            const UNIT: f64 = 0.0;
+            const TINY: f64 = 1.0;
+            const COMPLEX: bool = false;
+
+            fn parts(self) -> [f64; 2] {
+                [self.into(), 0.0]
+            }
+
+            fn nearest(x: Pair) -> Self {
+                x.re.to_f64().round_ties_even() as Self
+            }
+        }
+    )*};
+}
+integer! { i8 i32 }
 
 macro_rules! complex {
     ($($t:ty, $real:ty;)*) => {$(

@@ -1,0 +1,149 @@
+//! Measuring the ways to multiply, and remembering the fastest.
+
+use super::BlasLt;
+use super::epilogue::Extra;
+use super::matmul::{COf, Call, EpilogueOf, ScalarOf};
+use super::operands::{Given, Operands, Optional};
+use super::spec::Matmul;
+use super::types::{MatmulElement, MatmulTypes};
+#[cfg(feature = "blaslt")]
+use crate::DeviceKind;
+use crate::error::Rejected;
+use crate::op::{Bufs, Immediate};
+use crate::{DeviceBuffer, Element, Result};
+use std::time::Duration;
+
+/// What [`BlasLt::autotune`] measured, in the order in which the library offered it: the first is what it would choose.
+/// Empty on a host device, which has one way to multiply.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// The ways measured.
+    pub candidates: Vec<Candidate>,
+    /// Which of them is used from now on.
+    pub chosen: Option<usize>,
+}
+
+/// One way to multiply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The median of the times that the device took.
+    pub time: Duration,
+    /// Bytes of workspace.
+    pub workspace: usize,
+    /// How often it fills the GPU, by the library's estimate.
+    pub waves: f32,
+}
+
+/// What a tuning gives: the buffers that were moved in, untouched, and what was measured.
+pub type Tuned<O> = std::result::Result<(O, Tuning), Rejected<Bufs<O>>>;
+
+impl BlasLt {
+    /// Measures the ways in which the library can carry out this product, and lets every later product of the same
+    /// problem on this device use the fastest, until the device is rebuilt or 256 other problems were asked for since.
+    ///
+    /// Takes what [`matmul_with`](Self::matmul_with) takes. `d` and what is written beside it come back untouched: the
+    /// measured products write to buffers of zeros made for that. Waits for each of them; other work on the device
+    /// meanwhile disturbs the times.
+    ///
+    /// # Errors
+    /// As [`matmul_with`](Self::matmul_with). A way that fails when it is tried is left out.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::blaslt::{Epilogue, Operands};
+    /// use windlass::{Device, Matmul, Transpose};
+    /// let device = Device::best()?;
+    /// let (a, d) = (device.zeros::<f32>(64 * 64)?, device.zeros(64 * 64)?);
+    /// let spec = Matmul::new(64, 64, 64).trans_a(Transpose::Yes);
+    /// let (d, tuning) = device.blas_lt().autotune(spec, Operands::new(&a, &a), Epilogue::relu(), d)?;
+    /// println!("{:?} of {:?}", tuning.chosen, tuning.candidates);
+    /// # drop(d);
+    /// # Ok(()) }
+    /// ```
+    pub fn autotune<'a, A, B, D, C, S, W>(
+        &self,
+        spec: Matmul<ScalarOf<A, B, D, <C as Given>::Kind>>,
+        operands: Operands<'a, A, B, C, S>,
+        epilogue: EpilogueOf<'a, A, B, D, <C as Given>::Kind, W>,
+        d: DeviceBuffer<D>,
+    ) -> Tuned<W::Output>
+    where
+        A: MatmulElement<B, D, <C as Given>::Kind>,
+        B: Element,
+        D: Element,
+        C: Given + Optional<'a, COf<A, B, D, <C as Given>::Kind>>,
+        S: Optional<'a, ScalarOf<A, B, D, <C as Given>::Kind>>,
+        W: Extra<D>,
+    {
+        let (call, bufs) =
+            Call::<'a, <A as MatmulElement<B, D, <C as Given>::Kind>>::Types, W>::new(spec, operands, epilogue, d);
+        match self.tune(&call, &bufs) {
+            Ok(tuning) => Ok((W::Output::assemble(bufs), tuning)),
+            Err(error) => Err(Rejected::new(error, bufs)),
+        }
+    }
+}
+
+impl BlasLt {
+    fn tune<T: MatmulTypes, W: Extra<T::D>>(&self, call: &Call<'_, T, W>, bufs: &Bufs<W::Output>) -> Result<Tuning> {
+        let places = call.check(bufs)?;
+        #[cfg(feature = "blaslt")]
+        if self.device.kind() != DeviceKind::Host {
+            return measure::on_gpu(&self.device.timed(), call, places);
+        }
+        let _ = places;
+        Ok(Tuning::default())
+    }
+}
+
+#[cfg(feature = "blaslt")]
+mod measure {
+    use super::super::cuda_half::{Survey, Way};
+    use super::super::epilogue::WritePlaces;
+    use super::*;
+    use crate::sync::{Arc, Mutex};
+    use crate::{Device, Error};
+
+    /// Products measured in each way, after one that is not.
+    const ROUNDS: usize = 7;
+
+    pub(super) fn on_gpu<T: MatmulTypes, W: Extra<T::D>>(
+        device: &Device,
+        call: &Call<'_, T, W>,
+        places: WritePlaces,
+    ) -> Result<Tuning> {
+        let run = |way: Way| -> Result<Option<Duration>> {
+            let pending = call.by(way).dispatch(device, W::scratch(&places, device)?)?;
+            Ok(pending.await_timed()?.device)
+        };
+        let survey = Arc::new(Mutex::new(Survey::of(places)));
+        run(Way::Ask(survey.clone()))?;
+        let Survey { problem: Some(problem), choices, .. } = std::mem::take(&mut *survey.lock()) else {
+            return Ok(Tuning::default());
+        };
+        let mut measured = Vec::with_capacity(choices.len());
+        for choice in choices {
+            let rounds = (0..=ROUNDS).map(|_| run(Way::This(choice))).collect::<Result<Vec<_>>>();
+            match rounds {
+                Ok(times) => {
+                    let mut times: Vec<Duration> = times.into_iter().skip(1).flatten().collect();
+                    times.sort();
+                    let time = times.get(times.len() / 2).copied().unwrap_or(Duration::MAX);
+                    let candidate = Candidate { time, workspace: choice.workspace, waves: choice.waves };
+                    measured.push((candidate, choice));
+                }
+                // What the heuristic offers may still be refused.
+                Err(Error::LibraryError { .. } | Error::Unsupported { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let chosen = (0..measured.len()).min_by_key(|i| measured.get(*i).map(|(candidate, _)| candidate.time));
+        let epoch = device.epoch();
+        if let (Some((_, choice)), Some(engine)) = (chosen.and_then(|i| measured.get(i)), epoch.engine.as_cuda()) {
+            engine.core.choices.pin(&problem, *choice);
+        }
+        Ok(Tuning { candidates: measured.into_iter().map(|(candidate, _)| candidate).collect(), chosen })
+    }
+}

@@ -1,0 +1,260 @@
+//! The product on a GPU: what the library is told.
+
+use super::Order;
+use super::epilogue::{Beside, Extra, Function, Kind, WritePlaces};
+use super::op::{Fused, Geometry};
+use super::operands::{ReadPlaces, Reading};
+use super::spec::{Layout, Matmul};
+use super::types::{MatmulTypes, TF32};
+use crate::cuda::{Addresses, Choice, Factor, MatrixOf, Problem, Which};
+use crate::sync::{Arc, Mutex};
+use crate::{DType, Element, Enqueue, Result, Transpose};
+
+/// What is to be enqueued.
+#[derive(Clone, Default)]
+pub(crate) enum Way {
+    /// The product, as is known to be best.
+    #[default]
+    Usual,
+    /// Nothing: the library is asked how the product may be multiplied.
+    Ask(Arc<Mutex<Survey>>),
+    /// The product, in this way.
+    This(Choice),
+}
+
+/// What the library is asked, and its answer.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// The outputs that the answer is wanted for, which are not those that are given to be written.
+    pub(super) writes: Option<WritePlaces>,
+    pub(super) problem: Option<Problem>,
+    pub(super) choices: Vec<Choice>,
+}
+
+impl Survey {
+    pub(super) fn of(writes: WritePlaces) -> Self {
+        Survey { writes: Some(writes), ..Survey::default() }
+    }
+}
+
+/// Rows of the zeros that stand for factors which are not read. Every type has kernels for so many.
+const ZEROS: usize = 16;
+
+/// `CUBLAS_OP_C`.
+const CONJUGATE: u32 = 2;
+
+/// A factor of the product.
+#[derive(Clone, Copy)]
+struct Side {
+    data_type: u32,
+    layout: Layout,
+    /// `cublasOperation_t`.
+    trans: u32,
+    address: u64,
+    scale: u64,
+    outer: bool,
+}
+
+impl Layout {
+    /// The same memory as the transpose.
+    fn transposed(self) -> Self {
+        let order = if self.order == Order::Row { Order::Column } else { Order::Row };
+        Layout { rows: self.columns, columns: self.rows, order, ..self }
+    }
+}
+
+impl Side {
+    /// The transpose of the factor.
+    fn transposed(self) -> Self {
+        match self.trans {
+            // The operation does it; conjugated, the memory has to.
+            CONJUGATE => Side { layout: self.layout.transposed(), ..self },
+            trans => Side { trans: 1 - trans.min(1), ..self },
+        }
+    }
+
+    /// The same factor in column order, which the library has more ways for, unless it is conjugated.
+    fn by_columns(self) -> Self {
+        if self.layout.order == Order::Column || self.trans == CONJUGATE {
+            return self;
+        }
+        Side { layout: self.layout.transposed(), ..self }.transposed()
+    }
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
+        if let Way::Ask(survey) = &self.way
+            && let Some(others) = survey.lock().writes
+        {
+            writes = others;
+        }
+        let geometry = self.geometry()?;
+        if matches!(self.way, Way::Ask(_)) && (self.spec.is_empty() || self.spec.k == 0) {
+            return Ok(());
+        }
+        if self.spec.is_empty() {
+            return self.nothing(queue, &writes, &geometry);
+        }
+        let mut kind = self.kind;
+        let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
+        if of_factors && self.spec.k == 0 {
+            self.zero_gradients(queue, &writes, &geometry)?;
+            kind.beside = Beside::Nothing;
+        }
+        let no_product = reads.factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default();
+        let zeros = self.spec.k == 0 || (no_product && !of_factors);
+        let (problem, mut addresses) = self.problem(queue, kind, &reads, &writes, &geometry, zeros);
+        if zeros {
+            // The library would read A and B also where alpha is zero, so that a NaN there came through; and it takes no
+            // product of no terms.
+            (addresses.a, addresses.b) = self.zeros(queue)?;
+        }
+        let problem = Problem { alignment: addresses.alignment(), ..problem };
+        let alpha_beta = [Factor::of(&self.spec.alpha_of::<T>()), Factor::of(&self.spec.beta)];
+        match &self.way {
+            Way::Usual => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::Known),
+            Way::This(choice) => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::This(choice)),
+            Way::Ask(survey) => {
+                let mut survey = survey.lock();
+                if !zeros {
+                    survey.choices = queue.lt_ways(&problem, &addresses)?;
+                    survey.problem = Some(problem);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The problem in the library's terms, but for the alignments.
+    fn problem(
+        &self,
+        queue: &mut Enqueue<'_, Self>,
+        mut kind: Kind,
+        reads: &ReadPlaces,
+        writes: &WritePlaces,
+        geometry: &Geometry,
+        zeros: bool,
+    ) -> (Problem, Addresses) {
+        let Matmul { m, n, .. } = self.spec;
+        let [a, b, mut c, mut d] = geometry.layouts;
+        if reads.c.is_none() {
+            c = d;
+        }
+        let stand_in = |columns| Layout { rows: ZEROS, columns, order: Order::Column, ld: ZEROS, ..Layout::default() };
+        let [type_a, type_b, type_c, type_d] = T::CODES.matrices;
+        let mut scales = reads.scales.iter();
+        let [scale_a, scale_b, scale_d] =
+            self.scaled.map(|there| if there { scales.next().map_or(0, |place| place.address) } else { 0 });
+        let ([outer_a, outer_b], [trans_a, trans_b]) = (self.outer, self.spec.trans);
+        let (address_a, address_b) = (reads.a.address, reads.b.address);
+        let side = |data_type, layout, trans, address, scale, outer| {
+            let conjugated = trans == Transpose::Conjugate && T::A::DTYPE.is_complex();
+            let trans = if conjugated { CONJUGATE } else { u32::from(trans != Transpose::No) };
+            Side { data_type, layout, trans, address, scale, outer }.by_columns()
+        };
+        let mut a = side(type_a, a, trans_a, address_a, scale_a, outer_a);
+        let mut b = side(type_b, b, trans_b, address_b, scale_b, outer_b);
+        if zeros {
+            (a.layout, a.trans) = (stand_in(m), 1);
+            (b.layout, b.trans) = (stand_in(n), 0);
+        }
+        // A row-major D is the column-major one of the product of the transposes, which the library has more ways for.
+        // Only its bias is for columns then, and ours for rows.
+        if d.order == Order::Row && !kind.bias {
+            (a, b) = (b.transposed(), a.transposed());
+            (c, d) = (c.transposed(), d.transposed());
+            kind.beside = match kind.beside {
+                Beside::GradientOfA => Beside::GradientOfB,
+                Beside::GradientOfB => Beside::GradientOfA,
+                beside => beside,
+            };
+        }
+        let matrix = |data_type, layout: Layout| {
+            let Layout { rows, columns, order, ld, stride, .. } = layout;
+            let order = u32::from(order == Order::Row);
+            let [rows, columns] = [rows, columns].map(|x| x as u64);
+            MatrixOf { data_type, order, rows, columns, ld: ld as i64, stride: stride as i64 }
+        };
+        let reads_bias = reads.bias.map_or(0, |place| place.address);
+        let aux = match kind.function {
+            Function::ReluGradient => reads.mask,
+            Function::GeluGradient => reads.pre,
+            _ if matches!(kind.beside, Beside::Mask | Beside::PreActivation) => writes.beside,
+            _ => None,
+        };
+        let gradient = matches!(kind.beside, Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB);
+        let of_pre = kind.function == Function::GeluGradient || kind.beside == Beside::PreActivation;
+        let address_d = writes.d.address;
+        let addresses = Addresses {
+            a: a.address,
+            b: b.address,
+            c: reads.c.map_or(address_d, |place| place.address),
+            d: address_d,
+            bias: if gradient { writes.beside.map_or(0, |place| place.address) } else { reads_bias },
+            aux: aux.map_or(0, |place| place.address),
+            scales: [a.scale, b.scale, scale_d, writes.amax.map_or(0, |place| place.address)],
+            factors: match *reads.factors.as_slice() {
+                [alpha, beta] => Some([alpha.address, beta.address]),
+                _ => None,
+            },
+        };
+        let tf32 = self.spec.tf32 && matches!(<T::Scalar as Element>::DTYPE, DType::F32 | DType::C32);
+        let problem = Problem {
+            matrices: [
+                matrix(a.data_type, a.layout),
+                matrix(b.data_type, b.layout),
+                matrix(type_c, c),
+                matrix(type_d, d),
+            ],
+            trans: [a.trans, b.trans],
+            batch: self.spec.batch as u32,
+            compute: if tf32 { TF32 } else { T::CODES.compute },
+            scale: T::CODES.scale,
+            epilogue: kind.code(),
+            bias_type: (T::CODES.bias != type_d && addresses.bias != 0).then_some(T::CODES.bias),
+            aux_type: (T::CODES.aux != type_d && of_pre).then_some(T::CODES.aux),
+            bias_stride: geometry.bias_stride as i64,
+            aux_ld: geometry.aux.ld as i64,
+            aux_stride: geometry.aux.stride as i64,
+            scaled: addresses.scales.map(|address| address != 0),
+            outer: [a.outer, b.outer],
+            factors_on_device: addresses.factors.is_some(),
+            fast_accumulation: self.spec.fast_accumulation,
+            in_place: addresses.c == addresses.d,
+            alignment: [0; 6],
+            workspace: queue.lt_workspace(),
+        };
+        (problem, addresses)
+    }
+
+    /// Zeros in the place of A and B.
+    fn zeros(&self, queue: &mut Enqueue<'_, Self>) -> Result<(u64, u64)> {
+        let [a, b] = [(self.spec.m, size_of::<T::A>()), (self.spec.n, size_of::<T::B>())].map(|(columns, size)| {
+            columns.checked_mul(ZEROS * size).ok_or_else(|| crate::Error::invalid("m", "an empty product overflows"))
+        });
+        let bytes = a?.max(b?);
+        let zeros = queue.scratch(bytes)?;
+        queue.fill(zeros, bytes, &[0])?;
+        // Both are zeros, and neither is written.
+        Ok((zeros, zeros))
+    }
+
+    /// There are no elements of D: what is beside it is zero.
+    fn nothing(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
+        if let Some(amax) = writes.amax {
+            queue.fill(amax.address, size_of::<f32>(), &[0])?;
+        }
+        self.zero_gradients(queue, writes, geometry)
+    }
+
+    fn zero_gradients(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
+        let (Some(len), Some(grad)) = (self.gradient_len(), writes.beside) else { return Ok(()) };
+        let size = size_of::<T::Bias>();
+        for at in 0..self.spec.batch {
+            queue.fill(grad.address + (at * geometry.bias_stride * size) as u64, len * size, &[0])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,346 @@
+//! What is done to a product before it is stored, and what is stored beside it.
+
+use crate::buffer::In;
+use crate::op::{Bufs, Immediate, Output};
+use crate::{Device, DeviceBuffer, Element, Result};
+use std::fmt::Debug;
+
+/// What happens to a value on its way into D.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Function {
+    #[default]
+    None,
+    Relu,
+    Gelu,
+    ReluGradient,
+    GeluGradient,
+}
+
+/// What is written beside D.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Beside {
+    #[default]
+    Nothing,
+    Mask,
+    PreActivation,
+    /// The sum of D over its columns.
+    RowGradient,
+    /// The sum of op(A) over its columns.
+    GradientOfA,
+    /// The sum of op(B) over its rows.
+    GradientOfB,
+}
+
+/// An epilogue without its buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    pub(super) function: Function,
+    pub(super) bias: bool,
+    pub(super) beside: Beside,
+}
+
+impl Kind {
+    /// `cublasLtEpilogue_t`.
+    #[cfg(feature = "blaslt")]
+    pub(super) fn code(self) -> u32 {
+        const AUX: u32 = 128;
+        let function = match self.function {
+            Function::None => 0,
+            Function::Relu => 2,
+            Function::Gelu => 32,
+            Function::ReluGradient => 8 | AUX,
+            Function::GeluGradient => 64 | AUX,
+        };
+        let beside = match self.beside {
+            Beside::Nothing => 0,
+            Beside::Mask | Beside::PreActivation => AUX,
+            Beside::RowGradient => 16,
+            Beside::GradientOfA => 256,
+            Beside::GradientOfB => 512,
+        };
+        let code = function | beside | if self.bias { 4 } else { 0 };
+        if code == 0 { 1 } else { code }
+    }
+}
+
+/// What is done to a product before it is stored, with the buffers that it reads and writes.
+///
+/// `x` is `alpha * op(A) * op(B) + beta * C`, plus the bias of its row where there is one. The constructors are those of
+/// `cublasLtEpilogue_t`; `W` is what is written beside D and comes back with it: a mask or a pre-activation for a later
+/// gradient, or the gradient of a bias.
+///
+/// - **ReLU** is `max(x, 0)`; NaN becomes 0. Its mask has bit `i + j * ld` set where `x > 0`, the lowest bit of a byte
+///   first, see [`Matmul::ld_aux`](crate::Matmul::ld_aux). Rows past `m` mean nothing.
+/// - **GELU** is `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`. Its auxiliary output is `x`, rounded to its
+///   type: gradients are taken at the rounded value. A GPU may compute the tanh with an error of `2^-11`.
+/// - **Gradients** multiply `x`, the gradient after the activation, with the activation's derivative.
+#[derive(Debug)]
+#[must_use]
+pub struct Epilogue<'a, Bias: Element, Aux: Element, W = ()> {
+    pub(super) kind: Kind,
+    pub(super) bias: Option<In<'a, Bias>>,
+    pub(super) mask: Option<In<'a, u8>>,
+    pub(super) pre: Option<In<'a, Aux>>,
+    pub(super) beside: W,
+}
+
+impl<T: Element> Debug for In<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "In<{}>({})", T::DTYPE, self.len())
+    }
+}
+
+/// An epilogue that reads nothing and writes nothing.
+fn plain<'a, Bias: Element, Aux: Element, W>(
+    function: Function,
+    beside: Beside,
+    buffer: W,
+) -> Epilogue<'a, Bias, Aux, W> {
+    let kind = Kind { function, bias: false, beside };
+    Epilogue { kind, bias: None, mask: None, pre: None, beside: buffer }
+}
+
+impl<'a, Bias: Element, Aux: Element, W> Epilogue<'a, Bias, Aux, W> {
+    fn with_bias(mut self, bias: impl Into<In<'a, Bias>>) -> Self {
+        self.kind.bias = true;
+        self.bias = Some(bias.into());
+        self
+    }
+
+    /// Gives the largest magnitude in D as well, before D is scaled and rounded: one element. For a D of 8-bit floats.
+    pub fn amax(self, amax: DeviceBuffer<f32>) -> Epilogue<'a, Bias, Aux, Amax<W>> {
+        let Epilogue { kind, bias, mask, pre, beside } = self;
+        Epilogue { kind, bias, mask, pre, beside: Amax(beside, amax) }
+    }
+}
+
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
+    /// `x`.
+    pub fn none() -> Self {
+        plain(Function::None, Beside::Nothing, ())
+    }
+
+    /// `x`, with a bias: an element for each row of D, added to all of its columns.
+    pub fn bias(bias: impl Into<In<'a, Bias>>) -> Self {
+        Self::none().with_bias(bias)
+    }
+
+    /// ReLU.
+    pub fn relu() -> Self {
+        plain(Function::Relu, Beside::Nothing, ())
+    }
+
+    /// ReLU after a bias.
+    pub fn relu_bias(bias: impl Into<In<'a, Bias>>) -> Self {
+        Self::relu().with_bias(bias)
+    }
+
+    /// GELU.
+    pub fn gelu() -> Self {
+        plain(Function::Gelu, Beside::Nothing, ())
+    }
+
+    /// GELU after a bias.
+    pub fn gelu_bias(bias: impl Into<In<'a, Bias>>) -> Self {
+        Self::gelu().with_bias(bias)
+    }
+
+    /// Times the derivative of ReLU, by the mask that the forward product gave.
+    pub fn drelu(mask: impl Into<In<'a, u8>>) -> Self {
+        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::Nothing, ()) }
+    }
+
+    /// Times the derivative of GELU at the pre-activation that the forward product gave.
+    pub fn dgelu(pre: impl Into<In<'a, Aux>>) -> Self {
+        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::Nothing, ()) }
+    }
+}
+
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<u8>> {
+    /// ReLU, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
+    pub fn relu_aux(mask: DeviceBuffer<u8>) -> Self {
+        plain(Function::Relu, Beside::Mask, mask)
+    }
+
+    /// ReLU after a bias, and the mask for its gradient.
+    pub fn relu_aux_bias(mask: DeviceBuffer<u8>, bias: impl Into<In<'a, Bias>>) -> Self {
+        Self::relu_aux(mask).with_bias(bias)
+    }
+}
+
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Aux>> {
+    /// GELU, and its argument for its gradient: [`Matmul::preactivation_len`](crate::Matmul::preactivation_len)
+    /// elements.
+    pub fn gelu_aux(pre: DeviceBuffer<Aux>) -> Self {
+        plain(Function::Gelu, Beside::PreActivation, pre)
+    }
+
+    /// GELU after a bias, and its argument for its gradient.
+    pub fn gelu_aux_bias(pre: DeviceBuffer<Aux>, bias: impl Into<In<'a, Bias>>) -> Self {
+        Self::gelu_aux(pre).with_bias(bias)
+    }
+}
+
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>> {
+    /// [`drelu`](Epilogue::drelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
+    pub fn drelu_bgrad(mask: impl Into<In<'a, u8>>, grad: DeviceBuffer<Bias>) -> Self {
+        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::RowGradient, grad) }
+    }
+
+    /// [`dgelu`](Epilogue::dgelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
+    pub fn dgelu_bgrad(pre: impl Into<In<'a, Aux>>, grad: DeviceBuffer<Bias>) -> Self {
+        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::RowGradient, grad) }
+    }
+
+    /// `x`, and the sum of `op(A)` over `k`: an element for each row of D.
+    pub fn bgrad_a(grad: DeviceBuffer<Bias>) -> Self {
+        plain(Function::None, Beside::GradientOfA, grad)
+    }
+
+    /// `x`, and the sum of `op(B)` over `k`: an element for each column of D.
+    pub fn bgrad_b(grad: DeviceBuffer<Bias>) -> Self {
+        plain(Function::None, Beside::GradientOfB, grad)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What is written beside D, and the largest magnitude of D.
+#[derive(Debug)]
+pub struct Amax<W>(W, DeviceBuffer<f32>);
+
+/// Where an operand lies.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Place {
+    /// Its address.
+    pub address: u64,
+    /// Its elements.
+    pub len: usize,
+}
+
+impl<T: Element> From<&crate::Span<T>> for Place {
+    fn from(span: &crate::Span<T>) -> Self {
+        Place { address: span.address(), len: span.len() }
+    }
+}
+
+/// The operands to be written, whatever they are.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct WritePlaces {
+    /// D.
+    pub d: Place,
+    /// What the epilogue writes beside it.
+    pub beside: Option<Place>,
+    /// The largest magnitude.
+    pub amax: Option<Place>,
+}
+
+/// The operands to be written, as a host half has them: what lies beside D as bytes.
+#[doc(hidden)]
+pub struct WriteSlices<'x, D> {
+    /// D.
+    pub d: &'x mut [D],
+    /// What the epilogue writes beside it.
+    pub beside: Option<&'x mut [u8]>,
+    /// The largest magnitude.
+    pub amax: Option<&'x mut [f32]>,
+}
+
+/// What is written beside a D of `D`: nothing, one buffer, and [`Amax`] of either. Sealed.
+pub trait Extra<D: Element>: sealed::Sealed + 'static {
+    /// D, alone or in a tuple with what is written beside it.
+    type Output: Immediate;
+    #[doc(hidden)]
+    fn bufs(self, d: DeviceBuffer<D>) -> Bufs<Self::Output>;
+    /// Buffers of zeros of the same lengths.
+    #[doc(hidden)]
+    fn scratch(places: &WritePlaces, device: &Device) -> Result<Bufs<Self::Output>>;
+    #[doc(hidden)]
+    fn places(spans: &SpansOf<Self, D>) -> WritePlaces;
+    #[doc(hidden)]
+    fn slices<'x>(slices: SlicesOf<'x, Self, D>) -> WriteSlices<'x, D>;
+}
+
+type Elems<W, D> = <<W as Extra<D>>::Output as Output>::Writes;
+type SpansOf<W, D> = crate::op::Spans<Elems<W, D>>;
+type SlicesOf<'x, W, D> = <Elems<W, D> as crate::Elems>::SlicesMut<'x>;
+
+fn len(place: Option<Place>) -> usize {
+    place.map_or(0, |place| place.len)
+}
+
+fn bytes<X: Element>(x: &mut [X]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(x)
+}
+
+impl sealed::Sealed for () {}
+impl<D: Element> Extra<D> for () {
+    type Output = DeviceBuffer<D>;
+    fn bufs(self, d: DeviceBuffer<D>) -> (DeviceBuffer<D>,) {
+        (d,)
+    }
+    fn scratch(places: &WritePlaces, device: &Device) -> Result<(DeviceBuffer<D>,)> {
+        Ok((device.zeros(places.d.len)?,))
+    }
+    fn places((d,): &SpansOf<Self, D>) -> WritePlaces {
+        WritePlaces { d: d.into(), beside: None, amax: None }
+    }
+    fn slices<'x>((d,): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
+        WriteSlices { d, beside: None, amax: None }
+    }
+}
+
+impl<X: Element> sealed::Sealed for DeviceBuffer<X> {}
+impl<D: Element, X: Element> Extra<D> for DeviceBuffer<X> {
+    type Output = (DeviceBuffer<D>, DeviceBuffer<X>);
+    fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
+        (d, self)
+    }
+    fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
+        Ok((device.zeros(places.d.len)?, device.zeros(len(places.beside))?))
+    }
+    fn places((d, x): &SpansOf<Self, D>) -> WritePlaces {
+        WritePlaces { d: d.into(), beside: Some(x.into()), amax: None }
+    }
+    fn slices<'x>((d, x): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
+        WriteSlices { d, beside: Some(bytes(x)), amax: None }
+    }
+}
+
+impl sealed::Sealed for Amax<()> {}
+impl<D: Element> Extra<D> for Amax<()> {
+    type Output = (DeviceBuffer<D>, DeviceBuffer<f32>);
+    fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
+        (d, self.1)
+    }
+    fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
+        Ok((device.zeros(places.d.len)?, device.zeros(len(places.amax))?))
+    }
+    fn places((d, amax): &SpansOf<Self, D>) -> WritePlaces {
+        WritePlaces { d: d.into(), beside: None, amax: Some(amax.into()) }
+    }
+    fn slices<'x>((d, amax): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
+        WriteSlices { d, beside: None, amax: Some(amax) }
+    }
+}
+
+impl<X: Element> sealed::Sealed for Amax<DeviceBuffer<X>> {}
+impl<D: Element, X: Element> Extra<D> for Amax<DeviceBuffer<X>> {
+    type Output = (DeviceBuffer<D>, DeviceBuffer<X>, DeviceBuffer<f32>);
+    fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
+        (d, self.0, self.1)
+    }
+    fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
+        Ok((device.zeros(places.d.len)?, device.zeros(len(places.beside))?, device.zeros(len(places.amax))?))
+    }
+    fn places((d, x, amax): &SpansOf<Self, D>) -> WritePlaces {
+        WritePlaces { d: d.into(), beside: Some(x.into()), amax: Some(amax.into()) }
+    }
+    fn slices<'x>((d, x, amax): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
+        WriteSlices { d, beside: Some(bytes(x)), amax: Some(amax) }
+    }
+}

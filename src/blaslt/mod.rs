@@ -1,0 +1,96 @@
+//! Matrix products with what is done to them on the way out: cuBLASLt on a GPU, crate `gemm` and our own loops on the
+//! CPU.
+//!
+//! `D = scale_d * epilogue(alpha * scale_a * scale_b * op(A) * op(B) + beta * C)`, in one pass over D.
+//!
+//! # Conventions
+//! - A matrix is column-major unless its [`Order`] says otherwise: element `(i, j)` is at `i + j * ld`.
+//! - D is moved in and comes back; what is only read is borrowed. Without a separate [C](Operands::c), what D holds is
+//!   its own C. Outputs never alias inputs.
+//! - `beta == 0` means that C is not read, `alpha == 0` (or `k == 0`) that A and B are not: a NaN in them does not
+//!   survive. Alpha and beta [from device memory](Operands::factors) are not looked at ahead, and the library decides.
+//! - Everything between the sums of products and D is computed in the type of `alpha` (f32 for whatever is narrower) and
+//!   rounded once, to nearest, where D is stored; so are auxiliary outputs. 8-bit floats and integers saturate when they
+//!   are rounded to ([`F8E4M3::from_f32`](crate::F8E4M3::from_f32)); i32 sums wrap.
+//! - A bias has an element for each row of D, whatever D's order. For a row-major layer with a bias for each column,
+//!   multiply the transposes in the other order: a row-major matrix is the column-major one of its transpose.
+//! - What a library refuses (a type, a form, an epilogue) is [`Error::Unsupported`](crate::Error::Unsupported) with its
+//!   reason, never another product.
+//!
+//! # Element types
+//! | A | B | C | D | scalars | bias | pre-activation | sums |
+//! |---|---|---|---|---|---|---|---|
+//! | f32 | f32 | f32 | f32 | f32 | f32 | f32 | f32 |
+//! | f64 | f64 | f64 | f64 | f64 | f64 | f64 | f64 |
+//! | c32, c64 | as A | as A | as A | as A | as A | none | as A |
+//! | f16, bf16 | as A | as A | as A | f32 | as A | as A | f32 |
+//! | f16, bf16 | as A | f32 | f32 | f32 | f32 | f32 | f32 |
+//! | i8 | i8 | i32 | i32 | i32 | i32 | none | i32 |
+//! | i8 | i8 | i8 | i8 | f32 | f32 | none | i32 |
+//! | f8e4m3, f8e5m2 | f8e4m3, f8e5m2 | bf16, f16, f32 | as C | f32 | as C; of f32 bf16 | as D | f32 |
+//! | f8e4m3, f8e5m2 | f8e4m3, f8e5m2 | bf16, f16 | f8e4m3, f8e5m2 | f32 | as C | f16 | f32 |
+//!
+//! Not both of A and B are f8e5m2, and D is f8e5m2 only where one of them is. Complex numbers have neither activations
+//! nor gradients; integers have a bias and ReLU.
+//!
+//! # On a GPU
+//! The way that the library multiplies is asked for once and remembered, up to 256 ways a device, by everything that
+//! the answer depends on: types, sizes, orders, leading dimensions, batch, epilogue, scales, where scalars are, the
+//! alignment of every pointer, the workspace. [`BlasLt::autotune`] measures the best candidates and remembers the
+//! fastest. The counters are in [`Device::stats`](crate::Device::stats). On an H100 or H200 products of 8-bit floats
+//! want `A` transposed and `B` not, both column-major, sizes and leading dimensions in multiples of 16.
+//!
+//! The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table above as code; `op` checks and does
+//! it on the CPU, `cuda_half` on a GPU. A new row of the table is a line in `types`; what the host engine multiplies is in
+//! `numerics::matmul`.
+
+mod autotune;
+#[cfg(feature = "blaslt")]
+mod cuda_half;
+mod epilogue;
+mod matmul;
+mod op;
+mod operands;
+mod spec;
+mod types;
+
+pub use autotune::{Candidate, Tuned, Tuning};
+pub use epilogue::{Amax, Epilogue, Extra};
+pub use matmul::EpilogueOf;
+pub use operands::{Absent, Given, Operands, Optional};
+pub use spec::{Matmul, Order};
+pub use types::{Auto, MatmulElement, MatmulTypes};
+
+use crate::Device;
+
+/// The front of the fused matrix products of one device: `device.blas_lt()`. Holds no native state.
+#[derive(Clone, Debug)]
+pub struct BlasLt {
+    device: Device,
+}
+
+impl BlasLt {
+    /// Makes what the library needs ahead of time: on a GPU a handle and a workspace for every stream slot. A host
+    /// device has nothing to make.
+    ///
+    /// # Errors
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuBLASLt; the device's own error.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// windlass::Device::best()?.blas_lt().warm()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn warm(&self) -> crate::Result<()> {
+        #[cfg(feature = "blaslt")]
+        crate::cuda::warm_lt(&self.device)?;
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Fused matrix products (cuBLASLt).
+    pub fn blas_lt(&self) -> BlasLt {
+        BlasLt { device: self.clone() }
+    }
+}

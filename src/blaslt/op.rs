@@ -1,0 +1,372 @@
+//! The product as an op: its checks and its host half; the CUDA half is in `cuda_half.rs`.
+
+use super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
+use super::operands::{ReadPlaces, Reading};
+use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
+use super::types::MatmulTypes;
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans, WritesOf};
+use crate::{DType, Element, Enqueue, Error, Result, Transpose};
+use std::marker::PhantomData;
+
+/// One product: of types `T`, reading what `R` names and writing what `W` names.
+pub(super) struct Fused<T: MatmulTypes, R, W> {
+    pub(super) spec: Matmul<T::Scalar>,
+    pub(super) kind: Kind,
+    /// There are scales of A, B and D.
+    pub(super) scaled: [bool; 3],
+    /// Those of A and B are vectors.
+    pub(super) outer: [bool; 2],
+    /// Nothing that D holds is read.
+    pub(super) fresh: bool,
+    #[cfg(feature = "blaslt")]
+    pub(super) way: super::cuda_half::Way,
+    pub(super) _operands: PhantomData<fn() -> (R, W)>,
+}
+
+impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
+    fn clone(&self) -> Self {
+        let Fused { spec, kind, scaled, outer, fresh, .. } = *self;
+        Fused {
+            spec,
+            kind,
+            scaled,
+            outer,
+            fresh,
+            #[cfg(feature = "blaslt")]
+            way: self.way.clone(),
+            _operands: PhantomData,
+        }
+    }
+}
+
+/// What the checks worked out.
+pub(super) struct Geometry {
+    /// Of A, B, C and D.
+    pub(super) layouts: [Layout; 4],
+    pub(super) aux: AuxLayout,
+    /// Distance between the biases, or their gradients, of a batch.
+    pub(super) bias_stride: usize,
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    pub(super) fn new(spec: Matmul<T::Scalar>, kind: Kind, scaled: [bool; 3], outer: [bool; 2]) -> Self {
+        Fused {
+            spec,
+            kind,
+            scaled,
+            outer,
+            fresh: spec.beta == T::Scalar::default(),
+            #[cfg(feature = "blaslt")]
+            way: super::cuda_half::Way::default(),
+            _operands: PhantomData,
+        }
+    }
+
+    /// There is a C, and alpha and beta are on the device.
+    pub(super) fn reading(mut self, c: bool, factors: bool) -> Self {
+        self.fresh = c || (self.fresh && !factors);
+        self
+    }
+
+    /// Whether C is read, as far as the host can tell.
+    pub(super) fn adds_c(&self, reads: &ReadPlaces) -> bool {
+        !reads.factors.is_empty() || self.spec.beta != T::Scalar::default()
+    }
+
+    pub(super) fn geometry(&self) -> Result<Geometry> {
+        let [a, b, c, d] = MATRICES;
+        let layouts = [self.spec.layout(a)?, self.spec.layout(b)?, self.spec.layout(c)?, self.spec.layout(d)?];
+        let aux = match (self.kind.function, self.kind.beside) {
+            (Function::ReluGradient, _) | (_, Beside::Mask) => self.spec.aux(Auxiliary::Mask)?,
+            (Function::GeluGradient, _) | (_, Beside::PreActivation) => self.spec.aux(Auxiliary::PreActivation)?,
+            _ => AuxLayout::default(),
+        };
+        let bias_stride = match self.spec.batch {
+            0 | 1 => 0,
+            _ => self.spec.bias_stride.unwrap_or(self.gradient_len().unwrap_or(0)),
+        };
+        Ok(Geometry { layouts, aux, bias_stride })
+    }
+
+    /// Elements of one gradient of a bias.
+    pub(super) fn gradient_len(&self) -> Option<usize> {
+        match self.kind.beside {
+            Beside::RowGradient | Beside::GradientOfA => Some(self.spec.m),
+            Beside::GradientOfB => Some(self.spec.n),
+            _ => None,
+        }
+    }
+
+    /// Elements of a vector for each matrix of the batch.
+    fn vectors(&self, len: usize, stride: usize) -> Result<usize> {
+        let overflow = || Error::invalid("stride_bias", format!("{} vectors {stride} apart overflow", self.spec.batch));
+        match self.spec.batch {
+            0 => Ok(0),
+            batch => stride.checked_mul(batch - 1).and_then(|n| n.checked_add(len)).ok_or_else(overflow),
+        }
+    }
+
+    /// What no type of such a product has, on any engine.
+    fn check_kind(&self, reads: &ReadPlaces, writes: &WritePlaces) -> Result<()> {
+        let scalar = <T::Scalar as Element>::DTYPE;
+        let fp8 = |dtype| matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
+        let plain = self.kind.function == Function::None && matches!(self.kind.beside, Beside::Nothing);
+        if scalar.is_complex() && !plain {
+            return Err(Error::unsupported(format!("an activation or a gradient of a bias for {scalar}")));
+        }
+        let integers = <T::A as Element>::DTYPE == DType::I8;
+        let relu = self.kind.function == Function::Relu && self.kind.beside == Beside::Nothing;
+        if integers && !plain && !relu {
+            return Err(Error::unsupported("of 8-bit integers there are a bias and ReLU, and no gradients"));
+        }
+        if self.spec.tf32 && !matches!(<T::A as Element>::DTYPE, DType::F32 | DType::C32) {
+            return Err(Error::invalid("tf32", format!("it is a way to multiply f32, not {}", T::A::DTYPE)));
+        }
+        let eight = fp8(<T::A as Element>::DTYPE);
+        if self.spec.fast_accumulation && !eight {
+            return Err(Error::invalid("fast_accumulation", format!("it is of 8-bit floats, not of {}", T::A::DTYPE)));
+        }
+        for (name, there) in ["scale_a", "scale_b"].into_iter().zip(self.scaled) {
+            if there && !eight {
+                return Err(Error::invalid(name, format!("only 8-bit floats have scales, not {}", T::A::DTYPE)));
+            }
+        }
+        let [_, _, scale_d] = self.scaled;
+        for (name, there) in [("scale_d", scale_d), ("amax", writes.amax.is_some())] {
+            if there && !fp8(<T::D as Element>::DTYPE) {
+                return Err(Error::invalid(name, format!("only a d of 8-bit floats has one, not {}", T::D::DTYPE)));
+            }
+        }
+        if reads.c.is_none() && self.adds_c(reads) && <T::C as Element>::DTYPE != <T::D as Element>::DTYPE {
+            let (c, d) = (<T::C as Element>::DTYPE, <T::D as Element>::DTYPE);
+            return Err(Error::invalid("c", format!("beta * c needs a c of {c}, and d is of {d}")));
+        }
+        let [.., order_d] = self.spec.order;
+        let aux = matches!(self.kind.function, Function::ReluGradient | Function::GeluGradient)
+            || matches!(self.kind.beside, Beside::Mask | Beside::PreActivation);
+        if aux && order_d == super::Order::Row {
+            return Err(Error::unsupported(
+                "auxiliary matrices are column-major, and so must d be: multiply the transposes in the other order",
+            ));
+        }
+        if matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.is_empty() {
+            return Err(Error::invalid("d", "there is no gradient beside an empty product"));
+        }
+        Ok(())
+    }
+}
+
+/// A buffer that must hold at least so many elements.
+fn at_least(name: &'static str, need: usize, place: &Place) -> Result<()> {
+    if need <= place.len {
+        return Ok(());
+    }
+    Err(Error::invalid(name, format!("{} elements, and the product takes {need}", place.len)))
+}
+
+/// A buffer that must hold exactly so many elements.
+fn exactly(name: &'static str, need: usize, place: &Place) -> Result<()> {
+    if need == place.len {
+        return Ok(());
+    }
+    Err(Error::invalid(name, format!("{} elements, and the product takes {need}", place.len)))
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
+    const NAME: &'static str = "matmul";
+    const LIBRARY: &'static str = "blaslt";
+    type Reads = R::Elems;
+    type Output = W::Output;
+    type Raw = ();
+
+    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()> {
+        let (reads, writes) = (R::places(reads), W::places(writes));
+        self.spec.check_sizes()?;
+        self.check_kind(&reads, &writes)?;
+        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = self.geometry()?;
+        let matrices = [("a", a, Some(reads.a)), ("b", b, Some(reads.b)), ("c", c, reads.c), ("d", d, Some(writes.d))];
+        for (name, layout, place) in matrices {
+            let Layout { rows, columns, ld, len, .. } = layout;
+            if let Some(place) = place.filter(|place| place.len < len) {
+                let batch = if self.spec.batch == 1 { String::new() } else { format!("{} x ", self.spec.batch) };
+                return Err(Error::invalid(
+                    name,
+                    format!(
+                        "{} elements do not hold {batch}{rows} x {columns} with ld = {ld}, {len} elements",
+                        place.len
+                    ),
+                ));
+            }
+        }
+        if let Some(bias) = &reads.bias {
+            at_least("bias", self.vectors(self.spec.m, bias_stride)?, bias)?;
+        }
+        if let (Some(len), Some(grad)) = (self.gradient_len(), &writes.beside) {
+            if self.spec.batch > 1 && bias_stride < len {
+                let reason = format!("{bias_stride} is less than the {len} elements of a gradient: they would overlap");
+                return Err(Error::invalid("stride_bias", reason));
+            }
+            at_least("grad", self.vectors(len, bias_stride)?, grad)?;
+        }
+        let aux_of = |name, bits: bool, place: &Option<Place>| match place {
+            Some(place) => at_least(name, if bits { aux.len / 8 } else { aux.len }, place),
+            None => Ok(()),
+        };
+        aux_of("mask", true, &reads.mask)?;
+        aux_of("preactivation", false, &reads.pre)?;
+        match self.kind.beside {
+            Beside::Mask => aux_of("mask", true, &writes.beside)?,
+            Beside::PreActivation => aux_of("preactivation", false, &writes.beside)?,
+            _ => {}
+        }
+        let [outer_a, outer_b] = self.outer;
+        let vectors = [(outer_a, self.spec.m), (outer_b, self.spec.n), (false, 1)];
+        let names =
+            ["scale_a", "scale_b", "scale_d"].into_iter().zip(vectors).zip(self.scaled).filter(|(_, there)| *there);
+        for (((name, (outer, len)), _), place) in names.zip(&reads.scales) {
+            exactly(name, if outer { len } else { 1 }, place)?;
+        }
+        for (name, place) in ["alpha", "beta"].into_iter().zip(&reads.factors) {
+            exactly(name, 1, place)?;
+        }
+        writes.amax.as_ref().map_or(Ok(()), |amax| exactly("amax", 1, amax))
+    }
+
+    /// Only where there is nothing between the elements of what is written: gaps keep what they held.
+    fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
+        let places = W::places(writes);
+        let Ok(Geometry { layouts: [.., d], aux, bias_stride }) = self.geometry() else { return false };
+        let Matmul { m, n, batch, .. } = self.spec;
+        let elements = m.checked_mul(n).and_then(|mn| mn.checked_mul(batch));
+        let dense = elements == Some(d.len) && d.len == places.d.len;
+        let beside = match (self.kind.beside, &places.beside) {
+            (Beside::Mask, Some(mask)) => m.is_multiple_of(128) && aux.len == mask.len * 8 && elements == Some(aux.len),
+            (Beside::PreActivation, Some(pre)) => elements == Some(aux.len) && aux.len == pre.len,
+            (_, Some(grad)) => {
+                let len = self.gradient_len().unwrap_or(0);
+                (batch <= 1 || bias_stride == len) && grad.len == len * batch
+            }
+            (_, None) => true,
+        };
+        self.fresh && dense && beside
+    }
+
+    fn cost(&self) -> Cost {
+        let Matmul { m, n, k, batch, .. } = self.spec;
+        let [m, n, k, batch] = [m, n, k, batch].map(|x| x as u64);
+        let part = |x: u64, y: u64, size: usize| x.saturating_mul(y).saturating_mul(size as u64);
+        let bytes = part(m, k, size_of::<T::A>()).saturating_add(part(k, n, size_of::<T::B>())).saturating_add(part(
+            m,
+            n,
+            size_of::<T::D>(),
+        ));
+        let flops = 2u64.saturating_mul(m).saturating_mul(n).saturating_mul(k);
+        Cost { flops: flops.saturating_mul(batch), bytes: bytes.saturating_mul(batch) }
+    }
+
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
+        #[cfg(feature = "host")]
+        self.run(R::slices(reads), W::slices(writes))?;
+        #[cfg(not(feature = "host"))]
+        let _ = (reads, writes);
+        Ok(())
+    }
+
+    #[cfg(feature = "blaslt")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.enqueue(queue)
+    }
+
+    #[cfg(not(feature = "blaslt"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no cuBLASLt front (feature `blaslt`)"))
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "host")]
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    /// The host half.
+    fn run(
+        &self,
+        reads: super::operands::ReadSlices<'_, T>,
+        writes: super::epilogue::WriteSlices<'_, T::D>,
+    ) -> Result<()> {
+        use crate::numerics::Trans;
+        use crate::numerics::matmul::{Activation, Grad, Job, Matrix, Scale};
+
+        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = self.geometry()?;
+        let [trans_a, trans_b] = self.spec.trans.map(|trans| match trans {
+            Transpose::No => Trans::No,
+            Transpose::Yes => Trans::Yes,
+            Transpose::Conjugate => Trans::Conj,
+        });
+        fn matrix<X>(data: X, trans: Trans, layout: Layout) -> Matrix<X> {
+            let Layout { order, ld, stride, .. } = layout;
+            Matrix { data, trans, by_rows: order == super::Order::Row, ld, stride }
+        }
+        let mut scales = reads.scales.iter();
+        let mut next = |there: bool, outer: bool| match (there, outer) {
+            (false, _) => Scale::One,
+            (true, true) => Scale::Vector(scales.next().copied().unwrap_or_default()),
+            (true, false) => Scale::Tensor(scales.next().and_then(|s| s.first()).copied().unwrap_or(1.0)),
+        };
+        let ([there_a, there_b, there_d], [outer_a, outer_b]) = (self.scaled, self.outer);
+        let (scale_a, scale_b) = (next(there_a, outer_a), next(there_b, outer_b));
+        let scale_d = if let Scale::Tensor(scale) = next(there_d, false) { scale } else { 1.0 };
+        let mut factors = reads.factors.iter().filter_map(|factor| factor.first().copied());
+        let (alpha, beta) =
+            (factors.next().unwrap_or(self.spec.alpha_of::<T>()), factors.next().unwrap_or(self.spec.beta));
+        let (mut mask_out, mut pre_out, mut grad) = (None, None, None);
+        let misaligned = |_| Error::library("an operand is not aligned to its type");
+        if let Some(bytes) = writes.beside {
+            match self.kind.beside {
+                Beside::Nothing => {}
+                Beside::Mask => mask_out = Some(bytes),
+                Beside::PreActivation => pre_out = Some(bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?),
+                Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB => {
+                    let which = match self.kind.beside {
+                        Beside::GradientOfA => Grad::OfA,
+                        Beside::GradientOfB => Grad::OfB,
+                        _ => Grad::Rows,
+                    };
+                    grad = Some((which, bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?, bias_stride));
+                }
+            }
+        }
+        T::run(Job {
+            m: self.spec.m,
+            n: self.spec.n,
+            k: self.spec.k,
+            batch: self.spec.batch,
+            a: matrix(reads.a, trans_a, a),
+            b: matrix(reads.b, trans_b, b),
+            c: reads.c.map(|data| matrix(data, Trans::No, c)),
+            d: matrix(writes.d, Trans::No, d),
+            alpha,
+            beta,
+            scale_a,
+            scale_b,
+            scale_d,
+            activation: match self.kind.function {
+                Function::None => Activation::None,
+                Function::Relu => Activation::Relu,
+                Function::Gelu => Activation::Gelu,
+                Function::ReluGradient => Activation::ReluGradient,
+                Function::GeluGradient => Activation::GeluGradient,
+            },
+            bias: reads.bias.map(|bias| (bias, bias_stride)),
+            aux: (aux.ld, aux.stride),
+            mask_in: reads.mask,
+            pre_in: reads.pre,
+            mask_out,
+            pre_out,
+            grad,
+            amax: writes.amax.and_then(|amax| amax.first_mut()),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,371 @@
+//! One problem: row order turned into column order, batches, panels.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rayon::prelude::*;
+
+use super::super::spec::{GemmSpec, Trans};
+use super::column::{Activation, Along, Column, Common};
+use super::product::Product;
+use super::stored::Stored;
+use super::work::Work;
+
+/// A matrix as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<X> {
+    /// Its elements; of a batch, those of all.
+    pub data: X,
+    /// What is done to it before it is multiplied; `No` for C and D.
+    pub trans: Trans,
+    /// Its rows lie one after the other, not its columns.
+    pub by_rows: bool,
+    /// Elements between columns, or between rows where it lies by rows.
+    pub ld: usize,
+    /// Elements between the matrices of a batch.
+    pub stride: usize,
+}
+
+/// The factor that turns stored values into what they stand for.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Scale<'x> {
+    /// There is none.
+    #[default]
+    One,
+    /// The same for all.
+    Tensor(f32),
+    /// One for each row of `op(A)` or each column of `op(B)`.
+    Vector(&'x [f32]),
+}
+
+/// A sum that is written beside D.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grad {
+    /// Over the columns of D, before its rounding: an element for each row.
+    Rows,
+    /// Over the columns of `op(A)`: an element for each row.
+    OfA,
+    /// Over the rows of `op(B)`: an element for each column.
+    OfB,
+}
+
+/// One product and what is done to it. All lengths were checked: what does not fit is left undone.
+pub struct Job<'x, A, B, C, D, W, Bias, Aux> {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub batch: usize,
+    pub a: Matrix<&'x [A]>,
+    pub b: Matrix<&'x [B]>,
+    /// `None`: D is its own C.
+    pub c: Option<Matrix<&'x [C]>>,
+    pub d: Matrix<&'x mut [D]>,
+    pub alpha: W,
+    pub beta: W,
+    pub scale_a: Scale<'x>,
+    pub scale_b: Scale<'x>,
+    pub scale_d: f32,
+    pub activation: Activation,
+    /// An element for each row of D, and the distance to the next matrix's.
+    pub bias: Option<(&'x [Bias], usize)>,
+    /// Leading dimension and distance of the auxiliary matrices below: in bits for masks.
+    pub aux: (usize, usize),
+    pub mask_in: Option<&'x [u8]>,
+    pub pre_in: Option<&'x [Aux]>,
+    pub mask_out: Option<&'x mut [u8]>,
+    pub pre_out: Option<&'x mut [Aux]>,
+    /// A sum, where it goes, and the distance to the next matrix's.
+    pub grad: Option<(Grad, &'x mut [Bias], usize)>,
+    /// The largest magnitude of D before its scale and rounding.
+    pub amax: Option<&'x mut f32>,
+}
+
+/// Accumulators of one panel, at most: 16 MiB of f32.
+const PANEL: usize = 1 << 22;
+/// Multiply-adds of one matrix of a batch up to which the batch is what threads share.
+const SMALL: usize = 256 * 256 * 256;
+
+/// One matrix of a batch, in the frame where D lies by columns.
+struct One<'x, D, Bias, Aux> {
+    at: usize,
+    d: &'x mut [D],
+    mask: Option<&'x mut [u8]>,
+    pre: Option<&'x mut [Aux]>,
+    grad: Option<&'x mut [Bias]>,
+}
+
+impl<'x, A, B, C, D, W, Bias, Aux> Job<'x, A, B, C, D, W, Bias, Aux>
+where
+    A: Product<B, W::Acc> + Stored<W>,
+    B: Product<A, W::Acc> + Stored<W>,
+    C: Stored<W>,
+    D: Stored<W>,
+    W: Work,
+    Bias: Stored<W>,
+    Aux: Stored<W>,
+{
+    /// Does it.
+    pub fn run(mut self) {
+        let amax = AtomicU32::new(0);
+        let strides = (self.d.stride, self.aux.1, self.grad.as_ref().map_or(0, |(_, _, stride)| *stride));
+        let kind = self.grad.as_ref().map(|(kind, ..)| *kind);
+        let rest = |stride: usize, len: usize| if stride == 0 { len.max(1) } else { stride };
+        let mut d = self.d.data.chunks_mut(rest(strides.0, usize::MAX));
+        let mut mask = self.mask_out.take().map(|m| m.chunks_mut(rest(strides.1 / 8, usize::MAX)));
+        let mut pre = self.pre_out.take().map(|p| p.chunks_mut(rest(strides.1, usize::MAX)));
+        let mut grad = self.grad.take().map(|(_, g, _)| g.chunks_mut(rest(strides.2, usize::MAX)));
+        let matrices = (0..self.batch).map(|at| One {
+            at,
+            d: d.next().unwrap_or_default(),
+            mask: mask.as_mut().and_then(Iterator::next),
+            pre: pre.as_mut().and_then(Iterator::next),
+            grad: grad.as_mut().and_then(Iterator::next),
+        });
+        let shape = Shape {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            a: &self.a,
+            b: &self.b,
+            c: self.c.as_ref(),
+            by_rows: self.d.by_rows,
+            ldd: self.d.ld,
+            alpha: self.alpha,
+            beta: self.beta,
+            scale_a: self.scale_a,
+            scale_b: self.scale_b,
+            scale_d: self.scale_d,
+            activation: self.activation,
+            bias: self.bias,
+            aux: self.aux,
+            mask: self.mask_in,
+            pre: self.pre_in,
+            grad: kind,
+            amax: self.amax.is_some().then_some(&amax),
+        };
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        if self.batch > 1 && work <= SMALL && rayon::current_num_threads() > 1 {
+            let matrices: Vec<_> = matrices.collect();
+            matrices.into_par_iter().for_each(|one| shape.one(one));
+        } else {
+            matrices.for_each(|one| shape.one(one));
+        }
+        if let Some(to) = self.amax {
+            *to = f32::from_bits(amax.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// What all matrices of a batch share.
+struct Shape<'s, 'x, A, B, C, W, Bias, Aux> {
+    m: usize,
+    n: usize,
+    k: usize,
+    a: &'s Matrix<&'x [A]>,
+    b: &'s Matrix<&'x [B]>,
+    c: Option<&'s Matrix<&'x [C]>>,
+    by_rows: bool,
+    ldd: usize,
+    alpha: W,
+    beta: W,
+    scale_a: Scale<'x>,
+    scale_b: Scale<'x>,
+    scale_d: f32,
+    activation: Activation,
+    bias: Option<(&'x [Bias], usize)>,
+    aux: (usize, usize),
+    mask: Option<&'x [u8]>,
+    pre: Option<&'x [Aux]>,
+    grad: Option<Grad>,
+    amax: Option<&'s AtomicU32>,
+}
+
+/// A factor of the product, stored by columns.
+struct Factor<'x, X: Clone> {
+    data: Cow<'x, [X]>,
+    op: Trans,
+    ld: usize,
+}
+
+impl<X: Clone> Matrix<&[X]> {
+    /// This matrix of the batch, as a factor; transposed once more for `flip`.
+    fn factor<'s>(&'s self, at: usize, flip: bool, conjugate: fn(X) -> X) -> Factor<'s, X> {
+        let data = self.data.get(at * self.stride..).unwrap_or_default();
+        let swapped = (self.trans != Trans::No) ^ self.by_rows ^ flip;
+        let (op, data) = match (swapped, self.trans == Trans::Conj) {
+            (false, false) => (Trans::No, Cow::Borrowed(data)),
+            (true, false) => (Trans::Yes, Cow::Borrowed(data)),
+            (true, true) => (Trans::Conj, Cow::Borrowed(data)),
+            // Conjugated where it lies: no kernel does that to a factor.
+            (false, true) => (Trans::No, Cow::Owned(data.iter().cloned().map(conjugate).collect())),
+        };
+        Factor { data, op, ld: self.ld }
+    }
+}
+
+impl<A, B, C, W, Bias, Aux> Shape<'_, '_, A, B, C, W, Bias, Aux>
+where
+    A: Product<B, W::Acc> + Stored<W>,
+    B: Product<A, W::Acc> + Stored<W>,
+    C: Stored<W>,
+    W: Work,
+    Bias: Stored<W>,
+    Aux: Stored<W>,
+{
+    fn one<D: Stored<W>>(&self, mut one: One<'_, D, Bias, Aux>) {
+        let (at, flip) = (one.at, self.by_rows);
+        let a = self.a.factor(at, flip, A::conjugate);
+        let b = self.b.factor(at, flip, B::conjugate);
+        let of_factor = match self.grad {
+            Some(Grad::OfA) => Some((&mut one.grad, self.m)),
+            Some(Grad::OfB) => Some((&mut one.grad, self.n)),
+            _ => None,
+        };
+        if let Some((grad, len)) = of_factor
+            && let Some(grad) = grad.take().and_then(|g| g.get_mut(..len))
+        {
+            // The sum over `k`, which runs along the rows of op(A) and along the columns of op(B).
+            match self.grad {
+                Some(Grad::OfA) => sums_of::<A, W, Bias>(&a, (a.op == Trans::No) ^ flip, self.k, grad),
+                _ => sums_of::<B, W, Bias>(&b, (b.op != Trans::No) ^ flip, self.k, grad),
+            }
+        }
+        match flip {
+            false => self.panels::<A, B, D>((self.m, self.n), &a, &b, one),
+            true => self.panels::<B, A, D>((self.n, self.m), &b, &a, one),
+        }
+    }
+
+    /// The product in the frame where D lies by columns, `left` times `right`.
+    fn panels<L, R, D>(
+        &self,
+        (m, n): (usize, usize),
+        left: &Factor<'_, L>,
+        right: &Factor<'_, R>,
+        one: One<'_, D, Bias, Aux>,
+    ) where
+        L: Product<R, W::Acc>,
+        R: Product<L, W::Acc>,
+        D: Stored<W>,
+    {
+        let One { at, d, mask, pre, grad } = one;
+        if m == 0 || n == 0 {
+            if let Some(grad) = grad.and_then(|g| g.get_mut(..self.m)) {
+                grad.fill(Bias::default());
+            }
+            return;
+        }
+        let (ld, stride) = self.aux;
+        let along = if self.by_rows { Along::Columns } else { Along::Rows };
+        let c = self.c.map(|c| {
+            let (rows, columns) = if c.by_rows == self.by_rows { (1, c.ld) } else { (c.ld, 1) };
+            (c.data.get(at * c.stride..).unwrap_or_default(), rows, columns)
+        });
+        let (row_scale, column_scale) = match self.by_rows {
+            false => (self.scale_a, self.scale_b),
+            true => (self.scale_b, self.scale_a),
+        };
+        let common = Common {
+            alpha: self.alpha,
+            beta: self.beta,
+            row_scale,
+            column_scale,
+            scale_d: self.scale_d,
+            bias: self.bias.map(|(bias, stride)| (bias.get(at * stride..).unwrap_or_default(), along)),
+            activation: self.activation,
+            mask: self.mask.map(|mask| (mask.get(at * stride / 8..).unwrap_or_default(), ld)),
+            pre: self.pre.map(|pre| (pre.get(at * stride..).unwrap_or_default(), ld)),
+            c,
+            amax: self.amax,
+        };
+        let mut sum = grad.map(|grad| (grad, vec![Sum::default(); m]));
+        let width = (PANEL / m).clamp(1, n);
+        let mut sums = vec![W::Acc::default(); m.saturating_mul(width)];
+        let mut values = if sum.is_some() { vec![W::default(); sums.len()] } else { Vec::new() };
+        let mut d = d.chunks_mut(self.ldd.max(1));
+        let mut mask = mask.map(|m| m.chunks_mut((ld / 8).max(1)));
+        let mut pre = pre.map(|p| p.chunks_mut(ld.max(1)));
+        for first in (0..n).step_by(width) {
+            let width = width.min(n - first);
+            if self.k == 0 || self.alpha == W::default() {
+                sums.fill(W::Acc::default());
+            } else {
+                let from = if right.op == Trans::No { first.saturating_mul(right.ld) } else { first };
+                let spec = GemmSpec {
+                    m,
+                    n: width,
+                    k: self.k,
+                    op_a: left.op,
+                    lda: left.ld,
+                    op_b: right.op,
+                    ldb: right.ld,
+                    ldc: m,
+                    alpha: (),
+                    beta: (),
+                };
+                L::product(&spec, &left.data, right.data.get(from..).unwrap_or_default(), &mut sums);
+            }
+            let mut kept = values.chunks_mut(m);
+            let mut columns = Vec::with_capacity(width);
+            for (j, sums) in sums.chunks(m).take(width).enumerate() {
+                let Some(d) = d.next().and_then(|d| d.get_mut(..m)) else { return };
+                let (mask, pre) = (mask.as_mut().and_then(Iterator::next), pre.as_mut().and_then(Iterator::next));
+                columns.push(Column { index: first + j, sums, d, mask, pre, values: kept.next() });
+            }
+            if m * width < 1 << 15 {
+                columns.into_iter().for_each(|column| common.finish(column));
+            } else {
+                columns.into_par_iter().for_each(|column| common.finish(column));
+            }
+            if let Some((_, sum)) = &mut sum {
+                for column in values.chunks(m).take(width) {
+                    sum.iter_mut().zip(column).for_each(|(sum, x)| sum.push(*x));
+                }
+            }
+        }
+        if let Some((grad, sum)) = sum {
+            let sum: Vec<W> = sum.into_iter().map(Sum::value).collect();
+            Bias::down(&sum, grad.get_mut(..m).unwrap_or_default());
+        }
+    }
+}
+
+/// A sum in two levels, so that its error does not grow with the number of terms for any that are met here.
+#[derive(Clone, Copy, Default)]
+struct Sum<W> {
+    near: W,
+    far: W,
+    count: u8,
+}
+
+impl<W: Work> Sum<W> {
+    fn push(&mut self, x: W) {
+        self.near = self.near.add(x);
+        self.count = self.count.wrapping_add(1);
+        if self.count == 0 {
+            self.far = self.far.add(self.near);
+            self.near = W::default();
+        }
+    }
+
+    fn value(self) -> W {
+        self.far.add(self.near)
+    }
+}
+
+/// The sums over `k` of each row of op(A), or of each column of op(B). `along`: the elements of a result lie `ld` apart.
+fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(x: &Factor<'_, X>, along: bool, k: usize, to: &mut [Bias]) {
+    let (step, apart) = if along { (1, x.ld) } else { (x.ld, 1) };
+    to.par_iter_mut().with_min_len(64).enumerate().for_each(|(i, to)| {
+        let (mut sum, mut terms, mut wide) = (Sum::default(), [X::default(); 64], [W::default(); 64]);
+        for first in (0..k).step_by(64) {
+            let count = 64.min(k - first);
+            for (p, term) in terms.iter_mut().enumerate().take(count) {
+                *term = x.data.get(i * step + (first + p) * apart).copied().unwrap_or_default();
+            }
+            X::up(&terms, &mut wide);
+            wide.iter().take(count).for_each(|x| sum.push(*x));
+        }
+        Bias::down(&[sum.value()], std::slice::from_mut(to));
+    });
+}

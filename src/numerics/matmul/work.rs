@@ -1,0 +1,149 @@
+//! The arithmetic of each type of scalars.
+
+use num_complex::Complex;
+
+/// A type that a product is scaled and passed on in: the type of alpha and beta.
+pub trait Work: Copy + Default + PartialEq + Send + Sync + 'static {
+    /// The type of a sum of products.
+    type Acc: Copy + Default + Send + Sync;
+    const ONE: Self;
+
+    /// A sum of products in this type.
+    fn of(acc: Self::Acc) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn add(self, other: Self) -> Self;
+    /// A factor given in f32: scales exist only where this is f32.
+    fn factor(x: f32) -> Self;
+    /// `max(x, 0)`, and whether `x > 0`. NaN becomes 0, as in the library.
+    fn relu(self) -> (Self, bool);
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
+    fn gelu(self) -> Self;
+    /// Its derivative.
+    fn dgelu(self) -> Self;
+    /// The bits of its magnitude as an f32, which order as the magnitudes do, NaN above all.
+    fn size_bits(self) -> u32;
+}
+
+macro_rules! real { ($($t:ty)*) => { $(
+    impl Work for $t {
+        type Acc = $t;
+        const ONE: Self = 1.0;
+
+        fn of(acc: $t) -> Self {
+            acc
+        }
+        fn mul(self, other: Self) -> Self {
+            self * other
+        }
+        fn add(self, other: Self) -> Self {
+            self + other
+        }
+        fn factor(x: f32) -> Self {
+            x.into()
+        }
+        fn relu(self) -> (Self, bool) {
+            let positive = self > 0.0;
+            (if positive { self } else { 0.0 }, positive)
+        }
+        fn gelu(self) -> Self {
+            let (t, _) = tanh_part(self);
+            // At minus infinity the zero wins.
+            if t == -1.0 { -0.0 } else { 0.5 * self * (1.0 + t) }
+        }
+        fn dgelu(self) -> Self {
+            let (t, slope) = tanh_part(self);
+            let fall = 1.0 - t * t;
+            let bend = if fall == 0.0 { 0.0 } else { 0.5 * self * fall * slope };
+            0.5 * (1.0 + t) + bend
+        }
+        fn size_bits(self) -> u32 {
+            (self as f32).abs().to_bits()
+        }
+    }
+
+    impl TanhPart for $t {
+        fn tanh_part(self) -> (Self, Self) {
+            /// The root of 2 / pi.
+            const ROOT: $t = 0.797_884_560_802_865_4_f64 as $t;
+            const CUBE: $t = 0.044715;
+            let square = self * self;
+            ((ROOT * self * (1.0 + CUBE * square)).tanh(), ROOT * (1.0 + 3.0 * CUBE * square))
+        }
+    }
+)* } }
+
+/// The hyperbolic tangent inside GELU.
+trait TanhPart: Sized {
+    /// Its value, and the derivative of its argument.
+    fn tanh_part(self) -> (Self, Self);
+}
+
+fn tanh_part<T: TanhPart>(x: T) -> (T, T) {
+    x.tanh_part()
+}
+real! { f32 f64 }
+
+macro_rules! complex { ($($t:ty)*) => { $(
+    // Nothing orders complex numbers: the front refuses activations of them, and what is here passes them through.
+    impl Work for Complex<$t> {
+        type Acc = Self;
+        const ONE: Self = Complex { re: 1.0, im: 0.0 };
+
+        fn of(acc: Self) -> Self {
+            acc
+        }
+        fn mul(self, other: Self) -> Self {
+            self * other
+        }
+        fn add(self, other: Self) -> Self {
+            self + other
+        }
+        fn factor(x: f32) -> Self {
+            Complex { re: x.into(), im: 0.0 }
+        }
+        fn relu(self) -> (Self, bool) {
+            (self, true)
+        }
+        fn gelu(self) -> Self {
+            self
+        }
+        fn dgelu(self) -> Self {
+            Self::ONE
+        }
+        fn size_bits(self) -> u32 {
+            (self.re.abs().max(self.im.abs()) as f32).to_bits()
+        }
+    }
+)* } }
+complex! { f32 f64 }
+
+impl Work for i32 {
+    type Acc = i32;
+    const ONE: Self = 1;
+
+    fn of(acc: i32) -> Self {
+        acc
+    }
+    fn mul(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+    fn add(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    fn factor(x: f32) -> Self {
+        x as i32
+    }
+    fn relu(self) -> (Self, bool) {
+        (self.max(0), self > 0)
+    }
+    // Refused by the front: no integer is near the value.
+    fn gelu(self) -> Self {
+        self
+    }
+    fn dgelu(self) -> Self {
+        1
+    }
+    fn size_bits(self) -> u32 {
+        (self.unsigned_abs() as f32).to_bits()
+    }
+}

@@ -1,0 +1,41 @@
+//! What a fused product is made of: one sum of products, and the activations by other formulas than the engine's.
+
+use num_complex::Complex;
+
+use super::value::{Pair, Value, add_product, size};
+
+/// A sum of products.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    /// Its real and imaginary part.
+    pub value: [f64; 2],
+    /// The sum of the magnitudes of its terms.
+    pub size: f64,
+}
+
+/// The sum of `x * y` in double-double, conjugated as said.
+pub fn sum_of_products<X: Value, Y: Value>(terms: impl Iterator<Item = (X, Y)>, conj: [bool; 2]) -> Sum {
+    let [conj_x, conj_y] = conj;
+    let (sum, sizes): (Pair, f64) = terms.fold((Complex::default(), 0.0), |(sum, sizes), (x, y)| {
+        (add_product(sum, x, y, conj_x, conj_y), sizes + size(x) * size(y))
+    });
+    Sum { value: [sum.re.to_f64(), sum.im.to_f64()], size: sizes }
+}
+
+/// `1 + tanh(y)` is `2 / (1 + exp(-2 y))`: the share of `x` that GELU lets through, and the derivative of `y`.
+fn share(x: f64) -> (f64, f64) {
+    let root = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2;
+    let argument = root * (x + 0.044715 * x.powi(3));
+    (1.0 / (1.0 + (-2.0 * argument).exp()), root * (1.0 + 3.0 * 0.044715 * x * x))
+}
+
+/// GELU, by its approximation with tanh.
+pub fn gelu(x: f64) -> f64 {
+    x * share(x).0
+}
+
+/// The derivative of [`gelu`].
+pub fn gelu_slope(x: f64) -> f64 {
+    let (share, slope) = share(x);
+    share + 2.0 * x * slope * share * (1.0 - share)
+}
