@@ -51,7 +51,6 @@ pub struct Compiler {
 struct Inner {
     flights: Flights,
     maker: Maker,
-    memory_hits: AtomicU64,
     memory_misses: AtomicU64,
     joined: AtomicU64,
     linked: AtomicU64,
@@ -111,7 +110,6 @@ impl Compiler {
         let inner = &*self.inner;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut stats = CompileStats {
-            memory_hits: read(&inner.memory_hits),
             memory_misses: read(&inner.memory_misses),
             joined: read(&inner.joined),
             linked: read(&inner.linked),
@@ -180,8 +178,7 @@ impl Compiler {
             Files::Unknown(_) => (Arc::<Flight>::default(), None),
             _ => {
                 let key = Key::new(prepared, arch, &files);
-                if let Some(image) = inner.maker.memory.get(&key, program) {
-                    inner.memory_hits.fetch_add(1, Ordering::Relaxed);
+                if let Some(image) = inner.maker.in_memory(&key, program) {
                     return Ok(Begun::Kept(image));
                 }
                 inner.memory_misses.fetch_add(1, Ordering::Relaxed);
@@ -270,7 +267,6 @@ impl CompilerBuilder {
         let inner = Inner {
             flights: Flights::default(),
             maker: Maker::new(Memory::new(self.memory_images, self.memory_bytes), disk),
-            memory_hits: zero(),
             memory_misses: zero(),
             joined: zero(),
             linked: zero(),

@@ -12,6 +12,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) struct Maker {
     pub(super) memory: Memory,
     pub(super) disk: Option<Disk>,
+    memory_hits: AtomicU64,
     memory_evicted: AtomicU64,
     compiled: AtomicU64,
     failed: AtomicU64,
@@ -21,7 +22,22 @@ pub(super) struct Maker {
 impl Maker {
     pub(super) fn new(memory: Memory, disk: Option<Disk>) -> Self {
         let zero = || AtomicU64::new(0);
-        Maker { memory, disk, memory_evicted: zero(), compiled: zero(), failed: zero(), uncacheable: zero() }
+        Maker {
+            memory,
+            disk,
+            memory_hits: zero(),
+            memory_evicted: zero(),
+            compiled: zero(),
+            failed: zero(),
+            uncacheable: zero(),
+        }
+    }
+
+    /// Looks in memory.
+    pub(super) fn in_memory(&self, key: &Key, program: &Program) -> Option<Image> {
+        let image = self.memory.get(key, program)?;
+        self.memory_hits.fetch_add(1, Ordering::Relaxed);
+        Some(image)
     }
 
     /// On a helper thread, with no lock held. Without a key nothing is looked up or kept.
@@ -35,7 +51,7 @@ impl Maker {
     ) -> Result<Image> {
         let prepared = program.prepared()?;
         // Between the caller's look and this one another flight may have landed.
-        if let Some(image) = key.and_then(|key| self.memory.get(key, program)) {
+        if let Some(image) = key.and_then(|key| self.in_memory(key, program)) {
             return Ok(image);
         }
         let on_disk = match (key, &self.disk) {
@@ -75,6 +91,7 @@ impl Maker {
 
     pub(super) fn fill(&self, stats: &mut CompileStats) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        stats.memory_hits = read(&self.memory_hits);
         stats.memory_evicted = read(&self.memory_evicted);
         (stats.memory_images, stats.memory_bytes) = self.memory.held();
         stats.compiled = read(&self.compiled);

@@ -8,6 +8,10 @@ const TWICE: &str = "__device__ float twice(float x) { return x + x; }\n";
 const KERNEL: &str =
     "extern __device__ float twice(float); extern \"C\" __global__ void k(float* x) { *x = twice(*x); }\n";
 
+fn is_old() -> bool {
+    memory_only().version().unwrap().0 < 13
+}
+
 fn compiled(source: &str, emit: Emit) -> Image {
     let options = CompileOptions::new().arch(Arch::SM_80).relocatable(emit != Emit::LtoIr);
     memory_only().compile(&Program::new(source.to_owned()).options(options).emit(emit)).unwrap()
@@ -60,13 +64,15 @@ fn what_does_not_fit_together_is_told_in_the_linkers_words() {
     }
     let compiler = memory_only();
     match compiler.link(&Link::new(Arch::SM_80).input(&compiled(KERNEL, Emit::Cubin))) {
-        Err(Error::Compile { log, .. }) => assert!(log.contains("twice"), "{log}"),
+        // The linker of CUDA 12.0 writes what it means to stderr.
+        Err(Error::Compile { log, .. }) => assert!(log.contains("twice") || is_old(), "{log}"),
         other => panic!("{other:?}"),
     }
     let option = Link::new(Arch::SM_80).input(&compiled(TWICE, Emit::Cubin)).option("-no-such-option");
     assert!(matches!(compiler.link(&option), Err(Error::InvalidArgument { .. })), "{:?}", compiler.link(&option));
     let arch = Link::new("sm_999".parse().unwrap()).input(&compiled(TWICE, Emit::Cubin));
-    assert!(matches!(compiler.link(&arch), Err(Error::Unsupported { .. })), "{:?}", compiler.link(&arch));
+    let answer = compiler.link(&arch);
+    assert!(matches!(answer, Err(Error::Unsupported { .. })) || (is_old() && answer.is_err()), "{answer:?}");
     let broken = Image::ptx(".version 8.0\n.target sm_80\n.address_size 64\nnonsense\n").unwrap();
     match compiler.link(&Link::new(Arch::SM_80).input(&broken)) {
         Err(Error::Compile { log, diagnostics, .. }) => {
