@@ -28,17 +28,20 @@ mod gemm;
 #[cfg(feature = "blas")]
 mod gemm_i8;
 mod level1;
+mod level2;
 mod matrix;
 mod modes;
+mod prelude;
 mod routine;
 mod scalar;
 mod vector;
 
-pub use element::{BlasElement, ComplexElement, VectorElement};
+pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 #[doc(hidden)]
 pub use element::{Letter, OnHost};
 pub use flags::{Diag, Side, Transpose, Uplo};
 pub use gemm::{Gemm, GemmElement};
+pub use level2::{Gemv, Ger, Her, Symv, Syr, Syr2, Trmv};
 pub use modes::Math;
 pub(crate) use modes::Modes;
 pub use scalar::{Scaled, Spec};

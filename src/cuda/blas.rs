@@ -172,6 +172,7 @@ impl<O: Op> Enqueue<'_, O> {
     pub(crate) fn blas_called(&self, called: Called) -> Result<()> {
         match called.code {
             Some(code) => self.blas_status(called.name, code),
+            None if called.name.is_empty() => Err(Error::unsupported("cuBLAS has no such routine for this type")),
             None => Err(Error::unsupported(format!("the cuBLAS of this machine has no function {}", called.name))),
         }
     }

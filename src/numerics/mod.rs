@@ -17,7 +17,8 @@
 //! | `widen` | products of halves, into halves or f32: panels widened to f32, one rounding |
 //! | `integer` | i8 x i8 -> i32, exact |
 //! | `matmul` | products with scales, bias, activation and auxiliary results, of every type of cuBLASLt |
-//! | `level1` | axpy, scal, dot, nrm2 |
+//! | `level1` | vector operations |
+//! | `level2` | matrices and vectors |
 //! | `simd` | loops compiled for more than the target's baseline |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
@@ -27,6 +28,7 @@
 pub(crate) mod gemm;
 mod integer;
 pub(crate) mod level1;
+pub(crate) mod level2;
 pub(crate) mod matmul;
 pub(crate) mod reference;
 mod simd;
