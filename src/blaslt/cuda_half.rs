@@ -97,6 +97,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if self.spec.is_empty() {
             return self.nothing(queue, &writes, &geometry);
         }
+        if let (true, Some(place)) = (self.writes_gaps(&geometry.aux), writes.beside) {
+            let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
+            if matches!(self.way, Way::Usual) {
+                queue.fill(place.address, place.len * size, &[0])?;
+            }
+        }
         let mut kind = self.kind;
         let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
         if of_factors && self.spec.k == 0 {

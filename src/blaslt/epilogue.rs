@@ -70,7 +70,8 @@ impl Kind {
 /// gradient, or the gradient of a bias.
 ///
 /// - **ReLU** is `max(x, 0)`; NaN becomes 0. Its mask has bit `i + j * ld` set where `x > 0`, the lowest bit of a byte
-///   first, see [`Matmul::ld_aux`](crate::Matmul::ld_aux). Rows past `m` mean nothing.
+///   first, see [`Matmul::ld_aux`](crate::Matmul::ld_aux). Rows past `m` mean nothing, here and in a pre-activation: they
+///   are filled with zeros ahead.
 /// - **GELU** is `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`. Its auxiliary output is `x`, rounded to its
 ///   type: gradients are taken at the rounded value. A GPU may compute the tanh with an error of `2^-11`.
 /// - **Gradients** multiply `x`, the gradient after the activation, with the activation's derivative.

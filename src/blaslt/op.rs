@@ -88,6 +88,13 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         Ok(Geometry { layouts, aux, bias_stride })
     }
 
+    /// An auxiliary matrix that is written has gaps between its columns.
+    pub(super) fn writes_gaps(&self, aux: &AuxLayout) -> bool {
+        let Matmul { m, n, batch, .. } = self.spec;
+        matches!(self.kind.beside, Beside::Mask | Beside::PreActivation)
+            && m.checked_mul(n).and_then(|mn| mn.checked_mul(batch)) != Some(aux.len)
+    }
+
     /// Elements of one gradient of a bias.
     pub(super) fn gradient_len(&self) -> Option<usize> {
         match self.kind.beside {
@@ -232,7 +239,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         writes.amax.as_ref().map_or(Ok(()), |amax| exactly("amax", 1, amax))
     }
 
-    /// Only where there is nothing between the elements of what is written: gaps keep what they held.
+    /// Only where there is nothing between the elements of what is written: gaps keep what they held. Those of an
+    /// auxiliary matrix are filled with zeros, so that it may be new.
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         let places = W::places(writes);
         let Ok(Geometry { layouts: [.., d], aux, bias_stride }) = self.geometry() else { return false };
@@ -240,8 +248,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         let elements = m.checked_mul(n).and_then(|mn| mn.checked_mul(batch));
         let dense = elements == Some(d.len) && d.len == places.d.len;
         let beside = match (self.kind.beside, &places.beside) {
-            (Beside::Mask, Some(mask)) => m.is_multiple_of(128) && aux.len == mask.len * 8 && elements == Some(aux.len),
-            (Beside::PreActivation, Some(pre)) => elements == Some(aux.len) && aux.len == pre.len,
+            (Beside::Mask, Some(mask)) => aux.len == mask.len * 8,
+            (Beside::PreActivation, Some(pre)) => aux.len == pre.len,
             (_, Some(grad)) => {
                 let len = self.gradient_len().unwrap_or(0);
                 (batch <= 1 || bias_stride == len) && grad.len == len * batch
@@ -323,6 +331,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let (mut mask_out, mut pre_out, mut grad) = (None, None, None);
         let misaligned = |_| Error::library("an operand is not aligned to its type");
         if let Some(bytes) = writes.beside {
+            if self.writes_gaps(&aux) {
+                bytes.fill(0);
+            }
             match self.kind.beside {
                 Beside::Nothing => {}
                 Beside::Mask => mask_out = Some(bytes),

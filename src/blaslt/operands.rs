@@ -55,6 +55,12 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         Operands { a, b, c: c.into(), factors, scales, outer }
     }
 
+    /// A C that is not D, if there is one; see [`c`](Self::c).
+    pub fn maybe_c<X: Element>(self, c: Option<In<'a, X>>) -> Operands<'a, A, B, Option<In<'a, X>>, S> {
+        let Operands { a, b, factors, scales, outer, .. } = self;
+        Operands { a, b, c, factors, scales, outer }
+    }
+
     /// The type that C would have, where it is not the one that goes with D: for a D of 8-bit floats, `f16` means a
     /// bias in f16 instead of bf16.
     pub fn c_type<X: Element>(self) -> Operands<'a, A, B, Absent<X>, S> {
@@ -71,6 +77,15 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     ) -> Operands<'a, A, B, C, In<'a, X>> {
         let Operands { a, b, c, scales, outer, .. } = self;
         Operands { a, b, c, factors: [alpha.into(), beta.into()], scales, outer }
+    }
+
+    /// Alpha and beta from device memory, if they are there; see [`factors`](Self::factors).
+    pub fn maybe_factors<X: Element>(
+        self,
+        factors: Option<[In<'a, X>; 2]>,
+    ) -> Operands<'a, A, B, C, Option<In<'a, X>>> {
+        let Operands { a, b, c, scales, outer, .. } = self;
+        Operands { a, b, c, factors: factors.map_or([None; 2], |both| both.map(Some)), scales, outer }
     }
 
     /// What the stored values of A are multiplied with: one element. For 8-bit floats.
@@ -112,6 +127,7 @@ mod sealed {
 }
 impl<X> sealed::Sealed for Absent<X> {}
 impl<X: Element> sealed::Sealed for In<'_, X> {}
+impl<X: Element> sealed::Sealed for Option<In<'_, X>> {}
 
 /// An operand or its absence. Sealed.
 pub trait Given: sealed::Sealed {
@@ -122,6 +138,9 @@ impl<X> Given for Absent<X> {
     type Kind = X;
 }
 impl<X: Element> Given for In<'_, X> {
+    type Kind = X;
+}
+impl<X: Element> Given for Option<In<'_, X>> {
     type Kind = X;
 }
 
@@ -138,6 +157,11 @@ impl<'a, X: Element, Y> Optional<'a, X> for Absent<Y> {
 impl<'a, X: Element> Optional<'a, X> for In<'a, X> {
     fn given(self) -> Option<In<'a, X>> {
         Some(self)
+    }
+}
+impl<'a, X: Element> Optional<'a, X> for Option<In<'a, X>> {
+    fn given(self) -> Option<In<'a, X>> {
+        self
     }
 }
 

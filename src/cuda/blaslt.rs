@@ -549,3 +549,115 @@ pub(crate) fn warm(device: &crate::Device) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem() -> Problem {
+        let matrix = |rows, columns| MatrixOf { data_type: 28, order: 0, rows, columns, ld: rows as i64, stride: 4096 };
+        let matrices = [matrix(64, 32), matrix(64, 16), matrix(32, 16), matrix(32, 16)];
+        Problem {
+            matrices,
+            trans: [1, 0],
+            batch: 3,
+            compute: 68,
+            scale: 0,
+            epilogue: 164,
+            bias_type: Some(14),
+            aux_type: Some(2),
+            bias_stride: 32,
+            aux_ld: 32,
+            aux_stride: 512,
+            scaled: [true; 4],
+            outer: [true; 2],
+            factors_on_device: true,
+            fast_accumulation: true,
+            in_place: false,
+            alignment: [256, 16, 32, 64, 4, 8],
+            workspace: 1 << 20,
+        }
+    }
+
+    /// Needs the library, not a GPU: descriptors are host memory. Skipped, and said so, where it is not installed.
+    #[test]
+    fn the_library_takes_every_descriptor_that_can_be_made() {
+        let api = match CublasLt::load() {
+            Ok(api) => api,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        let addresses = Addresses {
+            a: 256,
+            b: 512,
+            c: 1024,
+            d: 2048,
+            bias: 4096,
+            aux: 8192,
+            scales: [16, 32, 48, 64],
+            factors: Some([16, 32]),
+        };
+        for row in [0, 1] {
+            let mut problem = problem();
+            problem.matrices.iter_mut().for_each(|m| (m.order, m.ld) = (row, 64));
+            let descriptors = Descriptors::of(api, &problem, &addresses).unwrap();
+            descriptors.point(&Addresses { bias: 1 << 20, ..addresses }).unwrap();
+            let unknown = descriptors.set(9999, &[0; 4]);
+            assert!(unknown.is_err(), "an attribute that does not exist was taken");
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_problem_is_part_of_the_key() {
+        let known = problem();
+        let others: Vec<Box<dyn Fn(&mut Problem)>> = vec![
+            Box::new(|p| p.matrices[0].ld = 65),
+            Box::new(|p| p.matrices[1].stride = 0),
+            Box::new(|p| p.matrices[2].order = 1),
+            Box::new(|p| p.matrices[3].data_type = 14),
+            Box::new(|p| p.matrices[3].rows = 33),
+            Box::new(|p| p.trans = [0, 0]),
+            Box::new(|p| p.batch = 4),
+            Box::new(|p| p.compute = 77),
+            Box::new(|p| p.scale = 1),
+            Box::new(|p| p.epilogue = 1),
+            Box::new(|p| p.bias_type = None),
+            Box::new(|p| p.aux_type = None),
+            Box::new(|p| p.bias_stride = 0),
+            Box::new(|p| p.aux_ld = 40),
+            Box::new(|p| p.aux_stride = 0),
+            Box::new(|p| p.scaled[3] = false),
+            Box::new(|p| p.outer[1] = false),
+            Box::new(|p| p.factors_on_device = false),
+            Box::new(|p| p.fast_accumulation = false),
+            Box::new(|p| p.in_place = true),
+            Box::new(|p| p.alignment[5] = 16),
+            Box::new(|p| p.workspace = 0),
+        ];
+        let choice = Choice { algo: [7; 8], workspace: 0, waves: 1.0, tuned: false };
+        let choices = Choices::default();
+        choices.remember(&known, choice);
+        for change in others {
+            let mut other = known;
+            change(&mut other);
+            assert_eq!(choices.of(&other), None, "{other:?}");
+        }
+        assert_eq!(choices.of(&known), Some(choice));
+    }
+
+    #[test]
+    fn a_measured_choice_outlives_what_the_heuristic_says() {
+        let (choices, problem) = (Choices::default(), problem());
+        let guess = |waves| Choice { algo: [1; 8], workspace: 0, waves, tuned: false };
+        assert_eq!(choices.remember(&problem, guess(1.0)).waves, 1.0);
+        choices.pin(&problem, guess(2.0));
+        assert_eq!(choices.pinned(), 1);
+        assert_eq!(choices.remember(&problem, guess(3.0)).waves, 2.0);
+        assert_eq!(choices.of(&problem).map(|c| (c.waves, c.tuned)), Some((2.0, true)));
+    }
+
+    #[test]
+    fn an_address_is_as_aligned_as_its_lowest_bit() {
+        let addresses = Addresses { a: 0x1000, b: 0x1010, c: 0x1002, d: 0x10c0, aux: 0x1001, ..Addresses::default() };
+        assert_eq!(addresses.alignment(), [256, 16, 2, 64, 0, 1]);
+    }
+}
