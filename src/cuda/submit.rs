@@ -104,16 +104,7 @@ impl Core {
         op: O,
     ) -> Result<()> {
         let Some(slot) = self.slots.get(index) else { return Ok(()) };
-        let s = Submission {
-            op,
-            epoch,
-            options: device.options(),
-            views: &[],
-            read_count: 0,
-            reads: (),
-            writes: (),
-            overwrites: true,
-        };
+        let s = Submission { op, epoch, options: device.options(), views: &[], read_count: 0, reads: (), writes: () };
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self.enqueue(s, &Marks::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
@@ -189,7 +180,9 @@ impl Core {
 
         let label = s.options.label;
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(O::NAME)).unwrap_or_default());
+        let _range = super::api::nvtx::range(
+            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
+        );
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))
