@@ -77,7 +77,7 @@ pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
 pub use dispatch::raw::Landed;
 pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};
-pub use error::{Error, Rejected, Result, Site, Stale, Text};
+pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};

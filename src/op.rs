@@ -53,6 +53,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// It reads buffers of another device of the same kind: the library's own copies between devices.
     #[doc(hidden)]
     const FROM_PEER: bool = false;
+    /// One of its operands stands for something without an owner: submissions that write it exclude the others.
+    #[doc(hidden)]
+    const GATED: bool = false;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives; which buffers it writes is part of that.

@@ -1,9 +1,9 @@
 //! The one owner of a window of device memory.
 
+#[cfg(feature = "cuda")]
+use super::Allocation;
 use super::operand::narrow;
 use super::track::Track;
-#[cfg(feature = "cuda")]
-use super::{Allocation, Content};
 use super::{GpuRef, In, Region};
 #[cfg(feature = "cuda")]
 use crate::engine::Epoch;
@@ -42,13 +42,13 @@ impl<T: Element> DeviceBuffer<T> {
         DeviceBuffer { region, offset, len, _type: PhantomData }
     }
 
-    /// A buffer of no bytes that stands for something else in the order of things, and may be aliased and submitted by
-    /// several threads at once.
+    /// A buffer of no bytes that stands for something else in the order of things. It may be aliased and submitted by
+    /// several threads at once, by operations that are [`GATED`](crate::Op::GATED).
     #[cfg(feature = "cuda")]
     pub(crate) fn token(epoch: &Arc<Epoch>) -> Self {
         // Counted by nobody: it is no memory.
         let allocation = Arc::new(Allocation::nothing());
-        let region = Region::new(allocation, epoch.clone(), Content::Valid, Track::shared(), 0..0);
+        let region = Region::gated(allocation, epoch.clone());
         Self::new(region, 0, 0)
     }
 

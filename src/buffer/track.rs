@@ -13,8 +13,6 @@ pub(crate) struct Track {
     pub(crate) writers: SmallVec<[Completion; 1]>,
     /// At most one a slot on CUDA: the latest wins.
     pub(crate) readers: SmallVec<[Completion; 2]>,
-    /// Several threads may submit writers at once.
-    shared: bool,
 }
 
 impl Track {
@@ -30,23 +28,10 @@ impl Track {
         self.readers.push(completion);
     }
 
-    /// The track of something that has no one owner: between the moment when a writer looked for what it must follow and
-    /// the moment when it is published, others may have been published. So it replaces none of them, and each stays
-    /// until it is known to be over, or until a later one of its queue stands for it.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn shared() -> Self {
-        Track { shared: true, ..Self::default() }
-    }
-
     /// A writer was submitted that follows everything here.
     pub(crate) fn publish_write(&mut self, completion: Completion) {
-        if self.shared {
-            self.readers.retain(|c| !c.is_past());
-            self.writers.retain(|c| !c.is_past() && !c.same_queue(&completion));
-        } else {
-            self.readers.clear();
-            self.writers.clear();
-        }
+        self.readers.clear();
+        self.writers.clear();
         self.writers.push(completion);
     }
 

@@ -21,7 +21,7 @@
 //! know (`reclaim.rs`), so work in flight need not hold it. What else the device may still touch (staging, pinned
 //! results, the op's own data) hangs on the task, which the slot's ring holds until its ticket has passed.
 
-mod api;
+pub(crate) mod api;
 #[cfg(feature = "blas")]
 mod blas;
 mod blocker;

@@ -11,7 +11,7 @@ use super::housekeeping::Nudge;
 use super::limits::Limits;
 use super::{Core, Enqueue, Native, fault};
 use crate::engine::Epoch;
-use crate::error::{Site, Stale};
+use crate::error::{Diagnostic, PTX_INPUT, Site, Stale};
 use crate::op::Op;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::{Error, Result};
@@ -116,7 +116,7 @@ impl Modules {
         };
         code.ok().map_err(|code| {
             let log = CStr::from_bytes_until_nul(&log).map_or("".into(), |log| log.to_string_lossy());
-            refused(epoch, code, log.trim(), is_text)
+            refused(epoch, code, log.trim(), is_text.then_some(image))
         })?;
         self.loaded.lock().push(Native(module));
         Ok(Native(module))
@@ -124,15 +124,20 @@ impl Modules {
 }
 
 /// Why the driver did not load it.
-fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, is_text: bool) -> Error {
+fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Error {
     const INVALID_PTX: i32 = 218;
     const UNSUPPORTED_PTX_VERSION: i32 = 222;
     let error = fault::classify(epoch, code, "cuModuleLoadDataEx");
-    let is_source = is_text && (!log.is_empty() || matches!(code.0, INVALID_PTX | UNSUPPORTED_PTX_VERSION));
+    let is_source = ptx.is_some() && (!log.is_empty() || matches!(code.0, INVALID_PTX | UNSUPPORTED_PTX_VERSION));
     match error {
         Error::LibraryError { .. } if is_source => {
             let name = codes::driver_name(code.0).unwrap_or("an unknown code");
-            Error::Compile { log: format!("the driver refused the PTX: {name}\n{log}").trim_end().to_owned() }
+            let text_of = |file: &str| ptx.filter(|_| file == PTX_INPUT).map(|ptx| String::from_utf8_lossy(ptx).into());
+            let diagnostics = Diagnostic::read(log, text_of);
+            Error::Compile {
+                log: format!("the driver refused the PTX: {name}\n{log}").trim_end().to_owned(),
+                diagnostics,
+            }
         }
         Error::LibraryError { message, site } if !log.is_empty() => {
             Error::LibraryError { message: format!("{message}: {log}"), site }

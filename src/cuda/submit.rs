@@ -9,7 +9,7 @@ use super::ring::{Cargo, Retired};
 use super::slot::{Mark, State};
 use super::task::{CudaTask, Landed};
 use super::{Core, CudaEngine, Enqueue, fault};
-use crate::buffer::Content;
+use crate::buffer::{Content, View};
 use crate::dispatch::raw::Raw;
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
@@ -18,6 +18,7 @@ use crate::op::Op;
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -71,6 +72,7 @@ impl Core {
         for (epoch, _) in &_inside {
             epoch.admit()?;
         }
+        let gate = Gate::enter(&s);
         let mut marks = gather(&s);
         let label = s.options.label;
         let mut retired = Retired::new();
@@ -84,6 +86,7 @@ impl Core {
         let index = lease.slot.shared.index;
         let result = self.enqueue(s, &marks, &mut lease, &mut retired);
         drop(lease);
+        drop(gate);
         retired.iter().for_each(|cargo| cargo.retire());
         drop(retired);
         let task = result?;
@@ -273,6 +276,25 @@ impl Core {
             }
         }
         Ok(())
+    }
+}
+
+/// Between the look at what a submission must follow and the publication of its own completion another may be submitted.
+/// Where nobody owns what is written, writers keep all others out meanwhile.
+#[derive(Default)]
+struct Gate<'x> {
+    _read: Option<RwLockReadGuard<'x, ()>>,
+    _write: Option<RwLockWriteGuard<'x, ()>>,
+}
+
+impl<'x> Gate<'x> {
+    fn enter<O: Op>(s: &Submission<'_, 'x, O>) -> Self {
+        let gated = |(i, view): (usize, &View<'x>)| Some((i, view.region.gate.as_deref()?));
+        match O::GATED.then(|| s.views.iter().enumerate().find_map(gated)).flatten() {
+            None => Gate::default(),
+            Some((i, gate)) if i < s.read_count => Gate { _read: Some(gate.read()), _write: None },
+            Some((_, gate)) => Gate { _read: None, _write: Some(gate.write()) },
+        }
     }
 }
 

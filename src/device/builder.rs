@@ -2,6 +2,7 @@
 
 use super::Device;
 use crate::dispatch::{InFlight, Wait};
+use crate::nvrtc::Compiler;
 use crate::supervisor::{Hook, RestartPolicy};
 use crate::sync::Arc;
 use crate::trace::Trace;
@@ -33,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) before: Vec<Hook>,
     pub(crate) after: Vec<Hook>,
     pub(crate) on_out_of_memory: Option<OnOutOfMemory>,
+    pub(crate) compiler: Option<Compiler>,
     #[cfg(feature = "host")]
     pub(crate) pool: crate::host::HostPool,
     #[cfg(feature = "host")]
@@ -69,6 +71,7 @@ impl DeviceBuilder {
                 before: Vec::new(),
                 after: Vec::new(),
                 on_out_of_memory: None,
+                compiler: None,
                 #[cfg(feature = "host")]
                 pool: crate::host::HostPool::default(),
                 #[cfg(feature = "host")]
@@ -189,6 +192,12 @@ impl DeviceBuilder {
     /// true when something was freed, so that a last try is worth it.
     pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         self.config.on_out_of_memory = Some(Arc::new(callback));
+        self
+    }
+
+    /// The compiler that `device.nvrtc()` works with, with its caches; [the process's](Compiler::shared) otherwise.
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.config.compiler = Some(compiler);
         self
     }
 

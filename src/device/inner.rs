@@ -8,6 +8,7 @@ use crate::buffer::Meter;
 use crate::dispatch::{Backoff, InFlight};
 use crate::engine::life::{Life, Stand};
 use crate::engine::{Cause, Engine, Epoch, Parts, process};
+use crate::nvrtc::Compiler;
 use crate::supervisor::Supervisor;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::trace::{Counters, Stats};
@@ -86,6 +87,11 @@ impl Inner {
         #[cfg(feature = "cuda")]
         crate::cuda::installed(&inner);
         Ok(inner)
+    }
+
+    /// The compiler it works with.
+    pub(crate) fn compiler(&self) -> Compiler {
+        self.config.compiler.clone().unwrap_or_else(Compiler::shared)
     }
 
     pub(crate) fn epoch(&self) -> Arc<Epoch> {
@@ -179,6 +185,7 @@ impl Inner {
             rebuilds: c.rebuilds.load(Ordering::Relaxed),
             generation: epoch.generation,
             errors: c.errors(),
+            compiler: self.compiler().stats(),
             ..Stats::default()
         };
         epoch.engine.fill(&mut stats);

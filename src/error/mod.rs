@@ -4,9 +4,13 @@
 //! (operation, library, code, device, generation, the last operations before a fault). An [`Error`] can be cloned and
 //! serialized, because one failure may answer many pendings and may come from another process.
 
+mod diagnostic;
 mod rejected;
 mod site;
 
+pub use diagnostic::Diagnostic;
+#[cfg(feature = "cuda")]
+pub(crate) use diagnostic::PTX_INPUT;
 pub use rejected::Rejected;
 pub use site::Site;
 
@@ -156,10 +160,12 @@ pub enum Error {
         site: Site,
     },
     /// Source code was refused by the compiler.
-    #[error("compilation failed:\n{log}")]
+    #[error("compilation failed:\n{log}{}", diagnostic::Lines(diagnostics))]
     Compile {
-        /// The compiler's log.
+        /// The compiler's log, whole.
         log: String,
+        /// Its messages, each with the lines of source it speaks of.
+        diagnostics: Vec<Diagnostic>,
     },
     /// A matrix is singular: a pivot is exactly zero.
     #[error("singular: pivot {position} is zero{site}")]

@@ -6,6 +6,7 @@
 //! in CUDA. So an access of the host never meets a kernel, whatever the kernel does with the variable.
 //!
 //! It is done with a buffer of no bytes that stands for all variables of the module: launches read it, accesses write it.
+//! Nobody owns it, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
 use super::module::Module;
 use crate::{Element, Error, HostData, PendingDispatch, Result};
@@ -122,8 +123,8 @@ mod on_gpu {
             let Some(globals) = self.held.globals() else {
                 return Err(Error::library("a variable of a module that declares none"));
             };
-            // SAFETY: it has no bytes, so nothing can overlap; its track keeps the order of accesses that are submitted
-            // at the same time.
+            // SAFETY: it has no bytes, so nothing can overlap; its gate keeps accesses that are submitted at the same
+            // time apart.
             Ok(unsafe { globals.alias() })
         }
 
@@ -192,6 +193,7 @@ mod on_gpu {
     impl<T: Element> Op for GlobalRead<T> {
         const NAME: &'static str = "read_global";
         const LIBRARY: &'static str = "nvrtc";
+        const GATED: bool = true;
         type Reads = ();
         type Output = GlobalData<T>;
         type Raw = Landed<T>;
@@ -231,6 +233,7 @@ mod on_gpu {
     impl Op for GlobalWrite {
         const NAME: &'static str = "write_global";
         const LIBRARY: &'static str = "nvrtc";
+        const GATED: bool = true;
         type Reads = ();
         type Output = DeviceBuffer<u8>;
         type Raw = ();

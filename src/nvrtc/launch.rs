@@ -36,6 +36,7 @@ impl Launch {
 impl Op for Launch {
     const NAME: &'static str = "launch";
     const LIBRARY: &'static str = "nvrtc";
+    const GATED: bool = true;
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();

@@ -1,52 +1,112 @@
 //! Run-time compilation: CUDA C++ to PTX, CUBIN or LTO-IR, and the images that come of it.
 //!
-//! - `program.rs`: what is compiled. `arch.rs`: for what.
+//! A [`Program`] is compiled by a [`Compiler`] to an [`Image`]; `device.nvrtc()` does it for its device. A compiler needs
+//! no GPU, only libnvrtc, and keeps what it has compiled in memory and on disk.
+//!
+//! ```
+//! # fn main() -> Result<(), windlass::Error> {
+//! use windlass::nvrtc::Program;
+//! let device = windlass::Device::best()?;
+//! let program = Program::new("template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }")
+//!     .name("scale.cu")
+//!     .expression("scale<float>");
+//! match device.nvrtc().compile(&program) {
+//!     Ok(image) => assert_eq!(image.lowered_name("scale<float>"), Some("_Z5scaleIfEvPT_S0_")),
+//!     Err(windlass::Error::LibraryMissing { help, .. }) => println!("no compiler here: {help}"),
+//!     Err(other) => return Err(other),
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! # Where things are
+//! - `program.rs`: what is compiled; `options.rs`: how (`check.rs`: what may be passed on); `arch.rs`: for what.
 //! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are.
+//! - `compiler.rs`: the way from one to the other; `flight.rs`: one compilation under way and all who wait for it;
+//!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
+//! - `key.rs`: what an answer depends on; `files.rs` and `scan.rs`: the headers on disk that it may have read; `cache/`:
+//!   where it is kept.
+//! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
+//! - `module.rs`: an image on a device; `global.rs`: its variables; `kernel.rs`: a function of it. A kernel is launched
+//!   with `args.rs`, as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows;
+//!   `launch.rs` is the launch as an operation. `signature.rs` and `typed.rs`: launches that are safe.
+//! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
 //!
-//! - `module.rs`: an image on a device. `global.rs`: its variables. `kernel.rs`: a function of it, launched with
-//!   `args.rs` as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows.
-//! - `launch.rs`: the launch as an operation. `signature.rs`, `typed.rs`: launches that are safe.
-//! - `twin.rs`, `cells.rs`: a kernel as a Rust function, for the host engine.
-//!
-//! A compiler needs no GPU, only libnvrtc. A host device needs neither.
+//! # What holds
+//! - An image is never given out for another program, option, header, name, architecture or compiler than its own:
+//!   what is kept is compared, not only its hash.
+//! - No lock is held while the compiler works or a file is read.
+//! - A cache that is damaged, full, read-only or absent costs time and nothing else.
+//! - A launch is an operation like any other: checked before anything native, ordered by its buffers, its buffers back.
+//! - Nothing of a module is unloaded under work in flight, and a handle's drop calls nothing.
 
+#[cfg(not(feature = "nvrtc"))]
+mod absent;
 mod arch;
 mod args;
+mod cache;
 mod cells;
+mod check;
+mod compiler;
 mod config;
+mod files;
+mod flight;
 mod global;
 mod image;
 mod intern;
 mod kernel;
+mod key;
 mod launch;
 mod limits;
+mod link;
 mod module;
+#[cfg(feature = "nvrtc")]
+mod native;
+#[cfg(feature = "nvrtc")]
+mod native_link;
+mod options;
 mod parameters;
+mod pending;
+mod produce;
 mod program;
 mod ptx;
 mod recognise;
+mod scan;
 mod signature;
+mod stats;
+#[cfg(test)]
+pub(crate) mod testing;
 mod twin;
 mod typed;
 
+#[cfg(not(feature = "nvrtc"))]
+use absent as backend;
+#[cfg(feature = "nvrtc")]
+use native as backend;
+
 pub use arch::Arch;
 pub use args::{Arg, Args, DevicePtr, Plain};
+pub use cache::DiskCache;
 pub use cells::{Cells, OneWord, Values};
+pub use compiler::{Compiler, CompilerBuilder};
 pub use config::{Dim3, LaunchConfig, LaunchDims};
 pub use global::Global;
 pub use image::{Image, ImageKind};
 pub use kernel::Kernel;
 pub(crate) use limits::DeviceLimits;
 pub use limits::KernelAttributes;
+pub use link::Link;
 pub use module::Module;
+pub use options::{CompileOptions, CppStandard};
 #[cfg(feature = "cuda")]
 pub(crate) use parameters::Parameter;
-pub use program::Program;
+pub use pending::PendingCompile;
+pub use program::{Emit, Program};
 pub use signature::{Arguments, Out, Param, Passes, Read, Signature, Write};
+pub use stats::CompileStats;
 pub use twin::ThreadIndex;
 pub use typed::TypedKernel;
 
-use crate::Device;
+use crate::{Device, Result};
 
 /// The front of run-time compilation and of kernels of one device: `device.nvrtc()`. Holds no native state.
 #[derive(Clone, Debug)]
@@ -55,8 +115,43 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
+    /// Compiles for the program's architecture, else for the device's own; or finds the image where it is kept. See
+    /// [`Compiler::compile`].
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn compile(&self, program: &Program) -> Result<Image> {
+        self.compiler().compile_for(program, self.arch())
+    }
+
+    /// As [`compile`](Self::compile), and does not wait.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile_pending`].
+    pub fn compile_pending(&self, program: &Program) -> Result<PendingCompile> {
+        self.compiler().pending_for(program, self.arch())
+    }
+
+    /// Links images for the link's architecture, else for the device's own.
+    ///
+    /// # Errors
+    /// As [`Link`] says.
+    pub fn link(&self, link: &Link) -> Result<Image> {
+        self.compiler().link_for(link, self.arch())
+    }
+
+    /// The compiler that the device works with.
+    pub fn compiler(&self) -> Compiler {
+        self.device.inner().compiler()
+    }
+
+    /// The device's architecture; `None` for a host device.
+    pub fn arch(&self) -> Option<Arch> {
+        let (major, minor) = self.device.info().compute_capability?;
+        Some(Arch::of_capability(major, minor))
+    }
+
     /// The device.
-    #[allow(dead_code, reason = "modules and kernels stand on it")]
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }

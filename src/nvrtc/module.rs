@@ -3,10 +3,10 @@
 use super::kernel::Kernel;
 use super::parameters::Parameter;
 use super::ptx::PtxText;
-use super::{Image, ImageKind, Nvrtc};
+use super::{Image, ImageKind, Nvrtc, Program};
 use crate::engine::Epoch;
 use crate::sync::{Arc, Mutex};
-use crate::{Device, Error, Result};
+use crate::{Device, DeviceKind, Error, Result};
 use std::sync::Weak;
 
 #[cfg(feature = "cuda")]
@@ -46,8 +46,8 @@ pub(super) struct Held {
 /// Where a module's code is.
 #[derive(Clone)]
 pub(super) enum Code {
-    /// Nowhere: a host device runs twins.
-    Twins,
+    /// Nowhere: a host device runs twins. With the source, where there is one.
+    Twins(Option<Program>),
     Image(Image, Option<Arc<PtxText>>),
 }
 
@@ -74,10 +74,43 @@ impl Nvrtc {
         Ok(self.module_of(Code::Image(image.clone(), text)))
     }
 
+    /// A module of a program: compiled for this device ([`compile`](Self::compile), so found in the caches where it was
+    /// compiled before). On a host device nothing is compiled: its kernels run as their twins.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::nvrtc::{LaunchConfig, Program, Write};
+    /// let source = "extern \"C\" __global__ void twice(int* x, size_t n) {
+    ///     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    ///     if (i < n) x[i] *= 2;
+    /// }";
+    /// let device = windlass::Device::host()?; // or any other
+    /// let twice = device.nvrtc().module(&Program::new(source))?.kernel("twice")?;
+    /// // SAFETY: the source is above: these parameters, and nothing past `n`, which is below.
+    /// let twice = unsafe { twice.typed::<(Write<i32>, usize)>() }?.twin(|at, (x, n)| {
+    ///     if at.x() < n {
+    ///         x.set(at.x(), x.get(at.x()) * 2);
+    ///     }
+    /// })?;
+    /// let x = device.upload([1, 2, 3])?.into_output();
+    /// let x = twice.launch(LaunchConfig::for_elements(3)?, (x, 3))?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [2, 4, 6]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile) and [`load`](Self::load).
+    pub fn module(&self, program: &Program) -> Result<Module> {
+        match self.device().kind() {
+            DeviceKind::Host => Ok(self.module_of(Code::Twins(Some(program.clone())))),
+            DeviceKind::Cuda => self.load(&self.compile(program)?),
+        }
+    }
+
     /// A module without code, whose kernels have any name, for twins alone: a host device runs nothing else. On a GPU it
     /// has no kernels.
     pub fn twins(&self) -> Module {
-        self.module_of(Code::Twins)
+        self.module_of(Code::Twins(None))
     }
 
     fn module_of(&self, code: Code) -> Module {
@@ -140,11 +173,19 @@ impl Module {
         self.held.epoch.generation
     }
 
+    /// The program that it is of, where that is known.
+    pub fn program(&self) -> Option<&Program> {
+        match &self.held.code {
+            Code::Image(image, _) => image.program(),
+            Code::Twins(program) => program.as_ref(),
+        }
+    }
+
     /// Its image; `None` for a module of twins.
     pub fn image(&self) -> Option<&Image> {
         match &self.held.code {
             Code::Image(image, _) => Some(image),
-            Code::Twins => None,
+            Code::Twins(_) => None,
         }
     }
 
@@ -175,7 +216,7 @@ impl Held {
         let globals = {
             // What PTX declares can be read; of other images it is not known.
             let may_have = match &code {
-                Code::Twins => false,
+                Code::Twins(_) => false,
                 Code::Image(_, text) => text.as_ref().is_none_or(|text| text.has_variables()),
             };
             (may_have && epoch.engine.as_cuda().is_some()).then(|| DeviceBuffer::token(&epoch))
@@ -215,14 +256,14 @@ impl Held {
     fn lowered<'n>(&'n self, name: &'n str) -> &'n str {
         match &self.code {
             Code::Image(image, _) => image.lowered_name(name).unwrap_or(name),
-            Code::Twins => name,
+            Code::Twins(_) => name,
         }
     }
 
     fn text(&self) -> Option<&PtxText> {
         match &self.code {
             Code::Image(_, text) => text.as_deref(),
-            Code::Twins => None,
+            Code::Twins(_) => None,
         }
     }
 

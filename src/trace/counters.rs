@@ -2,6 +2,7 @@
 
 use super::{Sink, Trace};
 use crate::Error;
+use crate::nvrtc::CompileStats;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
 
@@ -123,4 +124,7 @@ pub struct Stats {
     pub generation: u64,
     /// Errors given out, by kind.
     pub errors: BTreeMap<&'static str, u64>,
+    /// What the compiler that the device works with has done; of the whole process, unless the device was opened with
+    /// [one of its own](crate::DeviceBuilder::compiler).
+    pub compiler: CompileStats,
 }

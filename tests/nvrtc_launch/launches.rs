@@ -117,11 +117,8 @@ fn sixteen_arguments_of_eleven_types_arrive_in_their_order() {
 fn arguments_can_be_passed_one_by_one() {
     for device in devices() {
         let (kernel, x) = (axpb(&device), up(&device, [1.0f32, 2.0]));
-        let mut args = Args::new().arg(&x).arg(up(&device, [0.0f32; 2]));
-        for scalar in [2usize] {
-            args = args.arg(scalar);
-        }
-        let args = args.arg(3.0f32).arg(0.0f32);
+        let buffers = Args::new().arg(&x).arg(up(&device, [0.0f32; 2]));
+        let args = [3.0f32, 0.0].into_iter().fold(buffers.arg(2usize), Args::arg);
         assert_eq!(args.len(), 5);
         // SAFETY: both have two elements.
         let written = unsafe { kernel.launch(LaunchConfig::new(1, 2), args) }.unwrap().await_result().unwrap();

@@ -274,7 +274,7 @@ fn ptx_that_the_driver_refuses_is_a_compile_error_with_its_log() {
         let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry broken() { mov.nonsense; ret; }\n";
         let module = device.nvrtc().load(&Image::ptx(text).unwrap()).unwrap();
         let error = module.load().unwrap_err();
-        assert!(matches!(&error, Error::Compile { log } if log.contains("PTX") || log.contains("ptx")), "{error}");
+        assert!(matches!(&error, Error::Compile { log, .. } if log.contains("PTX") || log.contains("ptx")), "{error}");
         assert!(module.kernel("broken").is_err());
         assert_healthy(device);
     }

@@ -16,6 +16,10 @@ pub(crate) mod codes;
 #[cfg(feature = "blas")]
 pub(crate) mod cublas;
 pub(crate) mod driver;
+#[cfg(feature = "nvrtc")]
+pub(crate) mod nvjitlink;
+#[cfg(feature = "nvrtc")]
+pub(crate) mod nvrtc;
 pub(crate) mod nvtx;
 mod table;
 
@@ -23,4 +27,8 @@ pub(crate) use codes::Code;
 #[cfg(feature = "blas")]
 pub(crate) use cublas::Cublas;
 pub(crate) use driver::Driver;
+#[cfg(feature = "nvrtc")]
+pub(crate) use nvjitlink::NvJitLink;
+#[cfg(feature = "nvrtc")]
+pub(crate) use nvrtc::Nvrtc;
 pub(crate) use table::LoadError;

@@ -1,0 +1,31 @@
+//! In place of the compiler, in a build without the feature `nvrtc`.
+
+use super::cache::Answer;
+use super::compiler::Identity;
+use super::program::{Prepared, Program};
+use super::{Arch, Emit, Image};
+use crate::{Error, Result};
+
+fn absent<T>(library: &'static str) -> Result<T> {
+    Err(Error::LibraryMissing {
+        library: library.into(),
+        tried: vec!["this build has no feature `nvrtc`".into()],
+        help: "build windlass with the feature `nvrtc`".into(),
+    })
+}
+
+pub(super) fn identity() -> Result<&'static Identity> {
+    absent("NVRTC")
+}
+
+pub(super) fn compile(_: &Program, _: &Prepared, _: Arch) -> Result<Answer> {
+    absent("NVRTC")
+}
+
+pub(super) fn link(_: &[Image], _: Arch, _: Emit, _: &[String]) -> Result<Answer> {
+    absent("nvJitLink")
+}
+
+pub(super) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    f()
+}

@@ -1,0 +1,216 @@
+//! Images on disk, for any number of processes at once.
+//!
+//! An entry is written to a file of its own name and renamed into place: a reader sees a whole entry or none, and of
+//! two writers the later one wins, with the same contents. No file is locked. An entry that is used gets the time of
+//! its use; when the folder outgrows its bound, the entries used longest ago go. A process counts what it writes and
+//! counts the folder itself now and then, so the bound holds up to what other processes wrote meanwhile.
+//!
+//! Nothing here fails a compilation: a folder that cannot be read or written is a cache that has nothing.
+
+use super::entry::{self, Answer, Refused};
+use crate::sync::{AtomicU64, Ordering};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The end of an entry's file name.
+const ENTRY: &str = "wlk";
+/// The end of the name of one that is being written.
+const TEMPORARY: &str = "tmp";
+/// One that is older was left behind by a process that ended meanwhile.
+const ABANDONED: Duration = Duration::from_secs(3600);
+/// The folder is counted anew after so many entries.
+const COUNT_EVERY: u64 = 16;
+
+/// A folder of entries.
+pub(in super::super) struct Disk {
+    folder: PathBuf,
+    limit: u64,
+    /// Bytes in the folder, as far as this process knows.
+    bytes: AtomicU64,
+    puts: AtomicU64,
+    pub(in super::super) hits: AtomicU64,
+    pub(in super::super) misses: AtomicU64,
+    pub(in super::super) refused: AtomicU64,
+    pub(in super::super) stored: AtomicU64,
+    pub(in super::super) evicted: AtomicU64,
+    pub(in super::super) failures: AtomicU64,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Disk {
+    /// In a folder `kernels` of `folder`, at most `limit` bytes. Touches nothing yet.
+    pub(in super::super) fn new(folder: &Path, limit: u64) -> Self {
+        let zero = || AtomicU64::new(0);
+        Disk {
+            folder: folder.join("kernels"),
+            limit,
+            bytes: zero(),
+            puts: zero(),
+            hits: zero(),
+            misses: zero(),
+            refused: zero(),
+            stored: zero(),
+            evicted: zero(),
+            failures: zero(),
+        }
+    }
+
+    /// Where the entries are.
+    pub(in super::super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn path(&self, material: &[u8]) -> PathBuf {
+        self.folder.join(format!("{}.{ENTRY}", blake3::hash(material).to_hex()))
+    }
+
+    /// The answer for `material`, if it is there and sound.
+    pub(in super::super) fn get(&self, material: &[u8]) -> Option<Answer> {
+        match self.look(material) {
+            Ok(Ok(answer)) => {
+                count(&self.hits);
+                return Some(answer);
+            }
+            Ok(Err(Refused::Damaged | Refused::Foreign)) => count(&self.refused),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => count(&self.failures),
+        }
+        count(&self.misses);
+        None
+    }
+
+    fn look(&self, material: &[u8]) -> io::Result<Result<Answer, Refused>> {
+        let mut file = File::open(self.path(material))?;
+        trusted(&self.folder)?;
+        let length = file.metadata()?.len();
+        if length > self.limit {
+            return Ok(Err(Refused::Damaged));
+        }
+        let mut contents = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
+        file.read_to_end(&mut contents)?;
+        let answer = entry::read(&contents, material);
+        if answer.is_ok() {
+            // In a read-only folder this fails, and the entry's age is what it is.
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Ok(answer)
+    }
+
+    /// Keeps an answer.
+    pub(in super::super) fn put(&self, material: &[u8], answer: &Answer) {
+        let contents = entry::write(material, answer);
+        let length = contents.len() as u64;
+        if length > self.limit || self.store(&self.path(material), &contents).is_err() {
+            count(&self.failures);
+            return;
+        }
+        count(&self.stored);
+        let known = self.bytes.fetch_add(length, Ordering::Relaxed).saturating_add(length);
+        if self.puts.fetch_add(1, Ordering::Relaxed).is_multiple_of(COUNT_EVERY) || known > self.limit {
+            // A folder that cannot be listed is bounded by whoever can.
+            let _ = self.bound();
+        }
+    }
+
+    fn store(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+        make_folder(&self.folder)?;
+        trusted(&self.folder)?;
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let now = SystemTime::now();
+        let age = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        // The time as well: a number of a process comes back, in another container at once.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.folder.join(format!("{}-{number}-{age}.{TEMPORARY}", std::process::id()));
+        let written = write_new(&temporary, contents, now).and_then(|()| std::fs::rename(&temporary, path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    /// Counts the folder, and removes what was used longest ago until there is room again.
+    fn bound(&self) -> io::Result<()> {
+        let mut entries = Vec::new();
+        let mut total = 0u64;
+        for item in std::fs::read_dir(&self.folder)? {
+            let Ok(item) = item else { continue };
+            let Ok(metadata) = item.metadata() else { continue };
+            let path = item.path();
+            let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            match path.extension().and_then(|e| e.to_str()) {
+                Some(ENTRY) => {
+                    total = total.saturating_add(metadata.len());
+                    entries.push((used, metadata.len(), path));
+                }
+                Some(TEMPORARY) if used.elapsed().is_ok_and(|age| age > ABANDONED) => {
+                    let _ = std::fs::remove_file(&path);
+                }
+                _ => {}
+            }
+        }
+        if total > self.limit {
+            // An eighth more than needed, so that the next entries find room.
+            let enough = self.limit - self.limit / 8;
+            entries.sort();
+            for (_, length, path) in entries {
+                if total <= enough {
+                    break;
+                }
+                match std::fs::remove_file(&path) {
+                    Ok(()) => count(&self.evicted),
+                    // Another process was first.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(_) => continue,
+                }
+                total = total.saturating_sub(length);
+            }
+        }
+        self.bytes.store(total, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(contents)?;
+    // By the same clock as the uses: the kernel's own is coarser.
+    let _ = file.set_modified(now);
+    Ok(())
+}
+
+/// For its owner alone: what is in it is run on the device.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A folder that others may write to, or that others made, may hold anything, and code is run from it.
+#[cfg(unix)]
+fn trusted(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(folder)?;
+    // SAFETY: takes nothing and cannot fail.
+    let ours = metadata.uid() == unsafe { libc::geteuid() };
+    if ours && metadata.mode() & 0o022 == 0 { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(not(unix))]
+fn trusted(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;

@@ -1,0 +1,195 @@
+//! The cache on disk, with answers that no compiler made.
+
+use super::*;
+use crate::nvrtc::testing::Folder;
+
+fn answer(bytes: usize) -> Answer {
+    Answer { bytes: vec![7; bytes], log: "log".into(), names: vec![("f".into(), "_f".into())] }
+}
+
+fn material(number: u32) -> Vec<u8> {
+    format!("material {number}").into_bytes()
+}
+
+fn files(disk: &Disk) -> Vec<PathBuf> {
+    let mut all: Vec<_> = std::fs::read_dir(disk.folder()).unwrap().map(|item| item.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+fn bytes(disk: &Disk) -> u64 {
+    files(disk).iter().map(|path| path.metadata().unwrap().len()).sum()
+}
+
+fn counted(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+#[test]
+fn what_was_put_is_got_by_another_process_too() {
+    let folder = Folder::new();
+    let disk = Disk::new(&folder.join("deep/er"), 1 << 20);
+    assert_eq!(disk.get(&material(1)), None);
+    disk.put(&material(1), &answer(100));
+    assert_eq!(disk.get(&material(1)), Some(answer(100)));
+    assert_eq!(disk.get(&material(2)), None);
+    let other = Disk::new(&folder.join("deep/er"), 1 << 20);
+    assert_eq!(other.get(&material(1)), Some(answer(100)));
+    assert_eq!(
+        (counted(&disk.hits), counted(&disk.misses), counted(&disk.stored), counted(&disk.failures)),
+        (1, 2, 1, 0)
+    );
+}
+
+#[test]
+fn damaged_truncated_and_foreign_entries_are_ignored_and_replaced() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 1 << 20);
+    disk.put(&material(1), &answer(100));
+    let path = files(&disk).remove(0);
+    let sound = std::fs::read(&path).unwrap();
+    let mut flipped = sound.clone();
+    flipped[sound.len() / 2] ^= 1;
+    let spoilt = [
+        flipped,
+        sound[..sound.len() - 1].to_vec(),
+        Vec::new(),
+        b"something else".to_vec(),
+        // The same name, another answer: as if the hashes were equal.
+        entry::write(&material(2), &answer(5)),
+    ];
+    for (i, contents) in spoilt.into_iter().enumerate() {
+        std::fs::write(&path, contents).unwrap();
+        assert_eq!(disk.get(&material(1)), None, "case {i}");
+        assert_eq!(counted(&disk.refused), i as u64 + 1);
+        disk.put(&material(1), &answer(100));
+        assert_eq!(disk.get(&material(1)), Some(answer(100)), "case {i}");
+    }
+    assert_eq!(files(&disk), [path]);
+    assert_eq!(counted(&disk.failures), 0);
+}
+
+#[test]
+fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
+    let folder = Folder::new();
+    let one = entry::write(&material(1), &answer(1000)).len() as u64;
+    let limit = 4 * one;
+    let disk = Disk::new(folder.path(), limit);
+    let pause = || std::thread::sleep(Duration::from_millis(3));
+    for i in 1..=4 {
+        disk.put(&material(i), &answer(1000));
+        pause();
+    }
+    assert_eq!(disk.get(&material(1)), Some(answer(1000)));
+    pause();
+    assert_eq!(counted(&disk.evicted), 0);
+    disk.put(&material(5), &answer(1000));
+    // Down to 3.5 entries: two had to go, and they are the two not used since.
+    assert_eq!(counted(&disk.evicted), 2);
+    let there: Vec<u32> = (1..=5).filter(|&i| disk.get(&material(i)).is_some()).collect();
+    assert_eq!(there, [1, 4, 5]);
+    for i in 6..60 {
+        disk.put(&material(i), &answer(1000));
+        assert!(bytes(&disk) <= limit, "{} of {limit}", bytes(&disk));
+    }
+}
+
+#[test]
+fn an_entry_larger_than_the_bound_is_not_stored() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 1000);
+    disk.put(&material(1), &answer(2000));
+    assert_eq!(disk.get(&material(1)), None);
+    assert_eq!(counted(&disk.stored), 0);
+    assert_eq!(counted(&disk.failures), 1);
+}
+
+#[test]
+fn what_is_not_ours_in_the_folder_stays_and_what_was_left_behind_goes() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 3000);
+    disk.put(&material(0), &answer(100));
+    folder.write("kernels/notes.txt", vec![0; 5000]);
+    folder.write("kernels/1-0-0.tmp", "left behind");
+    folder.write("kernels/2-0-0.tmp", "being written");
+    let old = SystemTime::now() - 2 * ABANDONED;
+    File::options().write(true).open(folder.join("kernels/1-0-0.tmp")).unwrap().set_modified(old).unwrap();
+    for i in 1..40 {
+        disk.put(&material(i), &answer(100));
+    }
+    assert!(folder.join("kernels/notes.txt").exists());
+    assert!(folder.join("kernels/2-0-0.tmp").exists());
+    assert!(!folder.join("kernels/1-0-0.tmp").exists());
+    assert!(disk.get(&material(39)).is_some(), "the notes do not count");
+}
+
+#[test]
+fn a_place_that_cannot_be_a_folder_is_no_error() {
+    let disk = Disk::new(Path::new("/dev/null/cache"), 1 << 20);
+    disk.put(&material(1), &answer(100));
+    assert_eq!(disk.get(&material(1)), None);
+    assert!(counted(&disk.failures) >= 1);
+    assert_eq!(counted(&disk.stored), 0);
+}
+
+#[test]
+#[cfg(unix)]
+fn the_folder_is_for_its_owner_alone_and_one_that_is_not_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let disk = Disk::new(&folder.join("cache"), 1 << 20);
+    disk.put(&material(1), &answer(100));
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder.join("cache")), mode(disk.folder())), (0o700, 0o700));
+    assert_eq!(mode(&files(&disk)[0]), 0o600);
+    std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(disk.get(&material(1)), None);
+    disk.put(&material(2), &answer(100));
+    assert_eq!(files(&disk).len(), 1);
+    std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(disk.get(&material(1)), Some(answer(100)));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_read_only_folder_still_answers() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 1 << 20);
+    disk.put(&material(1), &answer(100));
+    std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o500)).unwrap();
+    assert_eq!(disk.get(&material(1)), Some(answer(100)));
+    // As root this is stored after all; as anybody else it is a failure that nobody is told but the counter.
+    disk.put(&material(2), &answer(100));
+    assert_eq!(counted(&disk.stored) + counted(&disk.failures), 2);
+    std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn readers_never_see_a_part_of_what_many_writers_write() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 64 << 20);
+    let until = std::time::Instant::now() + Duration::from_millis(300);
+    let large = answer(200_000);
+    disk.put(&material(1), &large);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let own = Disk::new(folder.path(), 64 << 20);
+                while std::time::Instant::now() < until {
+                    own.put(&material(1), &large);
+                }
+                assert_eq!(counted(&own.failures), 0);
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while std::time::Instant::now() < until {
+                    assert_eq!(disk.get(&material(1)).as_ref(), Some(&large));
+                }
+            });
+        }
+    });
+    assert_eq!((counted(&disk.misses), counted(&disk.refused)), (0, 0));
+    assert_eq!(files(&disk).len(), 1, "no temporary file stays");
+}

@@ -1,0 +1,137 @@
+//! Images in memory.
+
+use super::super::key::Key;
+use super::super::{Image, Program};
+use crate::sync::Mutex;
+use std::collections::HashMap;
+
+/// A bounded cache, the least recently used first to go.
+pub(in super::super) struct Memory {
+    most_images: usize,
+    most_bytes: u64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    images: HashMap<Key, Slot>,
+    bytes: u64,
+    /// Counts uses; the least one is the longest ago.
+    clock: u64,
+}
+
+struct Slot {
+    image: Image,
+    program: Program,
+    used: u64,
+}
+
+/// What an image holds on to.
+fn weight(image: &Image, program: &Program) -> u64 {
+    let headers: usize = program.headers().map(|(_, text)| text.len()).sum();
+    (image.bytes().len() + image.log().len() + program.source().len() + headers) as u64
+}
+
+impl Memory {
+    pub(in super::super) fn new(most_images: usize, most_bytes: u64) -> Self {
+        Memory { most_images, most_bytes, kept: Mutex::default() }
+    }
+
+    /// The image of exactly this program; that the hashes are equal is not taken for it.
+    pub(in super::super) fn get(&self, key: &Key, program: &Program) -> Option<Image> {
+        let mut kept = self.kept.lock();
+        kept.clock += 1;
+        let clock = kept.clock;
+        let slot = kept.images.get_mut(key).filter(|slot| slot.program.is(program))?;
+        slot.used = clock;
+        Some(slot.image.clone())
+    }
+
+    /// Keeps an image; the number of others that had to go for it. One that is too large by itself is not kept.
+    pub(in super::super) fn put(&self, key: Key, program: &Program, image: &Image) -> u64 {
+        let size = weight(image, program);
+        if self.most_images == 0 || size > self.most_bytes {
+            return 0;
+        }
+        // Dropped after the lock: freeing megabytes takes time.
+        let mut gone = Vec::new();
+        let mut kept = self.kept.lock();
+        let kept = &mut *kept;
+        kept.clock += 1;
+        let slot = Slot { image: image.clone(), program: program.clone(), used: kept.clock };
+        kept.bytes += size;
+        if let Some(old) = kept.images.insert(key, slot) {
+            kept.bytes = kept.bytes.saturating_sub(weight(&old.image, &old.program));
+            gone.push(old);
+        }
+        let replaced = gone.len();
+        while kept.images.len() > self.most_images || kept.bytes > self.most_bytes {
+            // Few hundred, and only beside a compilation of milliseconds: looking through all is cheap enough.
+            let Some(oldest) = kept.images.iter().min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone()) else {
+                break;
+            };
+            if let Some(slot) = kept.images.remove(&oldest) {
+                kept.bytes = kept.bytes.saturating_sub(weight(&slot.image, &slot.program));
+                gone.push(slot);
+            }
+        }
+        (gone.len() - replaced) as u64
+    }
+
+    /// Forgets all.
+    pub(in super::super) fn clear(&self) {
+        let all = std::mem::take(&mut *self.kept.lock());
+        drop(all);
+    }
+
+    /// Images and bytes held.
+    pub(in super::super) fn held(&self) -> (u64, u64) {
+        let kept = self.kept.lock();
+        (kept.images.len() as u64, kept.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(bytes: usize) -> Image {
+        Image::ptx(format!(".version 8.0\n{}", "/".repeat(bytes - 13))).unwrap()
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let (memory, program) = (Memory::new(3, 1 << 20), Program::new("x"));
+        for i in 1..=3 {
+            assert_eq!(memory.put(Key::test(i), &program, &image(100)), 0);
+        }
+        assert!(memory.get(&Key::test(1), &program).is_some());
+        assert_eq!(memory.put(Key::test(4), &program, &image(100)), 1);
+        let there: Vec<u8> = (1..=4).filter(|&i| memory.get(&Key::test(i), &program).is_some()).collect();
+        assert_eq!(there, [1, 3, 4]);
+    }
+
+    #[test]
+    fn the_bytes_are_bounded_and_counted_back() {
+        let (memory, program) = (Memory::new(100, 1000), Program::new("x"));
+        for i in 0..20 {
+            memory.put(Key::test(i), &program, &image(299));
+            assert!(memory.held().1 <= 1000);
+        }
+        assert_eq!(memory.held(), (3, 900));
+        memory.put(Key::test(19), &program, &image(199));
+        assert_eq!(memory.held(), (3, 800), "the same key replaces");
+        memory.put(Key::test(50), &program, &image(1000));
+        assert!(memory.get(&Key::test(50), &program).is_none(), "too large by itself");
+        memory.clear();
+        assert_eq!(memory.held(), (0, 0));
+    }
+
+    #[test]
+    fn an_equal_hash_of_another_program_is_a_miss() {
+        let memory = Memory::new(3, 1 << 20);
+        memory.put(Key::test(1), &Program::new("x"), &image(100));
+        assert!(memory.get(&Key::test(1), &Program::new("y")).is_none());
+        assert!(memory.get(&Key::test(1), &Program::new("x")).is_some());
+    }
+}

@@ -1,0 +1,194 @@
+//! What may be passed to the compiler as a string: checks before any native call.
+
+use crate::error::Text;
+use crate::{Error, Result};
+
+/// Neither empty nor with a zero byte.
+pub(super) fn clean(argument: impl Into<Text>, text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid(argument, "it is empty"));
+    }
+    without_zero(argument, text)
+}
+
+/// A C string ends at its first zero byte: what is behind it would be dropped in silence.
+pub(super) fn without_zero(argument: impl Into<Text>, text: &str) -> Result<()> {
+    match text.bytes().position(|b| b == 0) {
+        Some(at) => Err(Error::invalid(argument, format!("a zero byte at {at} of {}", text.len()))),
+        None => Ok(()),
+    }
+}
+
+/// As [`clean`], in one line.
+pub(super) fn line(argument: impl Into<Text>, text: &str) -> Result<()> {
+    let argument = argument.into();
+    clean(argument.clone(), text)?;
+    match text.contains(['\n', '\r']) {
+        true => Err(Error::invalid(argument, format!("`{}` is more than one line", text.escape_debug()))),
+        false => Ok(()),
+    }
+}
+
+/// A macro: a name, or a name with parameters; a value in one line.
+pub(super) fn define(name: &str, value: Option<&str>) -> Result<()> {
+    line("define", name)?;
+    let bare = name.split('(').next().unwrap_or_default();
+    let begins = bare.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    if !begins || !bare.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return Err(Error::invalid("define", format!("`{name}` is not the name of a macro")));
+    }
+    if bare.len() < name.len() && !name.ends_with(')') {
+        return Err(Error::invalid("define", format!("`{name}` opens a list of parameters and does not close it")));
+    }
+    let Some(value) = value else { return Ok(()) };
+    without_zero("define", value)?;
+    match value.contains(['\n', '\r']) {
+        true => Err(Error::invalid(
+            "define",
+            format!("the value of `{name}` is more than one line, the compiler takes one"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The options that have methods, with every name the compiler knows them by.
+const TYPED: &[(&[&str], &str)] = &[
+    (&["gpu-architecture", "arch"], "CompileOptions::arch"),
+    (&["std"], "CompileOptions::standard"),
+    (&["use_fast_math"], "CompileOptions::fast_math"),
+    (&["ftz"], "CompileOptions::ftz"),
+    (&["prec-div"], "CompileOptions::prec_div"),
+    (&["prec-sqrt"], "CompileOptions::prec_sqrt"),
+    (&["fmad"], "CompileOptions::fmad"),
+    (&["maxrregcount"], "CompileOptions::max_registers"),
+    (&["generate-line-info", "lineinfo"], "CompileOptions::line_info"),
+    (&["device-debug", "G"], "CompileOptions::debug"),
+    (&["relocatable-device-code", "rdc", "device-c", "dc", "device-w", "dw"], "CompileOptions::relocatable"),
+    (&["device-as-default-execution-space", "default-device"], "CompileOptions::default_device"),
+    (&["include-path"], "CompileOptions::include_path"),
+    (&["define-macro"], "CompileOptions::define"),
+    (&["dlink-time-opt", "dlto", "gen-opt-lto"], "Emit::LtoIr"),
+    (&["no-source-include"], "CompileOptions::include_path (without one, nothing beside the source is seen)"),
+];
+
+/// Options that take something else than code out of the compiler.
+const REFUSED: &[(&[&str], &str)] =
+    &[(&["optix-ir"], "OptiX IR cannot be taken out"), (&["fdevice-syntax-only"], "it gives no code")];
+
+/// Options that read or write files: what they do depends on more than the program.
+const FILES: &[&str] = &[
+    "pre-include",
+    "include",
+    "pch",
+    "create-pch",
+    "use-pch",
+    "pch-dir",
+    "time",
+    "options-file",
+    "optf",
+    "fdevice-time-trace",
+];
+
+/// An option in one piece that no method stands for.
+pub(super) fn free(option: &str) -> Result<()> {
+    line("option", option)?;
+    if !option.starts_with('-') {
+        return Err(Error::invalid("option", format!("`{option}` does not begin with `-`; a value goes behind `=`")));
+    }
+    let name = name(option);
+    let find =
+        |table: &[(&[&str], &'static str)]| table.iter().find(|(names, _)| names.contains(&name)).map(|(_, s)| *s);
+    // `-DX`, `-IX` and `-UX` may have their value right behind them.
+    let method = match option.as_bytes() {
+        [b'-', b'D', ..] => Some("CompileOptions::define"),
+        [b'-', b'I', ..] => Some("CompileOptions::include_path"),
+        _ => find(TYPED),
+    };
+    if let Some(method) = method {
+        return Err(Error::invalid("option", format!("`{option}` has a typed form: use {method}")));
+    }
+    match find(REFUSED) {
+        Some(reason) => Err(Error::invalid("option", format!("`{option}`: {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// See [`CompileOptions::touches_files`](super::CompileOptions::touches_files).
+pub(super) fn touches_files(option: &str) -> bool {
+    FILES.contains(&name(option))
+}
+
+/// `--name=value`, `-name value` and `-name` are `name`.
+fn name(option: &str) -> &str {
+    let bare = option.trim_start_matches('-');
+    bare.split(['=', ' ', '\t']).next().unwrap_or(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_has_a_method_is_refused_in_every_spelling() {
+        for option in [
+            "--gpu-architecture=sm_90",
+            "-arch=sm_90",
+            "-arch sm_90",
+            "--std=c++20",
+            "-std=c++20",
+            "--use_fast_math",
+            "-ftz=true",
+            "-G",
+            "-lineinfo",
+            "-dlto",
+            "-I/usr",
+            "-I",
+            "--include-path=/x",
+            "-DX=1",
+            "-D",
+            "-D X",
+            "--define-macro=X",
+            "-rdc=true",
+            "-dc",
+            "--no-source-include",
+            "-maxrregcount=3",
+        ] {
+            let error = free(option).unwrap_err().to_string();
+            assert!(error.contains(option) && error.contains("typed form"), "{error}");
+        }
+        for option in ["--extra-device-vectorization", "-Xptxas=-v", "-restrict", "-w", "--device-int128", "-dopt=on"] {
+            free(option).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_option_that_cannot_be_passed_on_is_refused() {
+        for option in ["", "-a\0b", "-a\n-b", "restrict", "--optix-ir"] {
+            assert!(matches!(free(option), Err(Error::InvalidArgument { .. })), "{option:?}");
+        }
+    }
+
+    #[test]
+    fn a_macro_is_a_name_and_a_value_in_one_line() {
+        for (name, value) in [("A", Some("")), ("_a1", None), ("F(x,y)", Some("((x)+(y))"))] {
+            define(name, value).unwrap();
+        }
+        for (name, value) in [
+            ("", None),
+            ("1a", None),
+            ("A B", None),
+            ("A=1", None),
+            ("F(x", None),
+            ("A", Some("1\n2")),
+            ("A", Some("\0")),
+        ] {
+            assert!(define(name, value).is_err(), "{name:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn options_that_read_files_are_known() {
+        assert!(touches_files("--pre-include=x.h") && touches_files("-include=x.h") && touches_files("-pch"));
+        assert!(!touches_files("-w") && !touches_files("--pch-verbose=true"));
+    }
+}

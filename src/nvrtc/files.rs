@@ -1,0 +1,235 @@
+//! The files that a program may read, as they are now.
+//!
+//! An answer is kept under the hash of these: their places, and their contents or their absence. A header that changed,
+//! appeared before another of its name, or went away makes another hash. They are read anew for every compilation that
+//! has any; a program whose headers are all in memory has none.
+
+use super::program::{Prepared, Program};
+use super::scan::{Include, Scan};
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+/// More than this is not looked through: 64 MiB in 4096 files.
+const MOST_FILES: usize = 4096;
+const MOST_BYTES: usize = 64 << 20;
+
+/// The state of the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    /// The program reads none.
+    None,
+    /// A line for each place looked at: its path, and the length and hash of what is there.
+    Read {
+        /// The hash of the listing.
+        digest: [u8; 32],
+        /// The listing, compared byte for byte on disk.
+        listing: Vec<u8>,
+    },
+    /// It cannot be told which, for this reason: no answer may be kept.
+    Unknown(&'static str),
+}
+
+impl Files {
+    /// Looks.
+    pub(super) fn of(program: &Program, prepared: &Prepared) -> Self {
+        if let Some(why) = prepared.scan.opaque {
+            return Files::Unknown(why);
+        }
+        // The compiler adds these by itself.
+        if ["NVRTC_APPEND_FLAGS", "NVRTC_PREPEND_FLAGS"]
+            .iter()
+            .any(|v| std::env::var_os(v).is_some_and(|v| !v.is_empty()))
+        {
+            return Files::Unknown("NVRTC_APPEND_FLAGS or NVRTC_PREPEND_FLAGS is set");
+        }
+        let paths = program.compile_options().include_paths();
+        let reaches_a_file = |include: &Include| !paths.is_empty() || Path::new(&include.name).is_absolute();
+        if !prepared.scan.includes.iter().any(reaches_a_file) {
+            return Files::None;
+        }
+        Search::new(program, paths).run(&prepared.scan)
+    }
+
+    pub(super) fn digest(&self) -> [u8; 32] {
+        match self {
+            Files::Read { digest, .. } => *digest,
+            Files::None | Files::Unknown(_) => [0; 32],
+        }
+    }
+
+    pub(super) fn listing(&self) -> &[u8] {
+        match self {
+            Files::Read { listing, .. } => listing,
+            Files::None | Files::Unknown(_) => &[],
+        }
+    }
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    paths: &'a [PathBuf],
+    /// Every place looked at, in order, and what was there.
+    seen: HashMap<PathBuf, bool>,
+    listing: Vec<u8>,
+    bytes: usize,
+    files: usize,
+    /// What is still to be looked for, and the folders of the files that ask for it.
+    queue: VecDeque<(Vec<PathBuf>, Include)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(program: &'a Program, paths: &'a [PathBuf]) -> Self {
+        let (seen, listing, queue) = (HashMap::new(), Vec::new(), VecDeque::new());
+        Search { program, paths, seen, listing, bytes: 0, files: 0, queue }
+    }
+
+    fn run(mut self, scan: &Scan) -> Files {
+        // Headers in memory have folders by their names, as the program has.
+        let own = [self.program.label()].into_iter().chain(self.program.headers().map(|(name, _)| name));
+        let mut beside: Vec<PathBuf> = own.filter_map(|name| folder(Path::new(name))).collect();
+        beside.sort();
+        beside.dedup();
+        self.queue.extend(scan.includes.iter().map(|include| (beside.clone(), include.clone())));
+        while let Some((beside, include)) = self.queue.pop_front() {
+            if let Err(why) = self.look_for(&beside, &include) {
+                return Files::Unknown(why);
+            }
+        }
+        Files::Read { digest: *blake3::hash(&self.listing).as_bytes(), listing: self.listing }
+    }
+
+    /// In the order of the compiler: beside the file that asks, then along the include paths, until it is found.
+    fn look_for(&mut self, beside: &[PathBuf], include: &Include) -> Result<(), &'static str> {
+        let name = Path::new(&include.name);
+        if name.is_absolute() {
+            return self.look_at(name.to_path_buf()).map(|_| ());
+        }
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        // More than one file may ask from several folders (the headers in memory): all of these count.
+        let mut found = false;
+        for folder in beside.iter().filter(|_| include.quoted) {
+            found |= self.look_at(folder.join(name))?;
+        }
+        if self.program.headers().any(|(header, _)| header == include.name) || (found && beside.len() == 1) {
+            return Ok(());
+        }
+        for path in self.paths {
+            if self.look_at(path.join(name))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what is at `path`, once. True when it is a file.
+    fn look_at(&mut self, path: PathBuf) -> Result<bool, &'static str> {
+        if let Some(&known) = self.seen.get(&path) {
+            return Ok(known);
+        }
+        self.files += 1;
+        let text = std::fs::read(&path);
+        self.bytes += text.as_ref().map_or(0, Vec::len);
+        if self.files > MOST_FILES || self.bytes > MOST_BYTES {
+            return Err("more than 4096 headers, or 64 MiB of them");
+        }
+        self.listing.extend_from_slice(path.as_os_str().as_encoded_bytes());
+        self.listing.push(0);
+        let is_file = match &text {
+            Ok(text) => {
+                self.listing.extend_from_slice(&(text.len() as u64).to_le_bytes());
+                self.listing.extend_from_slice(blake3::hash(text).as_bytes());
+                true
+            }
+            // Absent, a folder, forbidden: the compiler passes on to the next as well.
+            Err(_) => {
+                self.listing.extend_from_slice(&u64::MAX.to_le_bytes());
+                false
+            }
+        };
+        if let Ok(text) = text {
+            let scan = Scan::of_text(&String::from_utf8_lossy(&text));
+            if let Some(why) = scan.opaque {
+                return Err(why);
+            }
+            let beside: Vec<PathBuf> = folder(&path).into_iter().collect();
+            self.queue.extend(scan.includes.into_iter().map(|include| (beside.clone(), include)));
+        }
+        self.seen.insert(path, is_file);
+        Ok(is_file)
+    }
+}
+
+/// The folder of a file, made absolute against the current one.
+fn folder(file: &Path) -> Option<PathBuf> {
+    std::path::absolute(file).ok()?.parent().map(Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvrtc::CompileOptions;
+    use crate::nvrtc::testing::Folder;
+
+    fn digest(program: &Program) -> [u8; 32] {
+        match Files::of(program, program.prepared().unwrap()) {
+            Files::Read { digest, .. } => digest,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_program_with_its_headers_in_memory_reads_no_file() {
+        let program = Program::new("#include \"a.h\"\n#include <missing.h>\n").header("a.h", "");
+        assert_eq!(Files::of(&program, program.prepared().unwrap()), Files::None);
+    }
+
+    #[test]
+    fn a_header_that_changes_anywhere_below_changes_the_state() {
+        let folder = Folder::new();
+        folder.write("inc/a.h", "#include \"b.h\"\n");
+        folder.write("inc/b.h", "#if 0\n#include <sub/c.h>\n#endif\n");
+        folder.write("inc/sub/c.h", "#include \"d.h\"\n");
+        folder.write("inc/sub/d.h", "int one;");
+        let options = CompileOptions::new().include_path(folder.join("early")).include_path(folder.join("inc"));
+        let program = Program::new("#include <a.h>\n").options(options);
+        let first = digest(&program);
+        assert_eq!(digest(&program), first);
+        folder.write("inc/sub/d.h", "int two;");
+        let second = digest(&program);
+        assert_ne!(second, first);
+        // One of the same name that comes to stand before it.
+        folder.write("early/b.h", "");
+        assert_eq!(digest(&program), second, "found beside a.h first");
+        folder.write("early/a.h", "");
+        let third = digest(&program);
+        assert_ne!(third, second);
+        std::fs::remove_file(folder.join("early/a.h")).unwrap();
+        assert_eq!(digest(&program), second);
+        folder.write("inc/sub/d.h", "int one;");
+        assert_eq!(digest(&program), first);
+        folder.write("inc/unrelated.h", "x");
+        assert_eq!(digest(&program), first);
+    }
+
+    #[test]
+    fn a_header_by_its_absolute_path_counts_without_an_include_path() {
+        let folder = Folder::new();
+        folder.write("a.h", "1");
+        let program = Program::new(format!("#include \"{}\"\n", folder.join("a.h").display()));
+        let first = digest(&program);
+        folder.write("a.h", "2");
+        assert_ne!(digest(&program), first);
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_followed_makes_the_answer_unknown() {
+        let folder = Folder::new();
+        folder.write("a.h", "#include MACRO\n");
+        let program = Program::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.path()));
+        assert!(matches!(Files::of(&program, program.prepared().unwrap()), Files::Unknown(_)));
+        let program = Program::new("x").options(CompileOptions::new().option("--pre-include=a.h"));
+        assert!(matches!(Files::of(&program, program.prepared().unwrap()), Files::Unknown(_)));
+    }
+}

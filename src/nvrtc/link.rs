@@ -1,0 +1,155 @@
+//! Linking images.
+
+use super::check;
+use super::{Arch, Emit, Image, ImageKind, backend};
+use crate::{Error, Result};
+
+/// Links images of one or several programs to one that a device loads (nvJitLink). Where LTO-IR is among them, all code
+/// is optimised together.
+///
+/// Functions are found across images by their names in the code; compile what is to be linked as
+/// [LTO-IR](Emit::LtoIr), or as [relocatable](super::CompileOptions::relocatable) PTX or CUBIN.
+///
+/// # Errors
+/// Linking answers [`Error::InvalidArgument`] for no input, for PTX without LTO-IR among the inputs, and for options
+/// that the linker does not know; [`Error::Compile`] with the linker's log when the inputs do not fit together (an
+/// undefined name, another architecture); [`Error::LibraryMissing`] without nvJitLink.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::nvrtc::{Arch, Compiler, Emit, Link, Program};
+/// let twice = Program::new("__device__ float twice(float x) { return 2 * x; }").emit(Emit::LtoIr);
+/// let kernel = Program::new(
+///     "extern __device__ float twice(float); extern \"C\" __global__ void k(float* x) { *x = twice(*x); }",
+/// ).emit(Emit::LtoIr);
+/// let compiler = Compiler::shared();
+/// let link = || -> Result<_, windlass::Error> {
+///     compiler.link(&Link::new(Arch::SM_80).input(&compiler.compile(&twice)?).input(&compiler.compile(&kernel)?))
+/// };
+/// match link() {
+///     Ok(image) => println!("{image:?}"),
+///     Err(windlass::Error::LibraryMissing { help, .. }) => println!("no linker here: {help}"),
+///     Err(other) => return Err(other),
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Link {
+    inputs: Vec<Image>,
+    arch: Option<Arch>,
+    emit: Emit,
+    options: Vec<String>,
+}
+
+/// What the linker is told by a method, or by itself.
+const TYPED: [&str; 4] = ["-arch", "-lto", "-ptx", "-dlto"];
+
+impl Link {
+    /// To a CUBIN for `arch`.
+    pub fn new(arch: Arch) -> Self {
+        Link { inputs: Vec::new(), arch: Some(arch), emit: Emit::Cubin, options: Vec::new() }
+    }
+
+    /// To a CUBIN for the device that links it; without a device for `sm_80`.
+    pub fn for_device() -> Self {
+        Link { inputs: Vec::new(), arch: None, emit: Emit::Cubin, options: Vec::new() }
+    }
+
+    /// One more image.
+    pub fn input(mut self, image: &Image) -> Self {
+        self.inputs.push(image.clone());
+        self
+    }
+
+    /// To PTX instead, for which all inputs must be LTO-IR.
+    pub fn emit(mut self, emit: Emit) -> Self {
+        self.emit = emit;
+        self
+    }
+
+    /// An option of the linker that has no method here: `-lineinfo`, `-maxrregcount=32`.
+    pub fn option(mut self, option: impl Into<String>) -> Self {
+        self.options.push(option.into());
+        self
+    }
+
+    pub(super) fn run(&self, device: Option<Arch>) -> Result<Image> {
+        let arch = self.arch.or(device).unwrap_or(Arch::SM_80);
+        let arguments = self.arguments(arch)?;
+        let answer = backend::link(&self.inputs, arch, self.emit, &arguments)?;
+        let kind = if self.emit == Emit::Ptx { ImageKind::Ptx } else { ImageKind::Cubin };
+        let mut names: Vec<(String, String)> = Vec::new();
+        for (expression, name) in self.inputs.iter().flat_map(Image::names) {
+            if !names.iter().any(|(known, _)| known == expression) {
+                names.push((expression.to_owned(), name.to_owned()));
+            }
+        }
+        Ok(Image::compiled(kind, Some(arch.to_real()), answer.bytes, names, answer.log, None))
+    }
+
+    fn arguments(&self, arch: Arch) -> Result<Vec<String>> {
+        if self.inputs.is_empty() {
+            return Err(Error::invalid("inputs", "0 images, a link needs at least 1"));
+        }
+        let is_lto = |image: &Image| image.kind() == ImageKind::LtoIr;
+        let mut arguments = vec![format!("-arch={arch}")];
+        if self.inputs.iter().any(is_lto) {
+            arguments.push("-lto".to_owned());
+        }
+        match self.emit {
+            Emit::Cubin if arch.is_virtual() => {
+                return Err(Error::invalid("arch", format!("{arch} is virtual, a CUBIN is for {}", arch.to_real())));
+            }
+            Emit::Cubin => {}
+            Emit::Ptx => match self.inputs.iter().find(|image| !is_lto(image)) {
+                Some(other) => {
+                    let reason = format!("{other:?} among the inputs, PTX comes of LTO-IR alone");
+                    return Err(Error::invalid("emit", reason));
+                }
+                None => arguments.push("-ptx".to_owned()),
+            },
+            Emit::LtoIr => return Err(Error::invalid("emit", "LTO-IR, a link gives a CUBIN or PTX")),
+        }
+        for option in &self.options {
+            check::line("option", option)?;
+            let name = option.split('=').next().unwrap_or(option);
+            if !option.starts_with('-') || TYPED.contains(&name) {
+                return Err(Error::invalid(
+                    "option",
+                    format!("`{option}` is not an option that can be added to a link"),
+                ));
+            }
+            arguments.push(option.clone());
+        }
+        Ok(arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ptx() -> Image {
+        Image::ptx(".version 8.0\n.target sm_80\n.address_size 64\n").unwrap()
+    }
+
+    fn argument(link: &Link) -> String {
+        match link.run(None) {
+            Err(Error::InvalidArgument { argument, .. }) => argument.into_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_link_that_cannot_be_is_refused_before_the_library_is_asked() {
+        let link = Link::new(Arch::SM_80).input(&ptx());
+        assert_eq!(argument(&Link::new(Arch::SM_80)), "inputs");
+        assert_eq!(argument(&link.clone().emit(Emit::Ptx)), "emit");
+        assert_eq!(argument(&link.clone().emit(Emit::LtoIr)), "emit");
+        assert_eq!(argument(&Link::new(Arch::SM_80.to_virtual()).input(&ptx())), "arch");
+        for option in ["-arch=sm_90", "-lto", "x", "", "-a\0"] {
+            assert_eq!(argument(&link.clone().option(option)), "option", "{option}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The compiler itself: one compilation from a program to its image.
+
+use super::Arch;
+use super::cache::Answer;
+use super::compiler::Identity;
+use super::key::CompilerMark;
+pub(super) use super::native_link::link;
+use super::program::{Emit, Prepared, Program};
+use crate::cuda::api::nvrtc::Program as NvrtcProgram;
+use crate::cuda::api::{Code, Nvrtc, codes};
+use crate::engine::process;
+use crate::error::{Diagnostic, PTX_INPUT, Site};
+use crate::{Error, Result};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+/// The compiler of this process. The first call loads it.
+pub(super) fn identity() -> Result<&'static Identity> {
+    static IDENTITY: OnceLock<Identity> = OnceLock::new();
+    if let Some(known) = IDENTITY.get() {
+        return Ok(known);
+    }
+    let api = Nvrtc::load()?;
+    let found = look(api)?;
+    // After it was loaded, so that at the exit ours runs first, and waits for what compiles.
+    process::watch_exit();
+    Ok(IDENTITY.get_or_init(|| found))
+}
+
+/// Runs `f` unless the process is exiting; an exit waits for it.
+pub(super) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    let gone = || Err(Error::GpuRefStale { reason: crate::Stale::ShuttingDown, site: Site::none() });
+    process::unless_exiting(f).unwrap_or_else(gone)
+}
+
+/// Its version and architectures, and what tells its build from another: releases of one minor version differ in their
+/// code. That is the file's length and the hash of its first page, where the linker puts the build's own hash.
+fn look(api: &Nvrtc) -> Result<Identity> {
+    let (mut major, mut minor, mut count) = (0, 0, 0);
+    // SAFETY: two ints are written through valid pointers.
+    check(unsafe { api.version(&mut major, &mut minor) }, "nvrtcVersion")?;
+    // SAFETY: one int is written through a valid pointer.
+    check(unsafe { api.num_supported_archs(&mut count) }, "nvrtcGetNumSupportedArchs")?;
+    let mut archs = vec![0 as c_int; usize::try_from(count).unwrap_or(0)];
+    // SAFETY: there is room for as many as the library said.
+    check(unsafe { api.supported_archs(archs.as_mut_ptr()) }, "nvrtcGetSupportedArchs")?;
+    let mut hasher = blake3::Hasher::new();
+    if let Ok(mut file) = std::fs::File::open(&api.library().path) {
+        use std::io::Read;
+        let mut page = [0; 4096];
+        let read = file.read(&mut page).unwrap_or(0);
+        hasher.update(&file.metadata().map_or(0, |m| m.len()).to_le_bytes());
+        hasher.update(page.get(..read).unwrap_or_default());
+    }
+    let mark =
+        CompilerMark { version: (major.unsigned_abs(), minor.unsigned_abs()), build: *hasher.finalize().as_bytes() };
+    Ok(Identity { mark, archs: archs.into_iter().map(c_int::unsigned_abs).collect() })
+}
+
+fn error(code: Code, call: &str) -> Error {
+    let name = codes::nvrtc_name(code.0).unwrap_or("an unknown code");
+    Error::library(format!("{call} failed: {name}")).locate(|site| {
+        site.set_code(code.0, name);
+    })
+}
+
+fn check(code: Code, call: &str) -> Result<()> {
+    code.ok().map_err(|code| error(code, call))
+}
+
+/// A program of the library, destroyed at the end.
+struct Native {
+    api: &'static Nvrtc,
+    program: NvrtcProgram,
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        // SAFETY: ours, made by the library, destroyed once.
+        let _ = unsafe { self.api.destroy_program(&mut self.program) };
+    }
+}
+
+/// Stops a compilation when the process begins to exit.
+unsafe extern "C" fn stop_at_exit(_: *mut c_void, _: *mut c_void) -> c_int {
+    c_int::from(process::exiting())
+}
+
+fn c_string(argument: &'static str, text: &str) -> Result<CString> {
+    CString::new(text).map_err(|e| Error::invalid(argument, format!("a zero byte at {}", e.nul_position())))
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|s| s.as_ptr()).collect()
+}
+
+impl Native {
+    fn new(api: &'static Nvrtc, program: &Program) -> Result<Self> {
+        let source = c_string("source", program.source())?;
+        let name = c_string("name", program.label())?;
+        let names = program.headers().map(|(name, _)| c_string("header", name)).collect::<Result<Vec<_>>>()?;
+        let texts = program.headers().map(|(_, text)| c_string("header", text)).collect::<Result<Vec<_>>>()?;
+        let count = c_int::try_from(names.len()).map_err(|_| Error::invalid("header", "more headers than 2^31"))?;
+        let mut native = std::ptr::null_mut();
+        // SAFETY: all strings end with a zero and outlive the call, which copies them; `count` of each list.
+        let code = unsafe {
+            api.create_program(
+                &mut native,
+                source.as_ptr(),
+                name.as_ptr(),
+                count,
+                pointers(&texts).as_ptr(),
+                pointers(&names).as_ptr(),
+            )
+        };
+        check(code, "nvrtcCreateProgram")?;
+        let native = Native { api, program: native };
+        // SAFETY: the function takes no state, and is there as long as the process. A compiler without this is fine:
+        // then an exit only waits.
+        let _ = unsafe { api.set_flow_callback(native.program, stop_at_exit, std::ptr::null_mut()) };
+        Ok(native)
+    }
+
+    /// A result in two calls: its size, then its bytes.
+    fn bytes(
+        &self,
+        call: &str,
+        size: impl FnOnce(&Nvrtc, NvrtcProgram, *mut usize) -> Code,
+        take: impl FnOnce(&Nvrtc, NvrtcProgram, *mut c_char) -> Code,
+    ) -> Result<Vec<u8>> {
+        let mut bytes = 0;
+        check(size(self.api, self.program, &mut bytes), call)?;
+        let mut buffer = vec![0u8; bytes];
+        if bytes > 0 {
+            check(take(self.api, self.program, buffer.as_mut_ptr().cast()), call)?;
+        }
+        Ok(buffer)
+    }
+
+    fn log(&self) -> String {
+        let log = self.bytes(
+            "nvrtcGetProgramLog",
+            // SAFETY: our program; the size is written through a valid pointer.
+            |api, program, size| unsafe { api.log_size(program, size) },
+            // SAFETY: the buffer has the size that was asked for.
+            |api, program, to| unsafe { api.log(program, to) },
+        );
+        text(log.unwrap_or_default())
+    }
+
+    fn ptx(&self) -> Result<Vec<u8>> {
+        let mut ptx = self.bytes(
+            "nvrtcGetPTX",
+            // SAFETY: as for the log.
+            |api, program, size| unsafe { api.ptx_size(program, size) },
+            // SAFETY: as for the log.
+            |api, program, to| unsafe { api.ptx(program, to) },
+        )?;
+        while ptx.pop_if(|last| *last == 0).is_some() {}
+        Ok(ptx)
+    }
+
+    fn cubin(&self) -> Result<Vec<u8>> {
+        self.bytes(
+            "nvrtcGetCUBIN",
+            // SAFETY: as for the log.
+            |api, program, size| unsafe { api.cubin_size(program, size) },
+            // SAFETY: as for the log.
+            |api, program, to| unsafe { api.cubin(program, to) },
+        )
+    }
+
+    fn ltoir(&self) -> Result<Vec<u8>> {
+        self.bytes(
+            "nvrtcGetLTOIR",
+            // SAFETY: as for the log.
+            |api, program, size| unsafe { api.ltoir_size(program, size) },
+            // SAFETY: as for the log.
+            |api, program, to| unsafe { api.ltoir(program, to) },
+        )
+    }
+
+    fn lowered(&self, expression: &str) -> Result<String> {
+        let asked = c_string("expression", expression)?;
+        let mut name: *const c_char = std::ptr::null();
+        // SAFETY: our program, compiled; the string ends with a zero; a pointer is written.
+        check(unsafe { self.api.lowered_name(self.program, asked.as_ptr(), &mut name) }, "nvrtcGetLoweredName")
+            .map_err(|e| Error::invalid("expression", format!("`{expression}` has no name in the code: {e}")))?;
+        if name.is_null() {
+            return Err(Error::invalid("expression", format!("`{expression}` has no name in the code")));
+        }
+        // SAFETY: a terminated string that lives as long as the program.
+        Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    }
+}
+
+fn text(mut bytes: Vec<u8>) -> String {
+    bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()));
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// Compiles `program` for `arch`. Holds no lock; takes the time it takes.
+pub(super) fn compile(program: &Program, prepared: &Prepared, arch: Arch) -> Result<Answer> {
+    const OPTION: i32 = 5;
+    const COMPILATION: i32 = 6;
+    const CANCELLED: i32 = 16;
+    let api = Nvrtc::load()?;
+    let native = Native::new(api, program)?;
+    for expression in program.expressions() {
+        let expression = c_string("expression", expression)?;
+        // SAFETY: our program, not compiled yet; the string ends with a zero and is copied.
+        let code = unsafe { api.add_name_expression(native.program, expression.as_ptr()) };
+        check(code, "nvrtcAddNameExpression")?;
+    }
+    let target = format!("--gpu-architecture={arch}");
+    let arguments = std::iter::once(&target).chain(&prepared.arguments);
+    let arguments = arguments.map(|a| c_string("option", a)).collect::<Result<Vec<_>>>()?;
+    let count = c_int::try_from(arguments.len()).map_err(|_| Error::invalid("option", "more options than 2^31"))?;
+    // SAFETY: our program, used by this thread alone; `count` strings that end with a zero.
+    let code = unsafe { api.compile_program(native.program, count, pointers(&arguments).as_ptr()) };
+    let log = native.log();
+    match code.0 {
+        0 => {}
+        OPTION => {
+            return Err(Error::invalid(
+                "option",
+                format!("{} ({target} {})", log.trim(), prepared.arguments.join(" ")),
+            ));
+        }
+        COMPILATION => return Err(failed(&native, program, log)),
+        CANCELLED => return Err(Error::GpuRefStale { reason: crate::Stale::ShuttingDown, site: Site::none() }),
+        _ => {
+            let error = error(code, "nvrtcCompileProgram");
+            return Err(if log.trim().is_empty() { error } else { with_log(error, &log) });
+        }
+    }
+    let bytes = match program.emits() {
+        Emit::Ptx => native.ptx()?,
+        Emit::Cubin => native.cubin()?,
+        Emit::LtoIr => native.ltoir()?,
+    };
+    if bytes.is_empty() {
+        return Err(Error::library(format!("NVRTC compiled {program:?} for {arch} and gave no {:?}", program.emits())));
+    }
+    let names = program.expressions().map(|e| Ok((e.to_owned(), native.lowered(e)?))).collect::<Result<_>>()?;
+    Ok(Answer { bytes, names, log })
+}
+
+fn with_log(error: Error, log: &str) -> Error {
+    match error {
+        Error::LibraryError { message, site } => Error::LibraryError { message: format!("{message}\n{log}"), site },
+        other => other,
+    }
+}
+
+/// The source refused: the log, with the lines it speaks of.
+fn failed(native: &Native, program: &Program, log: String) -> Error {
+    let text_of = |file: &str| {
+        if file == program.label() {
+            return Some(program.source().to_owned());
+        }
+        if let Some((_, text)) = program.headers().find(|(name, _)| *name == file) {
+            return Some(text.to_owned());
+        }
+        if file == PTX_INPUT {
+            return native.ptx().ok().map(text);
+        }
+        // A header that the compiler found on disk, by the name it found it under.
+        std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let diagnostics = Diagnostic::read(&log, text_of);
+    Error::Compile { log, diagnostics }
+}

@@ -1,0 +1,134 @@
+//! The linker itself: one link from images to an image.
+
+use super::cache::Answer;
+use super::{Arch, Emit, Image, ImageKind};
+use crate::cuda::api::nvjitlink::Handle;
+use crate::cuda::api::{Code, NvJitLink, codes};
+use crate::error::Diagnostic;
+use crate::{Error, Result};
+use std::ffi::{CString, c_char, c_int, c_void};
+
+/// A linker of the library, destroyed at the end.
+struct Native {
+    api: &'static NvJitLink,
+    handle: Handle,
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        if !self.handle.is_null() {
+            // SAFETY: ours, made by the library, destroyed once.
+            let _ = unsafe { self.api.destroy(&mut self.handle) };
+        }
+    }
+}
+
+/// Links. Holds no lock; takes the time it takes.
+pub(super) fn link(inputs: &[Image], arch: Arch, emit: Emit, arguments: &[String]) -> Result<Answer> {
+    let api = NvJitLink::load()?;
+    let strings: Vec<CString> = arguments.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
+    let pointers: Vec<*const c_char> = strings.iter().map(|s| s.as_ptr()).collect();
+    let count = u32::try_from(pointers.len()).map_err(|_| Error::invalid("option", "more options than 2^32"))?;
+    let mut linker = Native { api, handle: std::ptr::null_mut() };
+    // SAFETY: `count` strings that end with a zero and outlive the call; the handle is written.
+    let code = unsafe { api.create(&mut linker.handle, count, pointers.as_ptr()) };
+    linker.check(code, "nvJitLinkCreate", arch, arguments)?;
+    for (i, image) in inputs.iter().enumerate() {
+        let kind: c_int = match image.kind() {
+            ImageKind::Cubin => 1,
+            ImageKind::Ptx => 2,
+            ImageKind::LtoIr => 3,
+            ImageKind::Fatbin => 4,
+        };
+        let label = image.program().map_or_else(|| format!("input {i}"), |program| program.label().to_owned());
+        let label = CString::new(label).unwrap_or_default();
+        // PTX is a string there, and its zero is counted.
+        let mut bytes = image.bytes().to_vec();
+        if image.kind() == ImageKind::Ptx {
+            bytes.push(0);
+        }
+        // SAFETY: the bytes and the name outlive the call, which copies them.
+        let code = unsafe { api.add_data(linker.handle, kind, bytes.as_ptr().cast(), bytes.len(), label.as_ptr()) };
+        linker.check(code, "nvJitLinkAddData", arch, arguments)?;
+    }
+    // SAFETY: our linker, used by this thread alone.
+    let code = unsafe { api.complete(linker.handle) };
+    linker.check(code, "nvJitLinkComplete", arch, arguments)?;
+    let bytes = linker.result(emit)?;
+    Ok(Answer { bytes, log: linker.log(false), names: Vec::new() })
+}
+
+impl Native {
+    fn check(&self, code: Code, call: &str, arch: Arch, arguments: &[String]) -> Result<()> {
+        if code.is_success() {
+            return Ok(());
+        }
+        let name = codes::nvjitlink_name(code.0).unwrap_or("an unknown code");
+        let log = if self.handle.is_null() { String::new() } else { self.log(true) };
+        let told = if log.trim().is_empty() { name.to_owned() } else { format!("{name}: {}", log.trim()) };
+        const OPTION: i32 = 1;
+        const INTERNAL: i32 = 6;
+        const THREADS: i32 = 7;
+        Err(match code.0 {
+            OPTION => Error::invalid("option", format!("{told} ({})", arguments.join(" "))),
+            16 | 17 => Error::unsupported(format!("nvJitLink does not link for {arch}: {told}")),
+            INTERNAL | THREADS => Error::library(format!("{call} failed: {told}")).locate(|site| {
+                site.set_code(code.0, name);
+            }),
+            // What else there is speaks of the inputs.
+            _ => {
+                let log = if log.trim().is_empty() { format!("{call} failed: {name}") } else { log };
+                Error::Compile { diagnostics: Diagnostic::read(&log, |_| None), log }
+            }
+        })
+    }
+
+    fn log(&self, errors: bool) -> String {
+        let (api, handle) = (self.api, self.handle);
+        let mut size = 0;
+        // SAFETY: our linker; the size is written through a valid pointer.
+        let code = unsafe {
+            if errors { api.error_log_size(handle, &mut size) } else { api.info_log_size(handle, &mut size) }
+        };
+        if !code.is_success() || size == 0 {
+            return String::new();
+        }
+        let mut text = vec![0u8; size];
+        let to: *mut c_char = text.as_mut_ptr().cast();
+        // SAFETY: the buffer has the size that was asked for.
+        let code = unsafe { if errors { api.error_log(handle, to) } else { api.info_log(handle, to) } };
+        if !code.is_success() {
+            return String::new();
+        }
+        text.truncate(text.iter().position(|b| *b == 0).unwrap_or(text.len()));
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn result(&self, emit: Emit) -> Result<Vec<u8>> {
+        let (api, handle) = (self.api, self.handle);
+        let is_ptx = emit == Emit::Ptx;
+        let fail = |code: Code, call: &str| {
+            let name = codes::nvjitlink_name(code.0).unwrap_or("an unknown code");
+            Err(Error::library(format!("{call} failed: {name}")).locate(|site| {
+                site.set_code(code.0, name);
+            }))
+        };
+        let mut size = 0;
+        // SAFETY: our linker, complete; the size is written through a valid pointer.
+        let code = unsafe { if is_ptx { api.ptx_size(handle, &mut size) } else { api.cubin_size(handle, &mut size) } };
+        if !code.is_success() {
+            return fail(code, "nvJitLinkGetLinkedCubinSize");
+        }
+        let mut bytes = vec![0u8; size];
+        let to: *mut c_void = bytes.as_mut_ptr().cast();
+        // SAFETY: the buffer has the size that was asked for.
+        let code = unsafe { if is_ptx { api.ptx(handle, to.cast()) } else { api.cubin(handle, to) } };
+        if !code.is_success() {
+            return fail(code, "nvJitLinkGetLinkedCubin");
+        }
+        if is_ptx {
+            while bytes.pop_if(|last| *last == 0).is_some() {}
+        }
+        Ok(bytes)
+    }
+}

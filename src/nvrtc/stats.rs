@@ -1,0 +1,42 @@
+//! What a compiler counts.
+
+/// What a [`Compiler`](super::Compiler) has done, from [`Compiler::stats`](super::Compiler::stats) and, for the compiler
+/// that a device works with, from [`Device::stats`](crate::Device::stats).
+///
+/// Every request ends in one of: found in memory, joined to one under way, found on disk, compiled, or failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompileStats {
+    /// Requests answered from memory.
+    pub memory_hits: u64,
+    /// Requests that memory could not answer.
+    pub memory_misses: u64,
+    /// Images that left memory for others.
+    pub memory_evicted: u64,
+    /// Images in memory now.
+    pub memory_images: u64,
+    /// Their bytes, with their sources.
+    pub memory_bytes: u64,
+    /// Requests that waited for the same compilation of somebody else.
+    pub joined: u64,
+    /// Requests answered from disk.
+    pub disk_hits: u64,
+    /// Requests that the disk could not answer.
+    pub disk_misses: u64,
+    /// Entries on disk that were damaged, of another format, or the answer to something else with the same hash.
+    pub disk_refused: u64,
+    /// Entries written.
+    pub disk_stored: u64,
+    /// Entries removed by this process to keep the bound.
+    pub disk_evicted: u64,
+    /// Reads and writes that failed: no space, no permission, an image larger than the bound.
+    pub disk_failures: u64,
+    /// Compilations that succeeded.
+    pub compiled: u64,
+    /// Compilations that failed.
+    pub failed: u64,
+    /// Of both, those whose answer could not be kept, because the files that they read cannot be told.
+    pub uncacheable: u64,
+    /// Links.
+    pub linked: u64,
+}
