@@ -85,6 +85,12 @@ impl Arch {
         Arch { features: Features::Family, ..self }
     }
 
+    /// The architecture without such features: `sm_90` for `sm_90a`.
+    #[must_use]
+    pub const fn portable(self) -> Self {
+        Arch { features: Features::Portable, ..self }
+    }
+
     /// `compute_90` for `sm_90`: what PTX is for.
     #[must_use]
     pub const fn to_virtual(self) -> Self {

@@ -110,7 +110,8 @@ impl Image {
         self.inner.kind
     }
 
-    /// The architecture it is for, where that is known.
+    /// The architecture it is for, where that is known. Of a CUBIN from outside only the number is: one for `sm_90a`
+    /// says `sm_90`.
     pub fn arch(&self) -> Option<Arch> {
         self.inner.arch
     }

@@ -29,26 +29,16 @@ pub(super) fn link(inputs: &[Image], arch: Arch, emit: Emit, arguments: &[String
     let strings: Vec<CString> = arguments.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
     let pointers: Vec<*const c_char> = strings.iter().map(|s| s.as_ptr()).collect();
     let count = u32::try_from(pointers.len()).map_err(|_| Error::invalid("option", "more options than 2^32"))?;
+    // The linker keeps the addresses of what it is given until it is destroyed (seen: an error that named an input by
+    // the bytes that had come to lie where its name was), so these are made before it, and dropped after.
+    let given: Vec<(c_int, Vec<u8>, CString)> = inputs.iter().enumerate().map(|(i, image)| given(i, image)).collect();
     let mut linker = Native { api, handle: std::ptr::null_mut() };
     // SAFETY: `count` strings that end with a zero and outlive the call; the handle is written.
     let code = unsafe { api.create(&mut linker.handle, count, pointers.as_ptr()) };
     linker.check(code, "nvJitLinkCreate", arch, arguments)?;
-    for (i, image) in inputs.iter().enumerate() {
-        let kind: c_int = match image.kind() {
-            ImageKind::Cubin => 1,
-            ImageKind::Ptx => 2,
-            ImageKind::LtoIr => 3,
-            ImageKind::Fatbin => 4,
-        };
-        let label = image.program().map_or_else(|| format!("input {i}"), |program| program.label().to_owned());
-        let label = CString::new(label).unwrap_or_default();
-        // PTX is a string there, and its zero is counted.
-        let mut bytes = image.bytes().to_vec();
-        if image.kind() == ImageKind::Ptx {
-            bytes.push(0);
-        }
-        // SAFETY: the bytes and the name outlive the call, which copies them.
-        let code = unsafe { api.add_data(linker.handle, kind, bytes.as_ptr().cast(), bytes.len(), label.as_ptr()) };
+    for (kind, bytes, name) in &given {
+        // SAFETY: the bytes and the name outlive the linker.
+        let code = unsafe { api.add_data(linker.handle, *kind, bytes.as_ptr().cast(), bytes.len(), name.as_ptr()) };
         linker.check(code, "nvJitLinkAddData", arch, arguments)?;
     }
     // SAFETY: our linker, used by this thread alone.
@@ -56,6 +46,23 @@ pub(super) fn link(inputs: &[Image], arch: Arch, emit: Emit, arguments: &[String
     linker.check(code, "nvJitLinkComplete", arch, arguments)?;
     let bytes = linker.result(emit)?;
     Ok(Answer { bytes, log: linker.log(false), names: Vec::new() })
+}
+
+/// An input as the linker takes it: kind, bytes and name.
+fn given(i: usize, image: &Image) -> (c_int, Vec<u8>, CString) {
+    let kind = match image.kind() {
+        ImageKind::Cubin => 1,
+        ImageKind::Ptx => 2,
+        ImageKind::LtoIr => 3,
+        ImageKind::Fatbin => 4,
+    };
+    let name = image.program().map_or_else(|| format!("input {i}"), |program| program.label().to_owned());
+    let mut bytes = image.bytes().to_vec();
+    // PTX is a string there, and its zero is counted.
+    if image.kind() == ImageKind::Ptx {
+        bytes.push(0);
+    }
+    (kind, bytes, CString::new(name).unwrap_or_default())
 }
 
 impl Native {
@@ -67,19 +74,18 @@ impl Native {
         let log = if self.handle.is_null() { String::new() } else { self.log(true) };
         let told = if log.trim().is_empty() { name.to_owned() } else { format!("{name}: {}", log.trim()) };
         const OPTION: i32 = 1;
-        const INTERNAL: i32 = 6;
         const THREADS: i32 = 7;
         Err(match code.0 {
             OPTION => Error::invalid("option", format!("{told} ({})", arguments.join(" "))),
             16 | 17 => Error::unsupported(format!("nvJitLink does not link for {arch}: {told}")),
-            INTERNAL | THREADS => Error::library(format!("{call} failed: {told}")).locate(|site| {
-                site.set_code(code.0, name);
-            }),
-            // What else there is speaks of the inputs.
-            _ => {
-                let log = if log.trim().is_empty() { format!("{call} failed: {name}") } else { log };
-                Error::Compile { diagnostics: Diagnostic::read(&log, |_| None), log }
+            // "Internal" is also an undefined name, with a log.
+            _ if code.0 == THREADS || log.trim().is_empty() => {
+                Error::library(format!("{call} failed: {told}")).locate(|site| {
+                    site.set_code(code.0, name);
+                })
             }
+            // What else there is speaks of the inputs.
+            _ => Error::Compile { diagnostics: Diagnostic::read(&log, |_| None), log },
         })
     }
 

@@ -17,13 +17,24 @@ pub(super) fn recognise(bytes: &[u8]) -> Option<(ImageKind, Option<Arch>)> {
         Some(&LTO_IR) => return Some((ImageKind::LtoIr, None)),
         Some(&ELF) => {
             let machine = bytes.get(18..20)?;
-            return (machine == EM_CUDA.to_le_bytes()).then_some((ImageKind::Cubin, None));
+            return (machine == EM_CUDA.to_le_bytes()).then_some((ImageKind::Cubin, of_elf(bytes)));
         }
         _ => {}
     }
     let text = std::str::from_utf8(bytes).ok()?;
     let text = after_comments(text.trim_end_matches('\0'));
     text.starts_with(".version").then(|| (ImageKind::Ptx, target(text)))
+}
+
+/// The architecture of a CUBIN, from the flags of its ELF header. That it is specific (`sm_90a`) is not told there.
+fn of_elf(bytes: &[u8]) -> Option<Arch> {
+    let flags = u32::from_le_bytes(*bytes.get(48..)?.first_chunk()?);
+    // The version of the ABI: up to 7 the number is in the lowest byte, from 8 on in the next.
+    let number = match bytes.get(8)? {
+        0..=7 => flags & 0xff,
+        _ => flags >> 8 & 0xff,
+    };
+    (number >= 50).then(|| Arch::of_capability(number / 10, number % 10))
 }
 
 /// The text without the blanks and comments that it begins with.

@@ -1,0 +1,81 @@
+//! Images linked to one.
+
+use crate::here::{memory_only, nvjitlink, nvrtc, template};
+use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Program};
+use windlass::{Error, Image};
+
+const TWICE: &str = "__device__ float twice(float x) { return x + x; }\n";
+const KERNEL: &str =
+    "extern __device__ float twice(float); extern \"C\" __global__ void k(float* x) { *x = twice(*x); }\n";
+
+fn compiled(source: &str, emit: Emit) -> Image {
+    let options = CompileOptions::new().arch(Arch::SM_80).relocatable(emit != Emit::LtoIr);
+    memory_only().compile(&Program::new(source.to_owned()).options(options).emit(emit)).unwrap()
+}
+
+#[test]
+fn code_of_two_programs_becomes_one_image() {
+    if !nvrtc() || !nvjitlink() {
+        return;
+    }
+    let compiler = memory_only();
+    for (a, b) in
+        [(Emit::LtoIr, Emit::LtoIr), (Emit::Ptx, Emit::Ptx), (Emit::Cubin, Emit::Cubin), (Emit::Cubin, Emit::LtoIr)]
+    {
+        let link = Link::new(Arch::SM_80).input(&compiled(TWICE, a)).input(&compiled(KERNEL, b));
+        let image = compiler.link(&link).unwrap_or_else(|e| panic!("{a:?} {b:?}: {e}"));
+        assert_eq!((image.kind(), image.arch()), (ImageKind::Cubin, Some(Arch::SM_80)));
+        assert_eq!(Image::from_bytes(image.bytes()).unwrap().kind(), ImageKind::Cubin);
+    }
+    assert_eq!(compiler.stats().linked, 4);
+}
+
+#[test]
+fn code_across_programs_is_optimised_together_to_ptx() {
+    if !nvrtc() || !nvjitlink() {
+        return;
+    }
+    let link = Link::new(Arch::SM_90).emit(Emit::Ptx);
+    let link = link.input(&compiled(TWICE, Emit::LtoIr)).input(&compiled(KERNEL, Emit::LtoIr));
+    let image = memory_only().link(&link).unwrap();
+    let text = image.text().unwrap();
+    assert!(text.contains(".entry k") && text.contains("add.f32") && !text.contains("call"), "{text}");
+}
+
+#[test]
+fn names_of_templates_go_on_through_a_link() {
+    if !nvrtc() || !nvjitlink() {
+        return;
+    }
+    let lto = memory_only().compile(&template().emit(Emit::LtoIr)).unwrap();
+    let image = memory_only().link(&Link::new(Arch::SM_80).input(&lto)).unwrap();
+    let name = image.lowered_name("scale<float>").unwrap().as_bytes();
+    assert!(image.bytes().windows(name.len()).any(|part| part == name));
+}
+
+#[test]
+fn what_does_not_fit_together_is_told_in_the_linkers_words() {
+    if !nvrtc() || !nvjitlink() {
+        return;
+    }
+    let compiler = memory_only();
+    match compiler.link(&Link::new(Arch::SM_80).input(&compiled(KERNEL, Emit::Cubin))) {
+        Err(Error::Compile { log, .. }) => assert!(log.contains("twice"), "{log}"),
+        other => panic!("{other:?}"),
+    }
+    let option = Link::new(Arch::SM_80).input(&compiled(TWICE, Emit::Cubin)).option("-no-such-option");
+    assert!(matches!(compiler.link(&option), Err(Error::InvalidArgument { .. })), "{:?}", compiler.link(&option));
+    let arch = Link::new("sm_999".parse().unwrap()).input(&compiled(TWICE, Emit::Cubin));
+    assert!(matches!(compiler.link(&arch), Err(Error::Unsupported { .. })), "{:?}", compiler.link(&arch));
+    let broken = Image::ptx(".version 8.0\n.target sm_80\n.address_size 64\nnonsense\n").unwrap();
+    match compiler.link(&Link::new(Arch::SM_80).input(&broken)) {
+        Err(Error::Compile { log, diagnostics, .. }) => {
+            assert!(
+                log.contains("line 4") && diagnostics.first().is_some_and(|d| d.line == 4),
+                "{log} {diagnostics:?}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(compiler.stats().linked, 0);
+}

@@ -1,0 +1,113 @@
+//! Several processes: this binary runs itself, with a part to play.
+
+use crate::here::{Folder, entries, kernel, memory_only, nvrtc, slow};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use windlass::nvrtc::{Compiler, Emit};
+
+const PART: &str = "WINDLASS_TEST_NVRTC_PART";
+
+/// Runs this binary with `part` to play, and the process's own cache in `folder`.
+fn start(part: &str, folder: &Folder) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "processes::plays_a_part", "--nocapture", "--test-threads=1"])
+        .env(PART, part)
+        .env("WINDLASS_CACHE_DIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What it printed; it must end well, and soon.
+#[track_caller]
+fn end(child: Child) -> String {
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}: {text}{}", output.status, String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// The child's side; nothing in a usual run.
+#[test]
+fn plays_a_part() {
+    let Ok(part) = std::env::var(PART) else { return };
+    let compiler = Compiler::shared();
+    match part.as_str() {
+        "compile" => {
+            let image = compiler.compile(&slow(4, Emit::Ptx)).unwrap();
+            let stats = compiler.stats();
+            println!("hash {} failures {}", blake3::hash(image.bytes()).to_hex(), stats.disk_failures);
+            assert_eq!(stats.compiled + stats.disk_hits, 1);
+        }
+        "leave" => {
+            for i in 0..8 {
+                drop(compiler.compile_pending(&slow(100 + i, Emit::Cubin)).unwrap());
+            }
+            // Into the middle of it.
+            std::thread::sleep(Duration::from_millis(20));
+            std::process::exit(0);
+        }
+        #[cfg(unix)]
+        "full" => {
+            let limit = libc::rlimit { rlim_cur: 700, rlim_max: 700 };
+            // SAFETY: a file that grows past the limit fails with an error, instead of a signal.
+            unsafe {
+                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
+            }
+            let image = compiler.compile(&kernel()).unwrap();
+            assert!(image.text().is_some());
+            let stats = compiler.stats();
+            assert_eq!((stats.compiled, stats.disk_stored, stats.disk_failures), (1, 0, 1));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn two_processes_may_write_one_entry_at_once() {
+    if !nvrtc() {
+        return;
+    }
+    let expected = memory_only().compile(&slow(4, Emit::Ptx)).unwrap();
+    for _ in 0..3 {
+        let folder = Folder::new();
+        let children: Vec<Child> = (0..3).map(|_| start("compile", &folder)).collect();
+        let wanted = format!("hash {} failures 0", blake3::hash(expected.bytes()).to_hex());
+        for child in children {
+            let told = end(child);
+            assert!(told.contains(&wanted), "{told}, not {wanted}");
+        }
+        let after = folder.compiler();
+        assert_eq!(after.compile(&slow(4, Emit::Ptx)).unwrap().bytes(), expected.bytes());
+        assert_eq!((after.stats().disk_hits, after.stats().compiled), (1, 0));
+        let left = entries(&after);
+        assert_eq!(left.len(), 1, "one entry and nothing half-written: {left:?}");
+    }
+}
+
+#[test]
+fn a_process_may_end_in_the_middle_of_a_compilation() {
+    if !nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    for _ in 0..3 {
+        let start_time = Instant::now();
+        end(start("leave", &folder));
+        assert!(start_time.elapsed() < Duration::from_secs(20), "{:?}", start_time.elapsed());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_is_no_error_and_leaves_nothing_half_written() {
+    if !nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    end(start("full", &folder));
+    let left = entries(&folder.compiler());
+    assert!(left.is_empty(), "{left:?}");
+}
