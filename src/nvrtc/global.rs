@@ -27,6 +27,9 @@ pub struct Global<T: Element> {
 impl Module {
     /// The variable `name`, as elements of `T`: `__device__` or `__constant__` memory. Loads the module.
     ///
+    /// A program that NVRTC compiles keeps only the variables that were asked for among its name expressions, by their
+    /// address: `Program::expression("&factor")`.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] when there is no such variable, or its bytes are no whole number of `T`;
     /// [`Error::Unsupported`] on a host device, whose twins capture what they need; as [`load`](Self::load).

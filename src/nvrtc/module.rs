@@ -272,9 +272,9 @@ impl Held {
         self.text()?.parameters(self.lowered(name))
     }
 
-    /// Whether the image tells what kernels it has.
-    pub(super) fn knows_kernels(&self) -> bool {
-        self.text().is_some()
+    /// Whether there may be a kernel of this name, as far as the image tells.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        self.text().is_none_or(|text| text.kernels().any(|known| known == self.lowered(name)))
     }
 
     /// There is no kernel of this name.
@@ -326,7 +326,12 @@ impl Held {
         let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else {
             return Err(Error::unsupported("a host device loads no modules, so there are no variables of theirs"));
         };
-        let lowered = std::ffi::CString::new(self.lowered(name))
+        // A program asks for the name of a variable by its address: `&factor`.
+        let lowered = match (&self.code, self.lowered(name)) {
+            (Code::Image(image, _), same) if same == name => image.lowered_name(&format!("&{name}")).unwrap_or(name),
+            (_, lowered) => lowered,
+        };
+        let lowered = std::ffi::CString::new(lowered)
             .map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))?;
         let found = module.global(&engine.core, &self.epoch, &lowered)?;
         Ok(found.map(|(address, bytes)| (module.clone(), address, bytes)))

@@ -1,4 +1,5 @@
 //! The kernels under test, each with its twin.
+#![allow(dead_code, reason = "each test binary uses a part of this")]
 
 use bytemuck::{Pod, Zeroable};
 use windlass::nvrtc::{DevicePtr, Plain, Read, TypedKernel, Write};
