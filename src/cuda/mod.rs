@@ -11,6 +11,7 @@
 //!       ├─ reclaim.rs       device memory on its way back to the pool
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
+//!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls
 //! submit.rs: a dispatch    task.rs: it in flight    enqueue.rs: what an op's CUDA half works with
 //! ```
@@ -32,10 +33,13 @@ mod context;
 mod enqueue;
 mod fault;
 mod follow;
+mod function;
 mod housekeeping;
+mod launch;
 mod lease;
 #[cfg(any(feature = "blas", feature = "blaslt"))]
 mod library;
+mod limits;
 mod live;
 #[cfg(feature = "blaslt")]
 mod lru;
@@ -46,6 +50,7 @@ mod open;
 mod parallel;
 mod peer;
 mod pinned;
+mod ptx;
 mod reclaim;
 mod ring;
 mod sequence;
@@ -62,9 +67,11 @@ pub(crate) use blas::{BlasCall, PointerMode, warm as warm_blas};
 pub(crate) use blaslt::{Addresses, Choice, Factor, MatrixOf, Problem, Which, warm as warm_lt};
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
-pub use module::{KernelArg, LaunchDims, Ptx};
+pub(crate) use function::Function;
+pub(crate) use module::LoadedModule;
 pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
+pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, Staged, Staging};
@@ -91,7 +98,7 @@ pub(crate) struct Core {
     pub(crate) pinned: Arc<pinned::PinnedPool>,
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: task::Timers,
-    pub(crate) modules: module::Modules,
+    pub(crate) modules: Arc<module::Modules>,
     /// How products are best multiplied.
     #[cfg(feature = "blaslt")]
     pub(crate) choices: blaslt::Choices,

@@ -143,7 +143,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         slots: slots.into_boxed_slice(),
         blockers: Blockers::default(),
         timers: Timers::new(),
-        modules: Modules::default(),
+        modules: Arc::new(Modules::new(keeper.nudge.clone())),
         #[cfg(feature = "blaslt")]
         choices: super::blaslt::Choices::default(),
         torn: AtomicBool::new(false),

@@ -149,12 +149,6 @@ impl Image {
     pub fn program(&self) -> Option<&Program> {
         self.inner.program.as_ref()
     }
-
-    /// The same object, not only the same contents.
-    #[allow(dead_code, reason = "modules are kept by it")]
-    pub(crate) fn is_same(&self, other: &Image) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
-    }
 }
 
 impl std::fmt::Debug for Image {
