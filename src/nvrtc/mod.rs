@@ -23,7 +23,7 @@
 //! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are.
 //! - `compiler.rs`: the way from one to the other; `flight.rs`: one compilation under way and all who wait for it;
 //!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
-//! - `key.rs`: what an answer depends on; `files.rs` and `scan.rs`: the headers on disk that it may have read; `cache/`:
+//! - `job.rs`: one piece of work and what its answer depends on; `key.rs`; `files.rs` and `scan.rs`: the headers on disk that it may have read; `cache/`:
 //!   where it is kept.
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
 //!
@@ -42,6 +42,7 @@ mod compiler;
 mod files;
 mod flight;
 mod image;
+mod job;
 mod key;
 mod link;
 #[cfg(feature = "nvrtc")]

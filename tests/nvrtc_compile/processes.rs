@@ -7,7 +7,7 @@ use windlass::nvrtc::{CompileOptions, Compiler, Emit, Program};
 
 const PART: &str = "WINDLASS_TEST_NVRTC_PART";
 
-const ENTRIES: u32 = 20;
+const ENTRIES: u32 = 12;
 
 fn numbered(i: u32) -> Program {
     kernel().options(CompileOptions::new().define("VALUE", i))
