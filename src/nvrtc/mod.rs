@@ -84,7 +84,7 @@ use absent as backend;
 use native as backend;
 
 pub use arch::Arch;
-pub use args::{Arg, Args, DevicePtr, Plain};
+pub use args::{Arg, Args, DevicePtr, Len, Plain};
 pub use cache::DiskCache;
 pub use cells::{Cells, OneWord, Values};
 pub use compiler::{Compiler, CompilerBuilder};
