@@ -65,10 +65,13 @@ mod sync;
 mod trace;
 
 pub use blas::{Blas, Gemm, Transpose};
-pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
+pub use buffer::{
+    AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
+    Operand, Span, TypedOutput,
+};
 pub use copy::HostData;
 #[cfg(feature = "cuda")]
-pub use cuda::{KernelArg, LaunchDims, Ptx};
+pub use cuda::{KernelArg, Ptx};
 pub use cuda_enqueue::Enqueue;
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
 pub use dispatch::raw::Landed;
@@ -77,7 +80,7 @@ pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
-pub use nvrtc::{Image, Nvrtc};
+pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{OpInfo, Stats, Trace};

@@ -2,7 +2,7 @@
 
 use crate::buffer::{DeviceBuffer, Elems};
 use crate::cuda_enqueue::Enqueue;
-use crate::{Element, Error, Result};
+use crate::{DType, Element, Error, Result};
 
 /// One unit of device work, as plain data.
 ///
@@ -53,6 +53,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// It reads buffers of another device of the same kind: the library's own copies between devices.
     #[doc(hidden)]
     const FROM_PEER: bool = false;
+    /// One of its operands stands for something without an owner: submissions that write it exclude the others.
+    #[doc(hidden)]
+    const GATED: bool = false;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives; which buffers it writes is part of that.
@@ -72,6 +75,31 @@ pub trait Op: Sized + Send + Sync + 'static {
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         let _ = writes;
         false
+    }
+
+    /// The same for one of its outputs, where an op knows of each.
+    #[doc(hidden)]
+    fn overwrites_one(&self, index: usize, writes: &Spans<WritesOf<Self>>) -> bool {
+        let _ = index;
+        self.overwrites(writes)
+    }
+
+    /// The element types it reads and writes, where they are not those of the declaration.
+    #[doc(hidden)]
+    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
+        (Self::Reads::DTYPES, <WritesOf<Self>>::DTYPES)
+    }
+
+    /// What it is done with, where the name of the op does not say: the kernel of a launch.
+    #[doc(hidden)]
+    fn subject(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What errors call an operand: its place in the declaration, or a name of its own.
+    #[doc(hidden)]
+    fn operand_name(&self, index: usize, read_count: usize) -> String {
+        crate::dispatch::operand_name(index, read_count)
     }
 
     /// How much work it is, for traces.
@@ -201,7 +229,9 @@ macro_rules! buffer_tuples { ($(($($t:ident),*))*) => { $(
         }
     }
 )* } }
-buffer_tuples!((A, B)(A, B, C)(A, B, C, D));
+buffer_tuples! {
+    (A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F)(A, B, C, D, E, F, G)(A, B, C, D, E, F, G, H)
+}
 
 impl<T: Element> Output for Vec<DeviceBuffer<T>> {
     type Writes = (crate::buffer::List<T>,);

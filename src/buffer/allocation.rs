@@ -131,6 +131,14 @@ impl Allocation {
         }
     }
 
+    /// No bytes, of no device.
+    #[cfg(feature = "cuda")]
+    pub(super) fn nothing() -> Self {
+        let meter = Meter::new(0);
+        meter.count.fetch_add(1, Ordering::Relaxed); // the drop takes it off
+        Self::new(64, 0, Home::Empty, Arc::new(meter))
+    }
+
     pub(super) fn add_region(&self) {
         self.regions.fetch_add(1, Ordering::Relaxed);
     }

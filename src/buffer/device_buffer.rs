@@ -1,8 +1,12 @@
 //! The one owner of a window of device memory.
 
+#[cfg(feature = "cuda")]
+use super::Allocation;
 use super::operand::narrow;
 use super::track::Track;
 use super::{GpuRef, In, Region};
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
 use crate::error::Rejected;
 use crate::sync::Arc;
 use crate::{Element, Error};
@@ -38,6 +42,16 @@ impl<T: Element> DeviceBuffer<T> {
         DeviceBuffer { region, offset, len, _type: PhantomData }
     }
 
+    /// A buffer of no bytes that stands for something else in the order of things. It may be aliased and submitted by
+    /// several threads at once, by operations that are [`GATED`](crate::Op::GATED).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn token(epoch: &Arc<Epoch>) -> Self {
+        // Counted by nobody: it is no memory.
+        let allocation = Arc::new(Allocation::nothing());
+        let region = Region::gated(allocation, epoch.clone());
+        Self::new(region, 0, 0)
+    }
+
     /// Elements in the window.
     pub fn len(&self) -> usize {
         self.len
@@ -60,11 +74,17 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Gives up the right to write: a handle that can be cloned and read from anywhere.
     pub fn share(self) -> GpuRef<T> {
-        // The handle stays counted: it is the reference's now. So `Drop` must not run.
+        let (region, offset, len) = self.into_parts();
+        GpuRef::new(region, offset, len)
+    }
+
+    /// Takes it apart. The handle stays counted: it is that of whatever is made of the parts.
+    pub(super) fn into_parts(self) -> (Arc<Region>, usize, usize) {
+        // `Drop`, which would lower the count, must not run.
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so the region is moved out exactly once.
         let region = unsafe { std::ptr::read(&this.region) };
-        GpuRef::new(region, this.offset, this.len)
+        (region, this.offset, this.len)
     }
 
     /// A smaller window, in elements from the beginning of this one. The buffer remembers its full extent:

@@ -11,7 +11,7 @@ use crate::{DType, Element};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Operand {}
     pub trait Elems {}
 }

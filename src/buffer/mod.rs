@@ -13,11 +13,12 @@
 //!   [`DeviceBuffer::split_at`] makes have one each, so that their writers do not wait for each other.
 //! - Giving memory back makes no driver call where it happens: see `Region`'s `Drop`.
 //!
-//! Ordering lives in `track.rs`, operands as tuples in `elems.rs`.
+//! Ordering lives in `track.rs`, operands as tuples in `elems.rs`, operands without types in `dynamic.rs`.
 
 mod allocation;
 mod content;
 mod device_buffer;
+mod dynamic;
 mod elems;
 mod gpu_ref;
 mod handles;
@@ -30,6 +31,7 @@ pub(crate) use allocation::Home;
 pub(crate) use allocation::{Allocation, Meter};
 pub(crate) use content::Content;
 pub use device_buffer::DeviceBuffer;
+pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, Dyn, TypedOutput};
 pub(crate) use elems::Visit;
 pub use elems::{Elems, List, Operand};
 pub use gpu_ref::GpuRef;

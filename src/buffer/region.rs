@@ -5,7 +5,7 @@ use super::content::{Content, Worth};
 use super::handles::Handles;
 use super::track::Track;
 use crate::engine::Epoch;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, RwLock};
 use std::ops::Range;
 
 /// What handles and operands share. `window` counts elements of the handle's type from the allocation's beginning.
@@ -17,6 +17,9 @@ pub(crate) struct Region {
     pub(crate) worth: Worth,
     pub(crate) track: Mutex<Track>,
     pub(crate) window: Range<usize>,
+    /// Of what has no one owner: held from the look at the track until the completion is published, by writers alone.
+    /// Taken before any lease.
+    pub(crate) gate: Option<Box<RwLock<()>>>,
 }
 
 impl Region {
@@ -29,7 +32,17 @@ impl Region {
     ) -> Arc<Self> {
         allocation.add_region();
         let (handles, worth, track) = (Handles::one(), Worth::new(content), Mutex::new(track));
-        Arc::new(Region { allocation, epoch, handles, worth, track, window })
+        Arc::new(Region { allocation, epoch, handles, worth, track, window, gate: None })
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Region {
+    /// Of no bytes, and of no one owner.
+    pub(super) fn gated(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
+        allocation.add_region();
+        let (handles, worth, track) = (Handles::one(), Worth::new(Content::Valid), Mutex::default());
+        Arc::new(Region { allocation, epoch, handles, worth, track, window: 0..0, gate: Some(Box::default()) })
     }
 }
 

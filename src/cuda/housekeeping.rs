@@ -172,13 +172,15 @@ impl Core {
                 cargo.retire();
             }
         }
+        left |= self.unload_some();
         left | self.reclaim.unpark()
     }
 
     /// Something was queued that nobody has looked at.
     fn has_queued(&self) -> bool {
         let busy = |s: &super::slot::Slot| !s.shared.frees.is_empty() || s.shared.sequence.in_flight() > 0;
-        self.reclaim.parked() > 0 || self.slots.iter().any(busy)
+        let over = self.slots.iter().any(|slot| slot.shared.over());
+        self.reclaim.parked() > 0 || (self.modules.has_leaving() && !over) || self.slots.iter().any(busy)
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
@@ -268,6 +270,7 @@ impl Core {
             return;
         }
         self.left.store(true, Ordering::Release);
+        self.modules.close();
         let mut addresses = Vec::new();
         for slot in &self.slots {
             while slot.shared.frees.pop().is_some() {}
@@ -298,6 +301,7 @@ impl Core {
     /// Leaves the natives alone, and counts them.
     fn give_up(&self, stand: Stand) {
         self.left.store(true, Ordering::Release); // the context is kept as well
+        self.modules.close();
         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
         self.reclaim.forget(stand);
     }

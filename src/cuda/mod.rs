@@ -9,6 +9,7 @@
 //!       ├─ reclaim.rs       device memory on its way back to the pool
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
+//!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls
 //! submit.rs: a dispatch    task.rs: it in flight    enqueue.rs: what an op's CUDA half works with
 //! ```
@@ -27,8 +28,11 @@ mod blocker;
 mod context;
 mod enqueue;
 mod fault;
+mod function;
 mod housekeeping;
+mod launch;
 mod lease;
+mod limits;
 mod live;
 mod memory;
 mod module;
@@ -36,6 +40,7 @@ mod open;
 mod parallel;
 mod peer;
 mod pinned;
+mod ptx;
 mod reclaim;
 mod ring;
 mod sequence;
@@ -48,9 +53,11 @@ mod task;
 pub(crate) use blas::{PointerMode, warm as warm_blas};
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
-pub use module::{KernelArg, LaunchDims, Ptx};
+pub(crate) use function::Function;
+pub(crate) use module::LoadedModule;
 pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
+pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, STAGING_PIECE, Staged, Staging};
@@ -77,7 +84,7 @@ pub(crate) struct Core {
     pub(crate) pinned: Arc<pinned::PinnedPool>,
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: task::Timers,
-    pub(crate) modules: module::Modules,
+    pub(crate) modules: Arc<module::Modules>,
     /// The natives were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.

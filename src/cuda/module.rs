@@ -1,200 +1,261 @@
-//! Kernels from PTX text, for ops that bring their own.
+//! Modules: kernels' code in an epoch's context.
 //!
-//! A [`Ptx`] is loaded into each epoch when it is first launched there, so it needs no care across rebuilds. A slot
-//! remembers the functions it has launched; looking one up again takes no lock and hashes nothing.
+//! One list an epoch, for a [`Ptx`](super::Ptx) and for the modules of `nvrtc` alike: whatever is loaded is on it and is
+//! unloaded once. A [`LoadedModule`] is held by its handles and by every launch in flight, so its `Drop` comes when
+//! nothing of it can run any more; it only queues, and the housekeeping thread unloads while **nothing is in flight on
+//! any stream**: unloading may wait for the whole context, and so it waits for nothing. A context that is dead is left
+//! alone. Loading may wait for the context as well; it is done by the thread that asks for it, outside any lease.
 
-use super::api::{Code, Driver};
-use super::enqueue::Enqueue;
-use super::{Core, Native, fault};
+use super::api::{Code, Driver, codes};
+use super::housekeeping::Nudge;
+use super::limits::Limits;
+use super::{Core, Enqueue, Native, fault};
+use crate::engine::Epoch;
+use crate::error::{Diagnostic, PTX_INPUT, Site, Stale};
 use crate::op::Op;
-use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::{Element, Error, Result, Span};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::{Error, Result};
+use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUfunction, CUmodule};
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
-/// PTX source text of one or several kernels; usually a `static`.
-#[derive(Debug)]
-pub struct Ptx {
-    text: &'static str,
-    id: OnceLock<u64>,
-}
-
-impl Ptx {
-    /// The text of a PTX module.
-    pub const fn new(text: &'static str) -> Self {
-        Ptx { text, id: OnceLock::new() }
-    }
-
-    fn id(&self) -> u64 {
-        static IDS: AtomicU64 = AtomicU64::new(0);
-        *self.id.get_or_init(|| IDS.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-/// Grid, block and dynamic shared memory of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaunchDims {
-    /// Blocks along x, y, z.
-    pub grid: (u32, u32, u32),
-    /// Threads of a block along x, y, z.
-    pub block: (u32, u32, u32),
-    /// Bytes of dynamic shared memory of a block.
-    pub shared: u32,
-}
-
-impl LaunchDims {
-    /// One thread an element, in blocks of 256.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads.
-    pub fn for_elements(n: usize) -> Result<Self> {
-        let blocks = u32::try_from(n.div_ceil(256)).ok().filter(|b| *b <= i32::MAX as u32);
-        let blocks = blocks.ok_or_else(|| Error::invalid("n", format!("{n} elements, a grid has 2^39 threads")))?;
-        Ok(LaunchDims { grid: (blocks.max(1), 1, 1), block: (256, 1, 1), shared: 0 })
-    }
-}
-
-/// One kernel argument: a scalar or an operand's address.
-#[derive(Clone, Copy, Debug)]
-pub struct KernelArg {
-    bytes: [u8; 16],
-}
-
-impl<T: Element> From<T> for KernelArg {
-    fn from(value: T) -> Self {
-        let mut bytes = [0; 16];
-        for (to, from) in bytes.iter_mut().zip(bytemuck::bytes_of(&value)) {
-            *to = *from;
-        }
-        KernelArg { bytes }
-    }
-}
-
-impl<T: Element> From<Span<T>> for KernelArg {
-    fn from(span: Span<T>) -> Self {
-        span.address().into()
-    }
-}
-
-impl From<usize> for KernelArg {
-    fn from(value: usize) -> Self {
-        (value as u64).into()
-    }
-}
-
-/// A function that a slot has launched before.
-pub(crate) struct Cached {
-    module: u64,
-    name: *const std::ffi::c_char,
-    function: Native<CUfunction>,
-}
-
-// SAFETY: `name` is the address of a `'static` string, only compared.
-unsafe impl Send for Cached {}
-
-/// The modules and functions of one epoch.
-#[derive(Default)]
+/// The modules of one epoch.
 pub(crate) struct Modules {
-    loaded: Mutex<Vec<(u64, Native<CUmodule>)>>,
+    /// All that are loaded.
+    loaded: Mutex<Vec<Native<CUmodule>>>,
+    /// Those that stay until the epoch's end, by number.
+    lasting: Mutex<Vec<(u64, Native<CUmodule>)>>,
+    /// Those whose last handle is gone.
+    leaving: SegQueue<Native<CUmodule>>,
+    /// The epoch is over.
+    closed: AtomicBool,
+    pub(super) limits: OnceLock<Limits>,
+    nudge: Arc<Nudge>,
+}
+
+/// A module with an end. Holds no epoch: launches in flight hold it.
+pub(crate) struct LoadedModule {
+    raw: Native<CUmodule>,
+    generation: u64,
+    modules: Arc<Modules>,
+}
+
+impl LoadedModule {
+    /// Asked under the lease of a slot of an epoch that is alive, so that nothing of another epoch gets in.
+    pub(crate) fn admit<O: Op>(&self, queue: &Enqueue<'_, O>) -> Result<()> {
+        if Arc::ptr_eq(&self.modules, &queue.core.modules) {
+            return Ok(());
+        }
+        let reason = Stale::Generation { made: self.generation, now: queue.epoch.generation };
+        Err(Error::GpuRefStale { reason, site: Site::none() })
+    }
+}
+
+impl Drop for LoadedModule {
+    /// No driver call: see the head of this file.
+    fn drop(&mut self) {
+        if !self.modules.closed.load(Ordering::Acquire) {
+            self.modules.leaving.push(self.raw);
+            self.modules.nudge.nudge();
+        }
+    }
 }
 
 impl Modules {
+    pub(crate) fn new(nudge: Arc<Nudge>) -> Self {
+        Modules {
+            loaded: Mutex::default(),
+            lasting: Mutex::default(),
+            leaving: SegQueue::new(),
+            closed: AtomicBool::new(false),
+            limits: OnceLock::new(),
+            nudge,
+        }
+    }
+
     /// Modules loaded.
     pub(crate) fn held(&self) -> usize {
         self.loaded.lock().len()
     }
 
+    /// Some wait to be unloaded.
+    pub(crate) fn has_leaving(&self) -> bool {
+        !self.leaving.is_empty() && !self.closed.load(Ordering::Acquire)
+    }
+
+    /// The natives are left alone from now on.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
     /// For the end of the epoch.
     pub(crate) fn unload(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
-        for (_, module) in std::mem::take(&mut *self.loaded.lock()) {
-            // SAFETY: loaded by this epoch; idle.
+        self.close();
+        self.lasting.lock().clear();
+        for module in std::mem::take(&mut *self.loaded.lock()) {
+            // SAFETY: loaded by this epoch, on the list until now; idle.
             gone(unsafe { api.module_unload(module.0) });
         }
+    }
+
+    /// Loads, and enters on the list. The context is current. Anything but a zero-terminated text knows its own length.
+    fn load(&self, epoch: &Arc<Epoch>, api: &Driver, image: &[u8], is_text: bool) -> Result<Native<CUmodule>> {
+        const ERROR_LOG: u32 = 5;
+        const ERROR_LOG_BYTES: u32 = 6;
+        const LOG_BYTES: usize = 16 << 10;
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG_BYTES - 1)];
+        let mut module: CUmodule = std::ptr::null_mut();
+        // SAFETY: the image is a zero-terminated text or a binary with its own length in its header, as whoever made it
+        // knows; options and values are as many as said, and the log has the length given; the context is current.
+        let code = unsafe {
+            let (count, image) = (options.len() as u32, image.as_ptr().cast());
+            api.module_load_data_ex(&mut module, image, count, options.as_mut_ptr(), values.as_mut_ptr())
+        };
+        code.ok().map_err(|code| {
+            let log = CStr::from_bytes_until_nul(&log).map_or("".into(), |log| log.to_string_lossy());
+            refused(epoch, code, log.trim(), is_text.then_some(image))
+        })?;
+        self.loaded.lock().push(Native(module));
+        Ok(Native(module))
+    }
+}
+
+/// Why the driver did not load it.
+fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Error {
+    const INVALID_PTX: i32 = 218;
+    const UNSUPPORTED_PTX_VERSION: i32 = 222;
+    let error = fault::classify(epoch, code, "cuModuleLoadDataEx");
+    let is_source = ptx.is_some() && (!log.is_empty() || matches!(code.0, INVALID_PTX | UNSUPPORTED_PTX_VERSION));
+    match error {
+        Error::LibraryError { .. } if is_source => {
+            let name = codes::driver_name(code.0).unwrap_or("an unknown code");
+            let text_of = |file: &str| ptx.filter(|_| file == PTX_INPUT).map(|ptx| String::from_utf8_lossy(ptx).into());
+            let diagnostics = Diagnostic::read(log, text_of);
+            Error::Compile {
+                log: format!("the driver refused the PTX: {name}\n{log}").trim_end().to_owned(),
+                diagnostics,
+            }
+        }
+        Error::LibraryError { message, site } if !log.is_empty() => {
+            Error::LibraryError { message: format!("{message}: {log}"), site }
+        }
+        error => error,
     }
 }
 
 impl Core {
-    fn module(&self, epoch: &std::sync::Arc<crate::engine::Epoch>, ptx: &Ptx) -> Result<CUmodule> {
-        let id = ptx.id();
+    /// Runs `f` with the context current, counted as inside: the end of the epoch waits for it.
+    pub(crate) fn inside<R>(self: &Arc<Self>, epoch: &Arc<Epoch>, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _inside = self.blockers.enter();
+        epoch.admit()?;
+        let _bound = self.bind(epoch)?;
+        f()
+    }
+
+    /// Loads a module with an end of its own.
+    pub(crate) fn load_module(
+        self: &Arc<Self>,
+        epoch: &Arc<Epoch>,
+        image: &[u8],
+        is_text: bool,
+    ) -> Result<LoadedModule> {
+        let load = || self.modules.load(epoch, self.context.api, image, is_text);
+        let raw = self.inside(epoch, load)?;
+        Ok(LoadedModule { raw, generation: epoch.generation, modules: self.modules.clone() })
+    }
+
+    /// Finds the module `id`, or loads it to stay until the epoch's end. Under a lease, the context current.
+    pub(super) fn lasting_module(&self, epoch: &Arc<Epoch>, id: u64, text: &CStr) -> Result<CUmodule> {
         let known = |list: &[(u64, Native<CUmodule>)]| list.iter().find(|(i, _)| *i == id).map(|(_, m)| m.0);
-        if let Some(module) = known(&self.modules.loaded.lock()) {
+        if let Some(module) = known(&self.modules.lasting.lock()) {
             return Ok(module);
         }
-        let text = CString::new(ptx.text).map_err(|_| Error::invalid("ptx", "the text holds a zero byte"))?;
-        let mut module: CUmodule = std::ptr::null_mut();
-        // SAFETY: `text` is a zero-terminated image; the context is current.
-        let code = unsafe { self.context.api.module_load_data(&mut module, text.as_ptr().cast()) };
-        code.ok().map_err(|code| fault::classify(epoch, code, "cuModuleLoadData"))?;
-        let mut loaded = self.modules.loaded.lock();
-        match known(&loaded) {
+        let module = self.modules.load(epoch, self.context.api, text.to_bytes_with_nul(), true)?;
+        let mut lasting = self.modules.lasting.lock();
+        match known(&lasting) {
             Some(first) => {
-                drop(loaded);
-                // SAFETY: just loaded, never used: another thread was first.
-                let _ = unsafe { self.context.api.module_unload(module) };
+                // Another thread was first: this one goes when there is time for it.
+                self.modules.leaving.push(module);
                 Ok(first)
             }
             None => {
-                loaded.push((id, Native(module)));
-                Ok(module)
+                lasting.push((id, module));
+                Ok(module.0)
             }
         }
     }
-}
 
-impl<O: Op> Enqueue<'_, O> {
-    fn function(&mut self, ptx: &Ptx, name: &'static CStr) -> Result<CUfunction> {
-        let id = ptx.id();
-        let same = |c: &&Cached| c.module == id && std::ptr::eq(c.name, name.as_ptr());
-        if let Some(cached) = self.state.functions.iter().find(same) {
-            return Ok(cached.function.0);
-        }
-        let module = self.core.module(self.epoch, ptx)?;
+    /// A kernel of a module. The context is current.
+    pub(super) fn find_function(&self, epoch: &Arc<Epoch>, module: CUmodule, name: &CStr) -> Result<CUfunction> {
         let mut function: CUfunction = std::ptr::null_mut();
-        // SAFETY: the module is loaded until the epoch's end; the name is zero-terminated.
-        let code = unsafe { self.core.context.api.module_get_function(&mut function, module, name.as_ptr()) };
-        self.check("cuModuleGetFunction", code)?;
-        self.state.functions.push(Cached { module: id, name: name.as_ptr(), function: Native(function) });
+        // SAFETY: the module is loaded, the name is zero-terminated.
+        let code = unsafe { self.context.api.module_get_function(&mut function, module, name.as_ptr()) };
+        code.ok().map_err(|code| fault::classify(epoch, code, "cuModuleGetFunction"))?;
         Ok(function)
     }
 
-    /// Launches the kernel `name` of `ptx` on the dispatch's stream.
-    ///
-    /// # Errors
-    /// PTX that the driver refuses, a kernel that is not in it, dimensions or shared memory past the device's limits.
-    ///
-    /// # Safety
-    /// `args` are the kernel's parameters in number, order and size, and the kernel reads and writes only the dispatch's
-    /// operands (writing none that is only read) and its [`scratch`](Self::scratch) and [`result`](Self::result).
-    pub unsafe fn launch(
-        &mut self,
-        ptx: &'static Ptx,
-        name: &'static CStr,
-        dims: LaunchDims,
-        args: &[KernelArg],
-    ) -> Result<()> {
-        let function = self.function(ptx, name)?;
-        let mut pointers: smallvec::SmallVec<[*mut c_void; 16]> =
-            args.iter().map(|a| a.bytes.as_ptr().cast_mut().cast()).collect();
-        let ((gx, gy, gz), (bx, by, bz)) = (dims.grid, dims.block);
-        let stream = self.stream();
-        // SAFETY: the function and stream are alive under the lease; the driver copies the parameters before it returns;
-        // the caller vouches for the kernel.
-        let code = unsafe {
-            self.core.context.api.launch_kernel(
-                function,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                dims.shared,
-                stream,
-                pointers.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        };
-        self.check("cuLaunchKernel", code)
+    /// Unloads what waits for it, if nothing is in flight. True when some are left. The caller holds no lease.
+    pub(super) fn unload_some(&self) -> bool {
+        if !self.modules.has_leaving() {
+            return false;
+        }
+        // All leases at once, so that nothing can begin meanwhile. Nobody holds one and waits for another.
+        let mut leases = Vec::with_capacity(self.slots.len());
+        for slot in &self.slots {
+            let Some(lease) = slot.lease.try_lock() else { return true };
+            if slot.shared.over() {
+                return false;
+            }
+            if slot.shared.sequence.in_flight() > 0 {
+                return true;
+            }
+            leases.push(lease);
+        }
+        let Ok(_bound) = self.context.bind() else { return false };
+        while let Some(module) = self.modules.leaving.pop() {
+            let mut loaded = self.modules.loaded.lock();
+            let Some(place) = loaded.iter().position(|m| *m == module) else { continue };
+            loaded.swap_remove(place);
+            drop(loaded);
+            // SAFETY: taken off the list here, so unloaded once; its last user is gone, and nothing runs.
+            if let Err(code) = unsafe { self.context.api.module_unload(module.0) }.ok() {
+                self.counters.leaked.fetch_add(1, Ordering::Relaxed);
+                if let Some(slot) = self.slots.first() {
+                    slot.shared.report(code, "cuModuleUnload");
+                }
+            }
+        }
+        false
+    }
+}
+
+impl LoadedModule {
+    /// The kernel `name`; `None` when the module has none of that name. The context is current.
+    pub(super) fn function(&self, core: &Core, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<CUfunction>> {
+        const NOT_FOUND: i32 = 500;
+        match core.find_function(epoch, self.raw.0, name) {
+            Ok(function) => Ok(Some(function)),
+            Err(error) if error.site().and_then(|site| site.code()) == Some(NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The address and the bytes of the variable `name`; `None` when there is none.
+    pub(crate) fn global(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<(u64, usize)>> {
+        const NOT_FOUND: i32 = 500;
+        let (mut address, mut bytes) = (0, 0);
+        core.inside(epoch, || {
+            // SAFETY: both pointers are valid for the writes, the module is loaded, the name is zero-terminated.
+            let code =
+                unsafe { core.context.api.module_get_global(&mut address, &mut bytes, self.raw.0, name.as_ptr()) };
+            match code.ok() {
+                Ok(()) => Ok(Some((address, bytes))),
+                Err(Code(NOT_FOUND)) => Ok(None),
+                Err(code) => Err(fault::classify(epoch, code, "cuModuleGetGlobal")),
+            }
+        })
     }
 }

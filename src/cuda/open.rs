@@ -142,7 +142,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         slots: slots.into_boxed_slice(),
         blockers: Blockers::default(),
         timers: Timers::new(),
-        modules: Modules::default(),
+        modules: Arc::new(Modules::new(keeper.nudge.clone())),
         torn: AtomicBool::new(false),
         peers: crate::sync::Mutex::default(),
         context: context.clone(),

@@ -56,7 +56,7 @@ pub(crate) struct State {
     pub(crate) followed: Vec<u64>,
     /// Device memory for a scalar result; reused in stream order.
     pub(crate) result: Option<u64>,
-    pub(crate) functions: Vec<super::module::Cached>,
+    pub(crate) functions: Vec<super::ptx::Cached>,
     #[cfg(feature = "blas")]
     pub(crate) blas: Option<super::blas::BlasHandle>,
     #[cfg(feature = "blas")]

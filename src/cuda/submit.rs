@@ -9,7 +9,7 @@ use super::ring::{Cargo, Retired};
 use super::slot::{Mark, State};
 use super::task::{CudaTask, Landed};
 use super::{Core, CudaEngine, Enqueue, fault};
-use crate::buffer::Content;
+use crate::buffer::{Content, View};
 use crate::dispatch::raw::Raw;
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
@@ -18,6 +18,7 @@ use crate::op::Op;
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -71,6 +72,7 @@ impl Core {
         for (epoch, _) in &_inside {
             epoch.admit()?;
         }
+        let gate = Gate::enter(&s);
         let mut marks = gather(&s);
         let label = s.options.label;
         let mut retired = Retired::new();
@@ -84,6 +86,7 @@ impl Core {
         let index = lease.slot.shared.index;
         let result = self.enqueue(s, &marks, &mut lease, &mut retired);
         drop(lease);
+        drop(gate);
         retired.iter().for_each(|cargo| cargo.retire());
         drop(retired);
         let task = result?;
@@ -104,16 +107,7 @@ impl Core {
         op: O,
     ) -> Result<()> {
         let Some(slot) = self.slots.get(index) else { return Ok(()) };
-        let s = Submission {
-            op,
-            epoch,
-            options: device.options(),
-            views: &[],
-            read_count: 0,
-            reads: (),
-            writes: (),
-            overwrites: true,
-        };
+        let s = Submission { op, epoch, options: device.options(), views: &[], read_count: 0, reads: (), writes: () };
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self.enqueue(s, &Marks::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
@@ -189,7 +183,9 @@ impl Core {
 
         let label = s.options.label;
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(O::NAME)).unwrap_or_default());
+        let _range = super::api::nvtx::range(
+            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
+        );
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))
@@ -280,6 +276,25 @@ impl Core {
             }
         }
         Ok(())
+    }
+}
+
+/// Between the look at what a submission must follow and the publication of its own completion another may be submitted.
+/// Where nobody owns what is written, writers keep all others out meanwhile.
+#[derive(Default)]
+struct Gate<'x> {
+    _read: Option<RwLockReadGuard<'x, ()>>,
+    _write: Option<RwLockWriteGuard<'x, ()>>,
+}
+
+impl<'x> Gate<'x> {
+    fn enter<O: Op>(s: &Submission<'_, 'x, O>) -> Self {
+        let gated = |(i, view): (usize, &View<'x>)| Some((i, view.region.gate.as_deref()?));
+        match O::GATED.then(|| s.views.iter().enumerate().find_map(gated)).flatten() {
+            None => Gate::default(),
+            Some((i, gate)) if i < s.read_count => Gate { _read: Some(gate.read()), _write: None },
+            Some((_, gate)) => Gate { _read: None, _write: Some(gate.write()) },
+        }
     }
 }
 

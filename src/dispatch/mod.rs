@@ -50,8 +50,6 @@ pub(crate) struct Submission<'a, 'x, O: Op> {
     pub(crate) read_count: usize,
     pub(crate) reads: Spans<O::Reads>,
     pub(crate) writes: Spans<WritesOf<O>>,
-    /// Earlier contents of the outputs do not matter.
-    pub(crate) overwrites: bool,
 }
 
 /// What submitting gives: the work in flight, or the error with the buffers that were moved in.
@@ -100,8 +98,7 @@ impl Device {
                 &current
             }
         };
-        let overwrites = op.overwrites(&write_spans);
-        self.admit(epoch, &views, read_count, overwrites, O::FROM_PEER)?;
+        self.admit(epoch, &views, read_count, &op, &write_spans)?;
         op.check(&read_spans, &write_spans)?;
         self.inner().in_flight.admit(epoch)?;
         let submission = Submission {
@@ -112,7 +109,6 @@ impl Device {
             read_count,
             reads: read_spans,
             writes: write_spans,
-            overwrites,
         };
         match &epoch.engine {
             #[cfg(feature = "host")]
@@ -123,39 +119,40 @@ impl Device {
     }
 
     /// Step 1: the life of every operand, and what it holds.
-    fn admit(
+    fn admit<O: Op>(
         &self,
         epoch: &Arc<Epoch>,
         views: &[View<'_>],
         read_count: usize,
-        overwrites: bool,
-        from_peer: bool,
+        op: &O,
+        writes: &Spans<WritesOf<O>>,
     ) -> Result<()> {
+        let name = |index| op.operand_name(index, read_count);
         if epoch.device != self.inner().id {
-            return Err(self.foreign(epoch, if views.len() > read_count { read_count } else { 0 }, read_count));
+            return Err(self.foreign(epoch, name(if views.len() > read_count { read_count } else { 0 })));
         }
         epoch.admit()?;
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
-                let peer = from_peer && i < read_count;
+                let peer = O::FROM_PEER && i < read_count;
                 if other.device != epoch.device && !peer {
-                    return Err(self.foreign(other, i, read_count));
+                    return Err(self.foreign(other, name(i)));
                 }
                 other.admit()?; // the older of the two is stale
             }
             match view.region.worth.get() {
                 Content::Valid => {}
                 // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
-                _ if i >= read_count && overwrites => {}
+                _ if i >= read_count && op.overwrites_one(i - read_count, writes) => {}
                 Content::Uninit => {
                     return Err(Error::invalid(
-                        operand_name(i, read_count),
+                        name(i),
                         "it was never written; only an operation that overwrites all of it may be given it",
                     ));
                 }
                 Content::Failed => {
-                    return Err(Error::Upstream { operand: operand_name(i, read_count), site: Site::none() });
+                    return Err(Error::Upstream { operand: name(i), site: Site::none() });
                 }
             }
         }
@@ -163,11 +160,8 @@ impl Device {
     }
 
     #[cold]
-    fn foreign(&self, epoch: &Epoch, index: usize, read_count: usize) -> Error {
-        Error::invalid(
-            operand_name(index, read_count),
-            format!("a buffer of {} was given to {}", epoch.label, self.name()),
-        )
+    fn foreign(&self, epoch: &Epoch, operand: String) -> Error {
+        Error::invalid(operand, format!("a buffer of {} was given to {}", epoch.label, self.name()))
     }
 }
 

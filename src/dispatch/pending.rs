@@ -183,6 +183,15 @@ impl<O: Output> PendingDispatch<O> {
         (self.buffers, PendingHost { work: self.work })
     }
 
+    /// The same work, its buffers in another shape.
+    pub(crate) fn retype<P: Output<Host = O::Host>, E>(
+        self,
+        f: impl FnOnce(Bufs<O>) -> Result<Bufs<P>, E>,
+    ) -> Result<PendingDispatch<P>, E> {
+        let PendingDispatch { work, buffers } = self;
+        Ok(PendingDispatch { work, buffers: f(buffers)? })
+    }
+
     /// The same work with the buffers' windows changed.
     #[cfg(feature = "cuda")]
     pub(crate) fn map_buffers(self, f: impl FnOnce(Bufs<O>) -> Bufs<O>) -> Self {

@@ -9,7 +9,7 @@ mod rejected;
 mod site;
 
 pub use diagnostic::Diagnostic;
-#[cfg(feature = "nvrtc")]
+#[cfg(feature = "cuda")]
 pub(crate) use diagnostic::PTX_INPUT;
 pub use rejected::Rejected;
 pub use site::Site;

@@ -157,8 +157,7 @@ impl Image {
     }
 
     /// The same object, not only the same contents.
-    #[allow(dead_code, reason = "modules are kept by it")]
-    pub(crate) fn is_same(&self, other: &Image) -> bool {
+    pub(super) fn is_same(&self, other: &Image) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 }

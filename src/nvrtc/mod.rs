@@ -23,41 +23,61 @@
 //! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are.
 //! - `compiler.rs`: the way from one to the other; `flight.rs`: one compilation under way and all who wait for it;
 //!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
-//! - `job.rs`: one piece of work and what its answer depends on; `key.rs`; `files.rs` and `scan.rs`: the headers on disk that it may have read; `cache/`:
-//!   where it is kept.
+//! - `job.rs`: one piece of work and what its answer depends on; `key.rs`: that, hashed; `files.rs` and `scan.rs`: the
+//!   headers on disk that it may have read; `cache/`: where it is kept.
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
+//! - `module.rs`: an image on a device; `global.rs`: its variables; `kernel.rs`: a function of it. A kernel is launched
+//!   with `args.rs`, as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows;
+//!   `launch.rs` is the launch as an operation. `signature.rs` and `typed.rs`: launches that are safe.
+//! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
 //!
 //! # What holds
 //! - An image is never given out for another program, option, header, name, architecture or compiler than its own:
 //!   what is kept is compared, not only its hash.
 //! - No lock is held while the compiler works or a file is read.
 //! - A cache that is damaged, full, read-only or absent costs time and nothing else.
+//! - A launch is an operation like any other: checked before anything native, ordered by its buffers, its buffers back.
+//! - Nothing of a module is unloaded under work in flight, and a handle's drop calls nothing.
 
 #[cfg(not(feature = "nvrtc"))]
 mod absent;
 mod arch;
+mod args;
 mod cache;
+mod cells;
 mod check;
 mod compiler;
+mod config;
 mod files;
 mod flight;
+mod global;
 mod image;
+mod intern;
 mod job;
+mod kernel;
 mod key;
+mod launch;
+mod limits;
 mod link;
+mod module;
 #[cfg(feature = "nvrtc")]
 mod native;
 #[cfg(feature = "nvrtc")]
 mod native_link;
 mod options;
+mod parameters;
 mod pending;
 mod produce;
 mod program;
+mod ptx;
 mod recognise;
 mod scan;
+mod signature;
 mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
+mod twin;
+mod typed;
 
 #[cfg(not(feature = "nvrtc"))]
 use absent as backend;
@@ -65,14 +85,27 @@ use absent as backend;
 use native as backend;
 
 pub use arch::Arch;
+pub use args::{Arg, Args, DevicePtr, Len, Plain};
 pub use cache::DiskCache;
+pub use cells::{Cells, OneWord, Values};
 pub use compiler::{Compiler, CompilerBuilder};
+pub use config::{Dim3, LaunchConfig, LaunchDims};
+pub use global::Global;
 pub use image::{Image, ImageKind};
+pub use kernel::Kernel;
+pub(crate) use limits::DeviceLimits;
+pub use limits::KernelAttributes;
 pub use link::Link;
+pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
+#[cfg(feature = "cuda")]
+pub(crate) use parameters::Parameter;
 pub use pending::PendingCompile;
 pub use program::{Emit, Program};
+pub use signature::{Arguments, Out, Param, Passes, Read, Signature, Write};
 pub use stats::CompileStats;
+pub use twin::ThreadIndex;
+pub use typed::TypedKernel;
 
 use crate::{Device, Result};
 
@@ -120,7 +153,6 @@ impl Nvrtc {
     }
 
     /// The device.
-    #[allow(dead_code, reason = "modules and kernels stand on it")]
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }

@@ -1,8 +1,7 @@
 //! What a trace is told of an operation.
 
 use crate::DType;
-use crate::buffer::Elems;
-use crate::op::{Cost, Op, WritesOf};
+use crate::op::{Cost, Op};
 
 /// One operation, as traces see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,6 +11,8 @@ pub struct OpInfo {
     pub op: &'static str,
     /// Its library: `blas`.
     pub library: &'static str,
+    /// The kernel that a launch starts.
+    pub kernel: Option<&'static str>,
     /// Element types of what it reads.
     pub reads: &'static [DType],
     /// Element types of what it writes.
@@ -28,16 +29,7 @@ pub struct OpInfo {
 
 impl OpInfo {
     pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
-        let Cost { flops, bytes } = op.cost();
-        OpInfo {
-            op: O::NAME,
-            library: O::LIBRARY,
-            reads: O::Reads::DTYPES,
-            writes: <WritesOf<O>>::DTYPES,
-            stream,
-            label,
-            flops,
-            bytes,
-        }
+        let (Cost { flops, bytes }, (reads, writes)) = (op.cost(), op.dtypes());
+        OpInfo { op: O::NAME, library: O::LIBRARY, kernel: op.subject(), reads, writes, stream, label, flops, bytes }
     }
 }

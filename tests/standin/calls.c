@@ -18,6 +18,10 @@ static struct call *calls;
 static struct text call_log, violation_text;
 static int logging, log_turn;
 static int violation_count;
+static bool strict;
+
+void standin_strict(int on) { LOCKED(strict = on != 0); }
+
 static _Thread_local const char *call_name = "no call";
 static _Thread_local int my_log_turn;
 static _Thread_local uint64_t my_calls;
@@ -50,6 +54,10 @@ static void record_violation(const char *format, va_list arguments) {
     vsnprintf(what, sizeof what, format, arguments);
     snprintf(line, sizeof line, "%s (in %s)", what, call_name);
     if (violation_count++ < VIOLATIONS_KEPT) append(&violation_text, line);
+    if (strict) {
+        fprintf(stderr, "stand-in: %s\n", line);
+        abort();
+    }
     const char *report = getenv("WINDLASS_STANDIN_REPORT");
     FILE *file = report != NULL ? fopen(report, "a") : NULL;
     if (file == NULL) return;

@@ -70,6 +70,83 @@ static void scale_i32(void *payload) {
         for (uint64_t row = 0; row < launch->slots[1]; row++) data[column * launch->slots[3] + row] *= factor;
 }
 
+/* Those of tests/nvrtc_launch/kernels.cu and globals.cu. */
+static void where_am_i_operands(struct command *command, const struct launch *launch) {
+    add_operand(command, WRITE, flat(launch->slots[0], launch->threads * sizeof(uint32_t)));
+}
+
+static void where_am_i(void *payload) {
+    const struct launch *launch = payload;
+    uint32_t *out = standin_backing(launch->slots[0]);
+    uint32_t extent[3];
+    for (int i = 0; i < 3; i++) extent[i] = launch->grid[i] * launch->block[i];
+    for (uint32_t z = 0; z < extent[2]; z++)
+        for (uint32_t y = 0; y < extent[1]; y++)
+            for (uint32_t x = 0; x < extent[0]; x++) *out++ = z << 20 | y << 10 | x;
+}
+
+static void turn_blocks_operands(struct command *command, const struct launch *launch) {
+    size_t bytes = elements(launch, launch->slots[2]) * sizeof(float);
+    add_operand(command, READ, flat(launch->slots[0], bytes));
+    add_operand(command, WRITE, flat(launch->slots[1], bytes));
+}
+
+static void turn_blocks(void *payload) {
+    const struct launch *launch = payload;
+    const float *source = standin_backing(launch->slots[0]);
+    float *target = standin_backing(launch->slots[1]);
+    uint64_t count = elements(launch, launch->slots[2]), block = launch->block[0];
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t from = i / block * block + (i + 1) % block;
+        target[i] = from < count ? source[from] : 0.0f;
+    }
+}
+
+static void sixteen_operands(struct command *command, const struct launch *launch) {
+    static const size_t bytes[] = {4, 8, 4, 1, 8, 2, 8, 4};
+    for (int i = 0; i < 8; i++)
+        add_operand(command, i < 6 ? READ : WRITE, flat(launch->slots[i], elements(launch, launch->slots[14]) * bytes[i]));
+}
+
+static void sixteen(void *payload) {
+    const struct launch *launch = payload;
+    const uint64_t *slots = launch->slots;
+    const float *f = standin_backing(slots[0]);
+    const double *d = standin_backing(slots[1]);
+    const int32_t *i4 = standin_backing(slots[2]);
+    const uint8_t *u1 = standin_backing(slots[3]);
+    const uint64_t *u8 = standin_backing(slots[4]);
+    const int16_t *i2 = standin_backing(slots[5]);
+    double *sum = standin_backing(slots[6]);
+    uint32_t *index = standin_backing(slots[7]);
+    struct { uint32_t a; float b; uint8_t c[4]; } mix;
+    memcpy(&mix, launch->wide[13], sizeof mix);
+    for (uint64_t i = 0; i < elements(launch, slots[14]); i++) {
+        sum[i] += (double)f[i] + d[i] + i4[i] + u1[i] + (double)u8[i] + i2[i];
+        sum[i] += float_of(slots[8]) + double_of(slots[9]) + (int8_t)slots[10] + (uint16_t)slots[11];
+        sum[i] += (double)(int64_t)slots[12] + mix.a + mix.b + mix.c[3] + (slots[15] != 0);
+        index[i] = (uint32_t)i;
+    }
+}
+
+/* The count is added to atomically, so launches may meet in it; what the host does may not. */
+static void scale_by_factor_operands(struct command *command, const struct launch *launch) {
+    const struct variable *factor = find_variable(launch->module, "factor");
+    const struct variable *calls = find_variable(launch->module, "calls");
+    add_operand(command, WRITE, flat(launch->slots[0], elements(launch, launch->slots[1]) * sizeof(float)));
+    add_operand(command, READ, flat(factor->address, factor->bytes));
+    add_operand(command, READ, flat(calls->address, calls->bytes));
+}
+
+static void scale_by_factor(void *payload) {
+    const struct launch *launch = payload;
+    float *data = standin_backing(launch->slots[0]);
+    const float *factor = standin_backing(find_variable(launch->module, "factor")->address);
+    uint32_t *calls = standin_backing(find_variable(launch->module, "calls")->address);
+    for (uint64_t i = 0; i < elements(launch, launch->slots[1]); i++) data[i] *= factor[i % 4];
+    ++*calls;
+}
+
 static const struct kernel kernels[] = {
     {.name = "empty"},
     {.name = "fault", .outcome = CUDA_ERROR_ILLEGAL_ADDRESS},
@@ -78,6 +155,10 @@ static const struct kernel kernels[] = {
     {"scale_f64", 3, {8, 8, 8}, scale_operands, scale, 0},
     {"axpb_f32", 5, {8, 8, 8, 4, 4}, axpb_operands, axpb, 0},
     {"scale_i32", 5, {8, 8, 8, 8, 4}, scale_i32_operands, scale_i32, 0},
+    {"where_am_i", 1, {8}, where_am_i_operands, where_am_i, 0},
+    {"turn_blocks", 3, {8, 8, 8}, turn_blocks_operands, turn_blocks, 0},
+    {"sixteen", 16, {8, 8, 8, 8, 8, 8, 8, 8, 4, 8, 1, 2, 8, 12, 8, 8}, sixteen_operands, sixteen, 0},
+    {"scale_by_factor", 2, {8, 8}, scale_by_factor_operands, scale_by_factor, 0},
 };
 
 const struct kernel *known_kernel(const char *name) {
@@ -121,4 +202,56 @@ int parse_parameters(const char *at, size_t *bytes, int room) {
         if (*at == ')') break;
     }
     return count;
+}
+
+static const char *after_blanks(const char *at) {
+    while (*at == ' ' || *at == '\t') at++;
+    return at;
+}
+
+/* `.align 4 .b8 factor[16] = {0, 0, 128, 63, ...};` */
+static bool make_variable(struct module *module, const char *at) {
+    at = after_blanks(at);
+    if (strncmp(at, ".align", 6) == 0) {
+        strtoul(at + 6, (char **)&at, 10);
+        at = after_blanks(at);
+    }
+    size_t size = type_bytes(at), count = 1, length = 0;
+    if (size == 0 || module->variable_count == 8) return true;
+    while (*at != ' ' && *at != 0) at++;
+    at = after_blanks(at);
+    struct variable *variable = &module->variables[module->variable_count];
+    while (in_name(at[length]) && length + 1 < sizeof variable->name) length++;
+    memcpy(variable->name, at, length);
+    at += length;
+    if (*at == '[') count = strtoul(at + 1, (char **)&at, 10), at += *at == ']';
+    variable->bytes = size * count;
+    variable->address = standin_allocate(module->object.device, variable->bytes);
+    if (variable->address == 0) return false;
+    module->variable_count++;
+    unsigned char *memory = standin_backing(variable->address);
+    memset(memory, 0, variable->bytes);
+    at = after_blanks(at);
+    for (size_t i = 0; i < count && (*at == '=' || *at == '{' || *at == ','); i++) {
+        while (*at == '=' || *at == '{' || *at == ',' || *at == ' ') at++;
+        uint64_t value = strtoull(at, (char **)&at, 10);
+        memcpy(memory + i * size, &value, size < 8 ? size : 8);
+    }
+    return true;
+}
+
+bool make_variables(struct module *module) {
+    for (const char *line = module->text; line != NULL && *line != 0; line = strchr(line, '\n')) {
+        while (isspace((unsigned char)*line)) line++;
+        const char *at = strncmp(line, ".visible ", 9) == 0 ? line + 9 : line;
+        const char *space = strncmp(at, ".global ", 8) == 0 ? at + 8 : strncmp(at, ".const ", 7) == 0 ? at + 7 : NULL;
+        if (space != NULL && !make_variable(module, space)) return false;
+    }
+    return true;
+}
+
+const struct variable *find_variable(const struct module *module, const char *name) {
+    for (int i = 0; i < module->variable_count; i++)
+        if (strcmp(module->variables[i].name, name) == 0) return &module->variables[i];
+    return NULL;
 }

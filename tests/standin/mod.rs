@@ -87,6 +87,7 @@ control! {
     executed: fn() -> u64;
     violations: fn(*mut c_char, usize) -> c_int;
     violations_clear: fn();
+    strict: fn(c_int);
     races: fn(c_int);
     live: fn(*const c_char) -> i64;
 }
@@ -277,6 +278,11 @@ impl Driver {
 
     pub(crate) fn clear_violations(&self) {
         call!(self, violations_clear());
+    }
+
+    /// Each violation ends the process: for tests that run side by side.
+    pub(crate) fn strict(&self) {
+        call!(self, strict(1));
     }
 
     /// Whether unordered accesses are violations; they are unless this was called with `false`.

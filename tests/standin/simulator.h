@@ -45,10 +45,12 @@ enum {
     CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_IMAGE = 200,
     CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_INVALID_PTX = 218,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+    CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
@@ -98,9 +100,18 @@ struct pool {
     bool access[MAXIMUM_DEVICES];
 };
 
+/* A variable of a module: its memory lives as long as the module. */
+struct variable {
+    char name[64];
+    uint64_t address;
+    size_t bytes;
+};
+
 struct module {
     struct object object;
     char *text;
+    struct variable variables[8];
+    int variable_count;
 };
 
 struct function {
@@ -110,7 +121,7 @@ struct function {
     const struct kernel *kernel; /* NULL: a name we do not know, which does nothing */
     size_t parameter_bytes[32];
     int parameters;
-    unsigned maximum_dynamic_shared;
+    unsigned maximum_dynamic_shared, maximum_threads;
 };
 
 /* -- Memory. -- */
@@ -338,16 +349,21 @@ void host_saw(const struct clock *clock, int stream, uint64_t sequence);
 bool host_knows_unused(const struct allocation *allocation);
 
 /* kernels.c */
-/* What a launch keeps: each parameter at the start of its slot. */
+#define MAXIMUM_PARAMETERS 16
+
+/* What a launch keeps: each parameter at the start of its slot; `wide` holds more of those that need it. */
 struct launch {
     uint64_t threads;
-    uint64_t slots[8];
+    unsigned grid[3], block[3];
+    const struct module *module;
+    uint64_t slots[MAXIMUM_PARAMETERS];
+    unsigned char wide[MAXIMUM_PARAMETERS][16];
 };
 
 struct kernel {
     const char *name;
     int parameters;
-    size_t parameter_bytes[8];
+    size_t parameter_bytes[MAXIMUM_PARAMETERS];
     void (*operands)(struct command *command, const struct launch *launch);
     work run;
     int outcome; /* a fault's code, -1: endless */
@@ -358,6 +374,9 @@ const struct kernel *known_kernel(const char *name);
 const char *find_entry(const char *text, const char *name);
 /* The sizes of the entry's parameters; how many there are, 0 as well if the text does not say. */
 int parse_parameters(const char *after_name, size_t *bytes, int room);
+/* Allocates the variables that the module's text declares, with what they hold at first. */
+bool make_variables(struct module *module);
+const struct variable *find_variable(const struct module *module, const char *name);
 
 /* -- What libcublas uses as well. -- */
 EXPORT CUresult standin_enter(struct call *call);

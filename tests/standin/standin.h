@@ -91,6 +91,8 @@ STANDIN_EXPORT uint64_t standin_executed(void);
 /* Answers how many violations there were; the buffer gets one line for each (the first thousand). */
 STANDIN_EXPORT int standin_violations(char *buffer, size_t size);
 STANDIN_EXPORT void standin_violations_clear(void);
+/* Each violation ends the process at once, for programs whose tests run side by side. */
+STANDIN_EXPORT void standin_strict(int on);
 /* The happens-before checker, on by default. Turn it off where the host learns of completion by reading memory. */
 STANDIN_EXPORT void standin_races(int on);
 

@@ -149,13 +149,35 @@ function_table! {
             to: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize, stream: CUstream,
         ) = c"cuMemsetD2D32Async";
 
-        /// Loads a module from PTX, CUBIN or a fat binary in memory.
-        fn module_load_data(module: *mut CUmodule, image: *const c_void) = c"cuModuleLoadData";
+        /// The most and the least urgent priority of streams and launches; smaller is more urgent.
+        fn ctx_get_stream_priority_range(least: *mut c_int, greatest: *mut c_int) = c"cuCtxGetStreamPriorityRange";
+
+        /// Loads a module from PTX, CUBIN or a fat binary in memory. Options by their number in `CUjit_option`; a value
+        /// stands where its pointer would, and a size is written back there.
+        fn module_load_data_ex(
+            module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut u32, values: *mut *mut c_void,
+        ) = c"cuModuleLoadDataEx";
         /// Unloads a module.
         fn module_unload(module: CUmodule) = c"cuModuleUnload";
         /// A kernel of a module, by its name.
         fn module_get_function(function: *mut CUfunction, module: CUmodule, name: *const c_char)
             = c"cuModuleGetFunction";
+        /// The address and the size of a module's variable, by its name.
+        fn module_get_global(address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char)
+            = c"cuModuleGetGlobal_v2";
+        /// An attribute of a kernel, by its number in `CUfunction_attribute`.
+        fn func_get_attribute(value: *mut c_int, attribute: u32, function: CUfunction) = c"cuFuncGetAttribute";
+        /// Sets an attribute of a kernel.
+        fn func_set_attribute(function: CUfunction, attribute: u32, value: c_int) = c"cuFuncSetAttribute";
+        /// Blocks of this size that one multiprocessor holds at a time.
+        fn occupancy_max_active_blocks(
+            blocks: *mut c_int, function: CUfunction, block_size: c_int, dynamic_shared: usize,
+        ) = c"cuOccupancyMaxActiveBlocksPerMultiprocessor";
+        /// The block size that fills the device best, and the least grid that does.
+        fn occupancy_max_potential_block_size(
+            min_grid: *mut c_int, block_size: *mut c_int, function: CUfunction, shared_of_size: *const c_void,
+            dynamic_shared: usize, size_limit: c_int,
+        ) = c"cuOccupancyMaxPotentialBlockSize";
         /// Launches a kernel.
         fn launch_kernel(
             function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
@@ -167,6 +189,11 @@ function_table! {
         /// Where a kernel's parameter lies, and its size: for checking a launch. From CUDA 12.4 on.
         fn func_get_param_info(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize)
             = c"cuFuncGetParamInfo";
+        /// Launches a kernel with attributes. From CUDA 11.8 on.
+        fn launch_kernel_ex(
+            config: *const crate::cuda::launch::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        ) = c"cuLaunchKernelEx";
         /// Writes a word from the stream, once its work so far is done.
         fn stream_write_value32(stream: CUstream, to: CUdeviceptr, value: u32, flags: c_uint)
             = c"cuStreamWriteValue32_v2";

@@ -1,0 +1,395 @@
+//! Operands whose number and element types are known only when the program runs: the arguments of a kernel.
+//!
+//! Part of what `elems.rs` promises: every operand is visited exactly once, reads as reads and writes as writes. A
+//! handle without its type keeps the name of the type, and becomes a typed one again only by that name.
+
+use super::elems::{Elems, Visit, sealed};
+use super::operand::View;
+use super::{DeviceBuffer, GpuRef, In, Region};
+use crate::op::{Bufs, Immediate, Output};
+use crate::sync::Arc;
+use crate::{DType, Element, Error, Result};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+
+/// Any number of operands, each of an element type of its own: `type Reads = Dyn`.
+///
+/// For ops that do not know their operands before the program runs, as the launch of a kernel does not. What the caller
+/// passes, what an engine sees and what a host half gets are lists whose members name their type.
+pub struct Dyn(PhantomData<()>);
+
+/// A read operand without its type: a buffer, a reference or a range of one.
+#[derive(Clone, Copy)]
+pub struct AnyIn<'a> {
+    region: &'a Arc<Region>,
+    offset: usize,
+    len: usize,
+    dtype: DType,
+}
+
+/// Read operands without their types.
+pub type AnyIns<'a> = SmallVec<[AnyIn<'a>; 8]>;
+
+impl<'a> AnyIn<'a> {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// With its type again; `None` when it is another.
+    pub fn downcast<T: Element>(self) -> Option<In<'a, T>> {
+        (self.dtype == T::DTYPE).then(|| In::new(self.region, self.offset, self.len))
+    }
+}
+
+impl std::fmt::Debug for AnyIn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AnyIn<{}>({} on {})", self.dtype, self.len, self.region.epoch.label)
+    }
+}
+
+impl<'a, T: Element> From<In<'a, T>> for AnyIn<'a> {
+    fn from(typed: In<'a, T>) -> Self {
+        AnyIn { region: typed.region, offset: typed.offset, len: typed.len, dtype: T::DTYPE }
+    }
+}
+
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for AnyIn<'a> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        buffer.as_in().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a GpuRef<T>> for AnyIn<'a> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        shared.as_in().into()
+    }
+}
+
+/// A [`DeviceBuffer`] without its type. Owns what it owned; not `Clone` either.
+pub struct AnyBuffer {
+    region: Arc<Region>,
+    offset: usize,
+    len: usize,
+    dtype: DType,
+}
+
+impl AnyBuffer {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Elements in the window.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The generation of the device that it was made in.
+    pub fn generation(&self) -> u64 {
+        self.region.epoch.generation
+    }
+
+    /// As a read operand.
+    pub fn as_in(&self) -> AnyIn<'_> {
+        AnyIn { region: &self.region, offset: self.offset, len: self.len, dtype: self.dtype }
+    }
+
+    /// With its type again.
+    ///
+    /// # Errors
+    /// Gives itself back when the type is another.
+    pub fn downcast<T: Element>(self) -> Result<DeviceBuffer<T>, Self> {
+        if self.dtype != T::DTYPE {
+            return Err(self);
+        }
+        // The handle stays counted: it is the buffer's now. So `Drop`, which would lower the count, must not run.
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped or used again, so the region is moved out exactly once.
+        let region = unsafe { std::ptr::read(&this.region) };
+        Ok(DeviceBuffer::new(region, this.offset, this.len))
+    }
+}
+
+impl<T: Element> From<DeviceBuffer<T>> for AnyBuffer {
+    fn from(buffer: DeviceBuffer<T>) -> Self {
+        let (region, offset, len) = buffer.into_parts();
+        AnyBuffer { region, offset, len, dtype: T::DTYPE }
+    }
+}
+
+impl Drop for AnyBuffer {
+    fn drop(&mut self) {
+        self.region.handles.drop_one();
+    }
+}
+
+impl std::fmt::Debug for AnyBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AnyBuffer<{}>({} on {}", self.dtype, self.len, self.region.epoch.label)?;
+        write!(f, ", generation {})", self.region.epoch.generation)
+    }
+}
+
+/// Written buffers without their types, in the order they were passed.
+#[derive(Debug, Default)]
+pub struct AnyBuffers(SmallVec<[AnyBuffer; 1]>);
+
+impl AnyBuffers {
+    /// With their types again: one buffer, or a tuple of up to eight.
+    ///
+    /// # Errors
+    /// Gives them all back when there are more or fewer, or when a type is another.
+    pub fn downcast<O: TypedOutput>(self) -> Result<Bufs<O>, Self> {
+        O::typed(self)
+    }
+
+    pub(crate) fn push(&mut self, buffer: AnyBuffer) {
+        self.0.push(buffer);
+    }
+}
+
+impl std::ops::Deref for AnyBuffers {
+    type Target = [AnyBuffer];
+    fn deref(&self) -> &[AnyBuffer] {
+        &self.0
+    }
+}
+
+impl FromIterator<AnyBuffer> for AnyBuffers {
+    fn from_iter<I: IntoIterator<Item = AnyBuffer>>(buffers: I) -> Self {
+        AnyBuffers(buffers.into_iter().collect())
+    }
+}
+
+impl IntoIterator for AnyBuffers {
+    type Item = AnyBuffer;
+    type IntoIter = smallvec::IntoIter<[AnyBuffer; 1]>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Output for AnyBuffers {
+    type Writes = Dyn;
+    type Host = ();
+    fn join(buffers: Self, (): ()) -> Result<Self> {
+        Ok(buffers)
+    }
+}
+
+impl Immediate for AnyBuffers {
+    fn assemble(buffers: Self) -> Self {
+        buffers
+    }
+}
+
+/// Where an operand lies, and of what type it is.
+#[derive(Clone, Copy, Debug)]
+pub struct AnySpan {
+    address: u64,
+    len: usize,
+    dtype: DType,
+}
+
+impl AnySpan {
+    fn of(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
+        // An offset lies inside the allocation, whose length in bytes was checked when it was made.
+        AnySpan { address: region.allocation.address + (offset * dtype.size()) as u64, len, dtype }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> usize {
+        self.len * self.dtype.size()
+    }
+
+    /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+/// What a host half reads.
+#[derive(Clone, Copy, Debug)]
+pub struct AnySlice<'a> {
+    bytes: &'a [u8],
+    dtype: DType,
+}
+
+impl<'a> AnySlice<'a> {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The elements; `None` when they are of another type.
+    pub fn downcast<T: Element>(self) -> Option<&'a [T]> {
+        (self.dtype == T::DTYPE).then(|| bytemuck::try_cast_slice(self.bytes).ok()).flatten()
+    }
+}
+
+/// What a host half writes.
+#[derive(Debug)]
+pub struct AnySliceMut<'a> {
+    bytes: &'a mut [u8],
+    dtype: DType,
+}
+
+impl<'a> AnySliceMut<'a> {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where it begins, and how many elements it has.
+    pub(crate) fn into_raw(self) -> (*mut u8, usize) {
+        let len = self.bytes.len() / self.dtype.size();
+        (self.bytes.as_mut_ptr(), len)
+    }
+
+    /// The elements; `None` when they are of another type.
+    pub fn downcast<T: Element>(self) -> Option<&'a mut [T]> {
+        (self.dtype == T::DTYPE).then(|| bytemuck::try_cast_slice_mut(self.bytes).ok()).flatten()
+    }
+}
+
+impl sealed::Elems for Dyn {}
+impl Elems for Dyn {
+    type Ins<'a> = AnyIns<'a>;
+    type Bufs = AnyBuffers;
+    type Spans = SmallVec<[AnySpan; 8]>;
+    type Slices<'a> = SmallVec<[AnySlice<'a>; 8]>;
+    type SlicesMut<'a> = SmallVec<[AnySliceMut<'a>; 4]>;
+    /// Known only when the program runs: see `Op::dtypes`.
+    const DTYPES: &'static [DType] = &[];
+
+    fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
+        let span = |x: &'x AnyIn<'_>| {
+            visit.0.push(View { region: x.region, whole: x.len == x.region.window.len() });
+            AnySpan::of(x.region, x.offset, x.len, x.dtype)
+        };
+        ins.iter().map(span).collect()
+    }
+    fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
+        let span = |x: &'x AnyBuffer| {
+            visit.0.push(View { region: &x.region, whole: x.len == x.region.window.len() });
+            AnySpan::of(&x.region, x.offset, x.len, x.dtype)
+        };
+        buffers.0.iter().map(span).collect()
+    }
+    unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
+        let slice = |span: &AnySpan| {
+            let bytes: &'a [u8] = match span.bytes() {
+                0 => &[],
+                // SAFETY: live memory that nobody writes during `'a`, as the caller promises.
+                len => unsafe { std::slice::from_raw_parts(span.address as *const u8, len) },
+            };
+            AnySlice { bytes, dtype: span.dtype }
+        };
+        spans.iter().map(slice).collect()
+    }
+    unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a> {
+        let slice = |span: &AnySpan| {
+            let bytes: &'a mut [u8] = match span.bytes() {
+                0 => &mut [],
+                // SAFETY: live memory that nobody else touches during `'a`, as the caller promises; the operands are
+                // different buffers.
+                len => unsafe { std::slice::from_raw_parts_mut(span.address as *mut u8, len) },
+            };
+            AnySliceMut { bytes, dtype: span.dtype }
+        };
+        spans.iter().map(slice).collect()
+    }
+}
+
+/// An output of typed buffers that a list without types can become: nothing, one [`DeviceBuffer`], or a tuple of two to
+/// eight of them. Sealed.
+pub trait TypedOutput: Output<Host = ()> + typed::Sealed {
+    #[doc(hidden)]
+    fn typed(buffers: AnyBuffers) -> Result<Bufs<Self>, AnyBuffers>;
+}
+
+macro_rules! typed_outputs { ($(($output:ty; $($t:ident $i:tt),*))*) => { $(
+    impl<$($t: Element),*> TypedOutput for $output {
+        fn typed(buffers: AnyBuffers) -> Result<($(DeviceBuffer<$t>,)*), AnyBuffers> {
+            const NAMES: &[&str] = &[$(stringify!($t)),*];
+            let types: [DType; NAMES.len()] = [$($t::DTYPE),*];
+            if !buffers.iter().map(AnyBuffer::dtype).eq(types) {
+                return Err(buffers);
+            }
+            let mut all = buffers.into_iter();
+            // Their number and types were compared above.
+            let wrong = |_| AnyBuffers::default();
+            Ok(($({
+                let _ = stringify!($t);
+                all.next().ok_or_else(AnyBuffers::default)?.downcast::<$t>().map_err(wrong)?
+            },)*))
+        }
+    }
+)* } }
+macro_rules! typed_tuples { ($(($($t:ident $i:tt),*))*) => {
+    $(impl<$($t: Element),*> typed::Sealed for ($(DeviceBuffer<$t>,)*) {})*
+    typed_outputs! { $((($(DeviceBuffer<$t>,)*); $($t $i),*))* }
+} }
+
+mod typed {
+    pub trait Sealed {}
+}
+
+impl typed::Sealed for () {}
+impl<A: Element> typed::Sealed for DeviceBuffer<A> {}
+typed_outputs! { (DeviceBuffer<A>; A 0) }
+typed_tuples! {
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
+
+impl TypedOutput for () {
+    fn typed(buffers: AnyBuffers) -> Result<(), AnyBuffers> {
+        if buffers.is_empty() { Ok(()) } else { Err(buffers) }
+    }
+}
+
+impl From<AnyBuffers> for Error {
+    /// Buffers that are not of the types asked for.
+    fn from(buffers: AnyBuffers) -> Self {
+        let types: Vec<_> = buffers.iter().map(|b| b.dtype().name()).collect();
+        Error::invalid("buffers", format!("they are of the types ({})", types.join(", ")))
+    }
+}

@@ -1,0 +1,140 @@
+//! A kernel in a loaded module: what a launch in flight holds.
+
+use super::module::LoadedModule;
+use super::{Core, Enqueue, Native, fault};
+use crate::Result;
+use crate::engine::Epoch;
+use crate::nvrtc::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
+use crate::op::Op;
+use crate::sync::{Arc, AtomicU64, Ordering};
+use cudarc::driver::sys::CUfunction;
+use std::ffi::{CStr, c_void};
+
+/// A kernel, and all that its launches are checked against. Holds no epoch, so that work in flight may hold it.
+pub(crate) struct Function {
+    raw: Native<CUfunction>,
+    module: Arc<LoadedModule>,
+    pub(crate) attributes: KernelAttributes,
+    pub(crate) limits: DeviceLimits,
+    /// Bytes of dynamic shared memory that it may be launched with.
+    allowed: AtomicU64,
+}
+
+impl Function {
+    /// The kernel `name` of a module; `None` when the module has none of that name.
+    pub(crate) fn find(
+        core: &Arc<Core>,
+        epoch: &Arc<Epoch>,
+        module: &Arc<LoadedModule>,
+        name: &CStr,
+    ) -> Result<Option<Self>> {
+        core.inside(epoch, || {
+            let Some(raw) = module.function(core, epoch, name)? else { return Ok(None) };
+            let attribute = |which: u32| -> Result<u32> {
+                let mut value = 0;
+                // SAFETY: `value` is valid for the write, the module is loaded.
+                let code = unsafe { core.context.api.func_get_attribute(&mut value, which, raw) };
+                code.ok().map_err(|code| fault::classify(epoch, code, "cuFuncGetAttribute"))?;
+                Ok(u32::try_from(value).unwrap_or(0))
+            };
+            // `CUfunction_attribute` by number.
+            let attributes = KernelAttributes {
+                max_threads: attribute(0)?,
+                shared_bytes: attribute(1)?,
+                constant_bytes: attribute(2)?,
+                local_bytes: attribute(3)?,
+                registers: attribute(4)?,
+                ptx_version: attribute(5)?,
+                binary_version: attribute(6)?,
+            };
+            let allowed = attribute(8)?;
+            let limits = core.limits(epoch)?;
+            let (raw, module) = (Native(raw), module.clone());
+            Ok(Some(Function { raw, module, attributes, limits, allowed: AtomicU64::new(allowed.into()) }))
+        })
+    }
+
+    /// Its parameters as the driver knows them; `None` where it cannot tell (before CUDA 12.4).
+    pub(crate) fn parameters(&self, core: &Arc<Core>, epoch: &Arc<Epoch>) -> Result<Option<Vec<Parameter>>> {
+        const INVALID_VALUE: i32 = 1;
+        core.inside(epoch, || {
+            let mut all = Vec::new();
+            loop {
+                let (mut offset, mut bytes) = (0, 0);
+                // SAFETY: both are valid for the write, the module is loaded. An index past the last is refused.
+                let code =
+                    unsafe { core.context.api.func_get_param_info(self.raw.0, all.len(), &mut offset, &mut bytes) };
+                match code.map(|code| code.ok()) {
+                    None => return Ok(None),
+                    Some(Ok(())) => all.push(Parameter::of_size(bytes)),
+                    Some(Err(code)) if code.0 == INVALID_VALUE => return Ok(Some(all)),
+                    Some(Err(code)) => return Err(fault::classify(epoch, code, "cuFuncGetParamInfo")),
+                }
+            }
+        })
+    }
+
+    /// Blocks of that many threads, with that much dynamic shared memory, that one multiprocessor holds at a time.
+    pub(crate) fn active_blocks(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, threads: u32, shared: u32) -> Result<u32> {
+        core.inside(epoch, || {
+            self.allow(core, epoch, shared)?;
+            let mut blocks = 0;
+            // SAFETY: `blocks` is valid for the write, the module is loaded.
+            let code = unsafe {
+                let threads = i32::try_from(threads).unwrap_or(i32::MAX);
+                core.context.api.occupancy_max_active_blocks(&mut blocks, self.raw.0, threads, shared as usize)
+            };
+            code.ok().map_err(|code| fault::classify(epoch, code, "cuOccupancyMaxActiveBlocksPerMultiprocessor"))?;
+            Ok(u32::try_from(blocks).unwrap_or(0))
+        })
+    }
+
+    /// The block size that fills the device best, and the least number of blocks that does.
+    pub(crate) fn best_block(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, shared: u32) -> Result<(u32, u32)> {
+        core.inside(epoch, || {
+            self.allow(core, epoch, shared)?;
+            let (mut grid, mut block) = (0, 0);
+            // SAFETY: both are valid for the write, the module is loaded; no callback, so the size is a constant.
+            let code = unsafe {
+                let (none, shared) = (std::ptr::null(), shared as usize);
+                core.context.api.occupancy_max_potential_block_size(&mut grid, &mut block, self.raw.0, none, shared, 0)
+            };
+            code.ok().map_err(|code| fault::classify(epoch, code, "cuOccupancyMaxPotentialBlockSize"))?;
+            Ok((u32::try_from(block).unwrap_or(0), u32::try_from(grid).unwrap_or(0)))
+        })
+    }
+
+    /// Sees to it that so many bytes of dynamic shared memory are allowed; past 48 KiB that has to be asked for, and is
+    /// asked for once, all that the device has. The context is current.
+    fn allow(&self, core: &Core, epoch: &Arc<Epoch>, shared: u32) -> Result<()> {
+        const MAX_DYNAMIC_SHARED: u32 = 8;
+        if u64::from(shared) <= self.allowed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let most = self.limits.shared.saturating_sub(self.attributes.shared_bytes).max(shared);
+        // SAFETY: the module is loaded. What the device does not have is refused.
+        let code = unsafe {
+            let most = i32::try_from(most).unwrap_or(i32::MAX);
+            core.context.api.func_set_attribute(self.raw.0, MAX_DYNAMIC_SHARED, most)
+        };
+        code.ok().map_err(|code| fault::classify(epoch, code, "cuFuncSetAttribute"))?;
+        self.allowed.store(most.into(), Ordering::Release);
+        Ok(())
+    }
+
+    /// Launches it on the dispatch's stream.
+    ///
+    /// # Safety
+    /// `parameters` point at its parameters, in number, order and size; it touches only what this dispatch may.
+    pub(crate) unsafe fn launch<O: Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        config: &LaunchConfig,
+        parameters: &mut [*mut c_void],
+    ) -> Result<()> {
+        self.module.admit(queue)?;
+        self.allow(queue.core, queue.epoch, config.shared_bytes())?;
+        // SAFETY: the function is of this epoch, and its module is loaded while `self` lives; the rest is the caller's.
+        unsafe { queue.launch_function(self.raw.0, config, parameters) }
+    }
+}

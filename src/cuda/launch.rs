@@ -1,0 +1,102 @@
+//! The launch itself, of every kernel.
+
+use super::enqueue::Enqueue;
+use crate::Result;
+use crate::nvrtc::LaunchConfig;
+use crate::op::Op;
+use cudarc::driver::sys::{CUfunction, CUstream};
+use smallvec::SmallVec;
+use std::ffi::c_void;
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(crate) struct RawConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: CUstream,
+    attributes: *const RawAttribute,
+    count: u32,
+}
+
+/// `CUlaunchAttribute`: a number, then a union of 64 bytes, aligned to 8.
+#[repr(C)]
+struct RawAttribute {
+    number: u32,
+    _pad: u32,
+    value: [u32; 16],
+}
+
+const _: () = assert!(size_of::<RawConfig>() == 56 && size_of::<RawAttribute>() == 72);
+
+impl RawAttribute {
+    fn new(number: u32, words: &[u32]) -> Self {
+        let mut value = [0; 16];
+        for (to, from) in value.iter_mut().zip(words) {
+            *to = *from;
+        }
+        RawAttribute { number, _pad: 0, value }
+    }
+}
+
+/// The attributes that `config` asks for.
+fn attributes(config: &LaunchConfig) -> SmallVec<[RawAttribute; 3]> {
+    const COOPERATIVE: u32 = 2;
+    const CLUSTER_DIMENSION: u32 = 4;
+    const PRIORITY: u32 = 8;
+    let mut all = SmallVec::new();
+    if config.is_cooperative() {
+        all.push(RawAttribute::new(COOPERATIVE, &[1]));
+    }
+    if let Some(cluster) = config.cluster_dims() {
+        all.push(RawAttribute::new(CLUSTER_DIMENSION, &cluster.array()));
+    }
+    if let Some(priority) = config.launch_priority() {
+        all.push(RawAttribute::new(PRIORITY, &[priority.cast_unsigned()]));
+    }
+    all
+}
+
+impl<O: Op> Enqueue<'_, O> {
+    /// Launches `function`. What the driver refuses at once leaves the stream and the operands as they were.
+    ///
+    /// # Safety
+    /// The function belongs to this epoch; `parameters` point at its parameters, in number, order and size; the kernel
+    /// touches only what this dispatch may.
+    pub(super) unsafe fn launch_function(
+        &mut self,
+        function: CUfunction,
+        config: &LaunchConfig,
+        parameters: &mut [*mut c_void],
+    ) -> Result<()> {
+        let (api, stream) = (self.core.context.api, self.state.stream.0);
+        let ([gx, gy, gz], [bx, by, bz], none) = (config.grid().array(), config.block().array(), std::ptr::null_mut());
+        let shared = config.shared_bytes();
+        let (call, code) = if config.is_plain() {
+            // SAFETY: function and stream are alive under the lease; the driver copies the parameters before it
+            // returns; the caller vouches for the kernel.
+            let code = unsafe {
+                let parameters = parameters.as_mut_ptr();
+                api.launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, none)
+            };
+            ("cuLaunchKernel", Some(code))
+        } else {
+            let attributes = attributes(config);
+            let raw = RawConfig {
+                grid: [gx, gy, gz],
+                block: [bx, by, bz],
+                shared,
+                stream,
+                attributes: attributes.as_ptr(),
+                count: attributes.len() as u32,
+            };
+            // SAFETY: as above; the configuration and its attributes live through the call.
+            let code = unsafe { api.launch_kernel_ex(&raw, function, parameters.as_mut_ptr(), none) };
+            ("cuLaunchKernelEx", code)
+        };
+        let code = code.ok_or_else(|| crate::Error::unsupported(format!("this driver has no {call}")))?;
+        self.check(call, code)?;
+        self.untouched = false;
+        Ok(())
+    }
+}

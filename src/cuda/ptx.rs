@@ -1,0 +1,109 @@
+//! Kernels from PTX text, for ops that bring their own.
+//!
+//! A [`Ptx`] is loaded into each epoch when it is first launched there, so it needs no care across rebuilds, and stays
+//! to the epoch's end. A slot remembers the functions it has launched; looking one up again takes no lock and hashes
+//! nothing.
+
+use super::Native;
+use super::enqueue::Enqueue;
+use crate::nvrtc::{LaunchConfig, LaunchDims};
+use crate::op::Op;
+use crate::sync::{AtomicU64, Ordering};
+use crate::{Element, Error, Result, Span};
+use cudarc::driver::sys::CUfunction;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::OnceLock;
+
+/// PTX source text of one or several kernels; usually a `static`.
+#[derive(Debug)]
+pub struct Ptx {
+    text: &'static str,
+    id: OnceLock<u64>,
+}
+
+impl Ptx {
+    /// The text of a PTX module.
+    pub const fn new(text: &'static str) -> Self {
+        Ptx { text, id: OnceLock::new() }
+    }
+
+    fn id(&self) -> u64 {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        *self.id.get_or_init(|| IDS.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// One kernel argument of [`Enqueue::launch`]: a scalar or an operand's address.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelArg {
+    bytes: [u8; 16],
+}
+
+impl<T: Element> From<T> for KernelArg {
+    fn from(value: T) -> Self {
+        let mut bytes = [0; 16];
+        for (to, from) in bytes.iter_mut().zip(bytemuck::bytes_of(&value)) {
+            *to = *from;
+        }
+        KernelArg { bytes }
+    }
+}
+
+impl<T: Element> From<Span<T>> for KernelArg {
+    fn from(span: Span<T>) -> Self {
+        span.address().into()
+    }
+}
+
+impl From<usize> for KernelArg {
+    fn from(value: usize) -> Self {
+        (value as u64).into()
+    }
+}
+
+/// A function that a slot has launched before.
+pub(crate) struct Cached {
+    module: u64,
+    name: *const std::ffi::c_char,
+    function: Native<CUfunction>,
+}
+
+// SAFETY: `name` is the address of a `'static` string, only compared.
+unsafe impl Send for Cached {}
+
+impl<O: Op> Enqueue<'_, O> {
+    fn function(&mut self, ptx: &Ptx, name: &'static CStr) -> Result<CUfunction> {
+        let id = ptx.id();
+        let same = |c: &&Cached| c.module == id && std::ptr::eq(c.name, name.as_ptr());
+        if let Some(cached) = self.state.functions.iter().find(same) {
+            return Ok(cached.function.0);
+        }
+        let text = CString::new(ptx.text).map_err(|_| Error::invalid("ptx", "the text holds a zero byte"))?;
+        let module = self.core.lasting_module(self.epoch, id, &text)?;
+        let function = self.core.find_function(self.epoch, module, name)?;
+        self.state.functions.push(Cached { module: id, name: name.as_ptr(), function: Native(function) });
+        Ok(function)
+    }
+
+    /// Launches the kernel `name` of `ptx` on the dispatch's stream.
+    ///
+    /// # Errors
+    /// PTX that the driver refuses, a kernel that is not in it, dimensions or shared memory past the device's limits.
+    ///
+    /// # Safety
+    /// `args` are the kernel's parameters in number, order and size, and the kernel reads and writes only the dispatch's
+    /// operands (writing none that is only read) and its [`scratch`](Self::scratch) and [`result`](Self::result).
+    pub unsafe fn launch(
+        &mut self,
+        ptx: &'static Ptx,
+        name: &'static CStr,
+        dims: LaunchDims,
+        args: &[KernelArg],
+    ) -> Result<()> {
+        let function = self.function(ptx, name)?;
+        let mut pointers: smallvec::SmallVec<[*mut c_void; 16]> =
+            args.iter().map(|a| a.bytes.as_ptr().cast_mut().cast()).collect();
+        // SAFETY: the pointers are those of the arguments; the caller vouches for the kernel.
+        unsafe { self.launch_function(function, &LaunchConfig::from(dims), &mut pointers) }
+    }
+}

@@ -1,0 +1,319 @@
+//! The arguments of a launch, in the order of the kernel's parameters.
+
+use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
+use crate::{DType, DeviceBuffer, Element, Error, GpuRef, In, Result};
+use bytemuck::{NoUninit, Pod};
+use smallvec::SmallVec;
+
+/// A plain `#[repr(C)]` struct, passed by value: as an argument, and as a parameter of a [`Signature`](super::Signature).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain<S>(pub S);
+
+/// A device address, passed as it is. Nothing keeps alive what it points at, and nothing orders its use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DevicePtr(pub u64);
+
+/// The number of elements, for kernels that take it beside their buffers: filled in from the buffers of the launch, which
+/// must all have as many. A parameter of 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Len;
+
+/// One argument of a launch.
+///
+/// | what is passed | what it is |
+/// |---|---|
+/// | `&DeviceBuffer`, `&GpuRef`, [`In`] | a buffer that the kernel reads; its address |
+/// | `DeviceBuffer` | a buffer that the kernel writes, and may read; comes back from the wait |
+/// | [`Arg::out`] of a `DeviceBuffer` | a buffer of which the kernel writes every element, and reads none |
+/// | any element type, `usize` | a scalar |
+/// | [`Len`] | the length of the launch's buffers |
+/// | [`Plain`] | a `#[repr(C)]` struct |
+/// | [`DevicePtr`] | an address, as it is |
+#[derive(Debug)]
+pub struct Arg<'a>(Value<'a>);
+
+enum Value<'a> {
+    Read(AnyIn<'a>),
+    Write(AnyBuffer, Written),
+    Scalar(DType, [u8; 16]),
+    Pointer(u64),
+    Len,
+    Plain(SmallVec<[u8; 64]>),
+}
+
+/// What a kernel does to a buffer that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Parts of it, or it reads them first.
+    Some,
+    /// Every element, and it reads none.
+    All,
+}
+
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Read(x) => write!(f, "read {} x {}", x.len(), x.dtype()),
+            Value::Write(x, _) => write!(f, "write {} x {}", x.len(), x.dtype()),
+            Value::Scalar(dtype, _) => write!(f, "{dtype}"),
+            Value::Pointer(address) => write!(f, "{address:#x}"),
+            Value::Len => write!(f, "the length"),
+            Value::Plain(bytes) => write!(f, "{} bytes", bytes.len()),
+        }
+    }
+}
+
+impl<'a> Arg<'a> {
+    /// A buffer of which the kernel writes **every** element and reads none, so that it may be one that was never
+    /// written before. A kernel that does less leaves parts of it as they were, which may be anything.
+    pub fn out<T: Element>(buffer: DeviceBuffer<T>) -> Self {
+        Arg(Value::Write(buffer.into(), Written::All))
+    }
+
+    /// A read operand whose type is known only at run time.
+    pub fn read(input: AnyIn<'a>) -> Self {
+        Arg(Value::Read(input))
+    }
+
+    /// A written buffer whose type is known only at run time.
+    pub fn write(buffer: AnyBuffer) -> Self {
+        Arg(Value::Write(buffer, Written::Some))
+    }
+}
+
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Arg<'a> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        Arg(Value::Read(buffer.into()))
+    }
+}
+
+impl<'a, T: Element> From<&'a GpuRef<T>> for Arg<'a> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        Arg(Value::Read(shared.into()))
+    }
+}
+
+impl<'a, T: Element> From<In<'a, T>> for Arg<'a> {
+    fn from(input: In<'a, T>) -> Self {
+        Arg(Value::Read(input.into()))
+    }
+}
+
+impl<T: Element> From<DeviceBuffer<T>> for Arg<'_> {
+    fn from(buffer: DeviceBuffer<T>) -> Self {
+        Arg(Value::Write(buffer.into(), Written::Some))
+    }
+}
+
+impl<T: Element> From<T> for Arg<'_> {
+    fn from(value: T) -> Self {
+        let mut bytes = [0; 16];
+        for (to, from) in bytes.iter_mut().zip(bytemuck::bytes_of(&value)) {
+            *to = *from;
+        }
+        Arg(Value::Scalar(T::DTYPE, bytes))
+    }
+}
+
+impl From<usize> for Arg<'_> {
+    fn from(value: usize) -> Self {
+        (value as u64).into()
+    }
+}
+
+impl<S: NoUninit> From<Plain<S>> for Arg<'_> {
+    fn from(Plain(value): Plain<S>) -> Self {
+        Arg(Value::Plain(SmallVec::from_slice(bytemuck::bytes_of(&value))))
+    }
+}
+
+impl From<Len> for Arg<'_> {
+    fn from(_: Len) -> Self {
+        Arg(Value::Len)
+    }
+}
+
+impl From<DevicePtr> for Arg<'_> {
+    fn from(DevicePtr(address): DevicePtr) -> Self {
+        Arg(Value::Pointer(address))
+    }
+}
+
+/// The arguments of a launch. Made of a tuple of up to sixteen that become [`Arg`]s, or one by one.
+#[derive(Debug, Default)]
+pub struct Args<'a> {
+    pub(super) passed: Passed,
+    pub(super) reads: AnyIns<'a>,
+    pub(super) writes: AnyBuffers,
+}
+
+/// The arguments without their buffers: what stays with the op.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    pub(super) slots: SmallVec<[Slot; 16]>,
+    /// The values of all that are no buffers.
+    pub(super) bytes: SmallVec<[u8; 64]>,
+    /// Where the length is to be filled in.
+    pub(super) len_at: SmallVec<[u32; 1]>,
+}
+
+/// One argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The read operand of this number.
+    Read(DType, u32),
+    /// The written operand of this number.
+    Write(DType, u32, Written),
+    /// A value at this place among the bytes.
+    Value { at: u32, len: u32, kind: ValueKind },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Scalar(DType),
+    Pointer,
+    Plain,
+}
+
+impl<'a> Args<'a> {
+    /// No arguments yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With one argument more.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<Arg<'a>>) -> Self {
+        self.push(argument.into());
+        self
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.passed.slots.len()
+    }
+
+    /// None.
+    pub fn is_empty(&self) -> bool {
+        self.passed.slots.is_empty()
+    }
+
+    pub(super) fn push(&mut self, Arg(value): Arg<'a>) {
+        let slot = match value {
+            Value::Read(input) => {
+                self.reads.push(input);
+                Slot::Read(input.dtype(), (self.reads.len() - 1) as u32)
+            }
+            Value::Write(buffer, written) => {
+                let dtype = buffer.dtype();
+                self.writes.push(buffer);
+                Slot::Write(dtype, (self.writes.len() - 1) as u32, written)
+            }
+            Value::Scalar(dtype, bytes) => {
+                let bytes = bytes.get(..dtype.size()).unwrap_or_default();
+                self.passed.value(bytes, ValueKind::Scalar(dtype))
+            }
+            Value::Pointer(address) => self.passed.value(&address.to_ne_bytes(), ValueKind::Pointer),
+            Value::Len => {
+                self.passed.len_at.push(self.passed.bytes.len() as u32);
+                self.passed.value(&[0; 8], ValueKind::Scalar(DType::U64))
+            }
+            Value::Plain(bytes) => self.passed.value(&bytes, ValueKind::Plain),
+        };
+        self.passed.slots.push(slot);
+    }
+}
+
+impl Args<'_> {
+    /// Elements of argument `index`, a buffer.
+    pub(super) fn len_of(&self, index: usize) -> Option<usize> {
+        match self.passed.slots.get(index)? {
+            Slot::Read(_, place) => self.reads.get(*place as usize).map(AnyIn::len),
+            Slot::Write(_, place, _) => self.writes.get(*place as usize).map(AnyBuffer::len),
+            Slot::Value { .. } => None,
+        }
+    }
+
+    /// Fills in the length where [`Len`] was passed.
+    pub(super) fn fill_len(&mut self) -> Result<()> {
+        if self.passed.len_at.is_empty() {
+            return Ok(());
+        }
+        let mut known: Option<(usize, usize)> = None;
+        for index in 0..self.len() {
+            let Some(len) = self.len_of(index) else { continue };
+            match known {
+                None => known = Some((index, len)),
+                Some((_, first)) if first == len => {}
+                Some((first, other)) => {
+                    let reason =
+                        format!("{len} elements, but argument {first} has {other}: `Len` is the length of all");
+                    return Err(Error::invalid(format!("argument {index}"), reason));
+                }
+            }
+        }
+        let Some((_, len)) = known else { return Err(Error::invalid("args", "`Len` without a buffer")) };
+        for at in &self.passed.len_at {
+            let place = self.passed.bytes.get_mut(*at as usize..).and_then(|rest| rest.first_chunk_mut::<8>());
+            if let Some(place) = place {
+                *place = (len as u64).to_ne_bytes();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Passed {
+    fn value(&mut self, bytes: &[u8], kind: ValueKind) -> Slot {
+        let at = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        Slot::Value { at, len: bytes.len() as u32, kind }
+    }
+
+    /// The bytes of a value.
+    pub(super) fn bytes_of(&self, at: u32, len: u32) -> &[u8] {
+        self.bytes.get(at as usize..at as usize + len as usize).unwrap_or_default()
+    }
+
+    /// A value of argument `index`; `None` when it is of another size.
+    pub(super) fn read_value<S: Pod>(&self, index: usize) -> Option<S> {
+        match self.slots.get(index)? {
+            Slot::Value { at, len, .. } => bytemuck::try_pod_read_unaligned(self.bytes_of(*at, *len)).ok(),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! tuples { ($(($($t:ident $i:tt),*))*) => { $(
+    impl<'a, $($t: Into<Arg<'a>>),*> From<($($t,)*)> for Args<'a> {
+        fn from(arguments: ($($t,)*)) -> Self {
+            let mut all = Args::new();
+            $(all.push(arguments.$i.into());)*
+            all
+        }
+    }
+)* } }
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15)
+}
+
+impl From<()> for Args<'_> {
+    fn from((): ()) -> Self {
+        Args::new()
+    }
+}

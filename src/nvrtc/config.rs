@@ -1,0 +1,270 @@
+//! How a kernel is launched: grid, block, shared memory, and what goes beyond.
+
+use super::limits::{DeviceLimits, KernelLimits};
+use crate::{Error, Result};
+
+/// Three extents or indices, as CUDA counts them: x first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dim3 {
+    /// Along x, which varies fastest.
+    pub x: u32,
+    /// Along y.
+    pub y: u32,
+    /// Along z.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// Three extents.
+    pub const fn new(x: u32, y: u32, z: u32) -> Self {
+        Dim3 { x, y, z }
+    }
+
+    pub(crate) const fn array(self) -> [u32; 3] {
+        [self.x, self.y, self.z]
+    }
+
+    /// The product: threads of a block, blocks of a grid. At most 2^96.
+    pub(crate) const fn count(self) -> u128 {
+        self.x as u128 * self.y as u128 * self.z as u128
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Self {
+        Dim3 { x, y: 1, z: 1 }
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    fn from((x, y): (u32, u32)) -> Self {
+        Dim3 { x, y, z: 1 }
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Dim3 { x, y, z }
+    }
+}
+
+impl std::fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} x {} x {}", self.x, self.y, self.z)
+    }
+}
+
+/// Grid, block and dynamic shared memory of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchDims {
+    /// Blocks along x, y, z.
+    pub grid: (u32, u32, u32),
+    /// Threads of a block along x, y, z.
+    pub block: (u32, u32, u32),
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+}
+
+impl LaunchDims {
+    /// One thread an element, in blocks of 256.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads.
+    pub fn for_elements(n: usize) -> Result<Self> {
+        let blocks = blocks_of(n, 256)?;
+        Ok(LaunchDims { grid: (blocks, 1, 1), block: (256, 1, 1), shared: 0 })
+    }
+}
+
+/// Blocks of `threads` that hold `n` threads together; one at least.
+fn blocks_of(n: usize, threads: u32) -> Result<u32> {
+    let blocks = u32::try_from(n.div_ceil(threads.max(1) as usize)).ok().filter(|b| *b <= i32::MAX as u32);
+    let most = u64::from(threads) * i32::MAX as u64;
+    let blocks =
+        blocks.ok_or_else(|| Error::invalid("n", format!("{n} elements, a grid has at most {most} threads")))?;
+    Ok(blocks.max(1))
+}
+
+/// How a kernel is launched.
+///
+/// ```
+/// use windlass::nvrtc::LaunchConfig;
+/// let tiles = LaunchConfig::new((64, 32), (16, 16)).shared(4096);
+/// let line = LaunchConfig::for_elements(1_000_000)?;
+/// assert_eq!((line.grid().x, line.block().x, tiles.block().y), (3907, 256, 16));
+/// # Ok::<(), windlass::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    shared: u32,
+    cooperative: bool,
+    cluster: Option<Dim3>,
+    priority: Option<i32>,
+}
+
+impl LaunchConfig {
+    /// So many blocks of so many threads.
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        let (grid, block) = (grid.into(), block.into());
+        LaunchConfig { grid, block, shared: 0, cooperative: false, cluster: None, priority: None }
+    }
+
+    /// One thread an element at least, in blocks of 256. The kernel must leave alone what is past the last element.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads.
+    pub fn for_elements(n: usize) -> Result<Self> {
+        Self::for_elements_in_blocks(n, 256)
+    }
+
+    /// One thread an element at least, in blocks of `threads`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads, or no threads in a block.
+    pub fn for_elements_in_blocks(n: usize, threads: u32) -> Result<Self> {
+        if threads == 0 {
+            return Err(Error::invalid("threads", "a block of 0 threads, at least 1 is needed"));
+        }
+        Ok(Self::new(blocks_of(n, threads)?, threads))
+    }
+
+    /// Dynamic shared memory of a block in bytes. More than 48 KiB is asked of the driver when it is first needed.
+    #[must_use]
+    pub fn shared(self, bytes: u32) -> Self {
+        LaunchConfig { shared: bytes, ..self }
+    }
+
+    /// All blocks run at once, so that they can wait for each other (`cooperative_groups::this_grid().sync()`). The grid
+    /// must fit on the device in one go.
+    #[must_use]
+    pub fn cooperative(self) -> Self {
+        LaunchConfig { cooperative: true, ..self }
+    }
+
+    /// Blocks go in clusters of this shape, whose members share their shared memory. From compute capability 9.0 on; at
+    /// most 8 blocks, and the grid must be a multiple of it.
+    #[must_use]
+    pub fn cluster(self, blocks: impl Into<Dim3>) -> Self {
+        LaunchConfig { cluster: Some(blocks.into()), ..self }
+    }
+
+    /// Which of the kernels that wait for room on the device goes first: smaller is more urgent, within
+    /// [`Nvrtc::priorities`](super::Nvrtc::priorities). It changes no order that the operands ask for. The host engine
+    /// knows no priorities.
+    #[must_use]
+    pub fn priority(self, priority: i32) -> Self {
+        LaunchConfig { priority: Some(priority), ..self }
+    }
+
+    /// The grid in blocks.
+    pub fn grid(&self) -> Dim3 {
+        self.grid
+    }
+
+    /// The block in threads.
+    pub fn block(&self) -> Dim3 {
+        self.block
+    }
+
+    /// Dynamic shared memory of a block in bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared
+    }
+
+    /// Whether all blocks must run at once.
+    pub fn is_cooperative(&self) -> bool {
+        self.cooperative
+    }
+
+    /// The shape of a cluster in blocks.
+    pub fn cluster_dims(&self) -> Option<Dim3> {
+        self.cluster
+    }
+
+    /// The priority, if one was given.
+    pub fn launch_priority(&self) -> Option<i32> {
+        self.priority
+    }
+
+    /// Nothing beyond grid, block and shared memory.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.cooperative && self.cluster.is_none() && self.priority.is_none()
+    }
+
+    /// Compares all with what the device and the kernel allow.
+    pub(super) fn check(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
+        extents("grid", self.grid, device.grid)?;
+        extents("block", self.block, device.block)?;
+        let threads = self.block.count();
+        if threads > device.block_threads.into() {
+            let reason = format!("{} = {threads} threads, the device allows {}", self.block, device.block_threads);
+            return Err(Error::invalid("block", reason));
+        }
+        if threads > kernel.block_threads.into() {
+            let (most, registers) = (kernel.block_threads, kernel.registers);
+            let reason = format!("{threads} threads, `{name}` allows {most} with its {registers} registers a thread");
+            return Err(Error::invalid("block", reason));
+        }
+        let most = device.shared.saturating_sub(kernel.shared);
+        if self.shared > most {
+            let reason = format!(
+                "{} bytes, the device has {} for a block, of which `{name}` takes {} itself",
+                self.shared, device.shared, kernel.shared
+            );
+            return Err(Error::invalid("shared", reason));
+        }
+        if self.cooperative && !device.cooperative {
+            return Err(Error::unsupported("this device has no cooperative launches"));
+        }
+        if let Some(cluster) = self.cluster {
+            self.check_cluster(cluster, device)?;
+        }
+        match self.priority {
+            Some(p) if !(device.priorities.0..=device.priorities.1).contains(&p) => {
+                let (most, least) = device.priorities;
+                Err(Error::invalid("priority", format!("{p}, the device has {most} (most urgent) to {least}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_cluster(&self, cluster: Dim3, device: &DeviceLimits) -> Result<()> {
+        /// What every device with clusters has.
+        const PORTABLE: u128 = 8;
+        if !device.clusters {
+            return Err(Error::unsupported("this device has no clusters of blocks"));
+        }
+        if cluster.count() == 0 || cluster.count() > PORTABLE {
+            let reason = format!("{cluster} = {} blocks, 1 to {PORTABLE} are possible", cluster.count());
+            return Err(Error::invalid("cluster", reason));
+        }
+        let (grid, cluster) = (self.grid, cluster);
+        let fits = grid.array().iter().zip(cluster.array()).all(|(g, c)| g.is_multiple_of(c));
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::invalid("cluster", format!("{cluster} does not divide the grid, {grid}")))
+        }
+    }
+}
+
+/// No extent is zero or past the device's.
+fn extents(argument: &'static str, given: Dim3, most: [u32; 3]) -> Result<()> {
+    for ((axis, given), most) in ["x", "y", "z"].into_iter().zip(given.array()).zip(most) {
+        if given == 0 {
+            return Err(Error::invalid(argument, format!("0 along {axis}, 1 to {most} are possible")));
+        }
+        if given > most {
+            return Err(Error::invalid(argument, format!("{given} along {axis}, the device allows {most}")));
+        }
+    }
+    Ok(())
+}
+
+impl From<LaunchDims> for LaunchConfig {
+    fn from(dims: LaunchDims) -> Self {
+        Self::new(dims.grid, dims.block).shared(dims.shared)
+    }
+}

@@ -1,0 +1,273 @@
+//! A module's own variables: `__device__` and `__constant__` memory.
+//!
+//! **The order.** A read or a write of a variable follows every launch of its module, and every other access to any of
+//! the module's variables, that was submitted before; and every later launch and access follows it. Launches among
+//! themselves are ordered by their buffers alone: two that meet in a variable only are in no order, as two streams are
+//! in CUDA. So an access of the host never meets a kernel, whatever the kernel does with the variable.
+//!
+//! It is done with a buffer of no bytes that stands for all variables of the module: launches read it, accesses write it.
+//! Nobody owns it, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
+
+use super::module::Module;
+use crate::{Element, Error, HostData, PendingDispatch, Result};
+
+/// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
+///
+/// Accesses are ordered with the launches of the module: each follows all that were submitted before it, and is followed
+/// by all that are submitted later. Launches among themselves are ordered by their buffers alone.
+pub struct Global<T: Element> {
+    #[cfg(feature = "cuda")]
+    place: on_gpu::Place<T>,
+    #[cfg(not(feature = "cuda"))]
+    never: std::convert::Infallible,
+    #[cfg(not(feature = "cuda"))]
+    _type: std::marker::PhantomData<T>,
+}
+
+impl Module {
+    /// The variable `name`, as elements of `T`: `__device__` or `__constant__` memory. Loads the module.
+    ///
+    /// A program that NVRTC compiles keeps only the variables that were asked for among its name expressions, by their
+    /// address: `Program::expression("&factor")`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no such variable, or its bytes are no whole number of `T`;
+    /// [`Error::Unsupported`] on a host device, whose twins capture what they need; as [`load`](Self::load).
+    pub fn global<T: Element>(&self, name: &str) -> Result<Global<T>> {
+        #[cfg(feature = "cuda")]
+        {
+            let found = self.held().global(name)?;
+            let place = found.ok_or_else(|| Error::invalid("name", format!("no variable `{name}` in the module")))?;
+            let bytes = place.2;
+            if !bytes.is_multiple_of(size_of::<T>()) {
+                let reason = format!("`{name}` has {bytes} bytes, which are no elements of {}", T::DTYPE);
+                return Err(Error::invalid("T", reason));
+            }
+            Ok(Global { place: on_gpu::Place::new(self, place) })
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = name;
+            Err(Error::unsupported("this build has no CUDA engine"))
+        }
+    }
+}
+
+impl<T: Element> Global<T> {
+    /// Elements.
+    #[expect(clippy::len_without_is_empty, reason = "a variable has an element at least")]
+    pub fn len(&self) -> usize {
+        #[cfg(feature = "cuda")]
+        return self.place.len();
+        #[cfg(not(feature = "cuda"))]
+        match self.never {}
+    }
+
+    /// What it holds at this point of the program's order.
+    ///
+    /// # Errors
+    /// [`Error::GpuRefStale`] after a rebuild; [`Error::OutOfMemory`] when the staging limit does not hold it.
+    pub fn read(&self) -> Result<PendingDispatch<Vec<T>>> {
+        #[cfg(feature = "cuda")]
+        return self.place.read();
+        #[cfg(not(feature = "cuda"))]
+        match self.never {}
+    }
+
+    /// Sets all of it. A slice is copied before this returns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::GpuRefStale`] after a rebuild.
+    pub fn write<'a>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<()>> {
+        #[cfg(feature = "cuda")]
+        return self.place.write(data.into().as_slice());
+        #[cfg(not(feature = "cuda"))]
+        match self.never {}
+    }
+}
+
+impl<T: Element> std::fmt::Debug for Global<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Global<{}>({})", T::DTYPE, self.len())
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod on_gpu {
+    use super::super::module::{Held, Module};
+    use crate::buffer::Content;
+    use crate::cuda::{LoadedModule, Reserved, STAGING_PIECE, Staging};
+    use crate::op::{Cost, Op, Output, Slices, SlicesMut, Spans};
+    use crate::sync::{Arc, Mutex};
+    use crate::{Device, DeviceBuffer, Element, Enqueue, Error, Landed, PendingDispatch, Result};
+    use std::marker::PhantomData;
+
+    pub(super) struct Place<T> {
+        device: Device,
+        held: Arc<Held>,
+        module: Arc<LoadedModule>,
+        address: u64,
+        len: usize,
+        _type: PhantomData<T>,
+    }
+
+    impl<T: Element> Place<T> {
+        pub(super) fn new(module: &Module, (loaded, address, bytes): (Arc<LoadedModule>, u64, usize)) -> Self {
+            let (device, held) = (module.device().clone(), module.held().clone());
+            Place { device, held, module: loaded, address, len: bytes / size_of::<T>(), _type: PhantomData }
+        }
+
+        pub(super) fn len(&self) -> usize {
+            self.len
+        }
+
+        /// The right to all of the module's variables, as a buffer that is written.
+        fn token(&self) -> Result<DeviceBuffer<u8>> {
+            let Some(globals) = self.held.globals() else {
+                return Err(Error::library("a variable of a module that declares none"));
+            };
+            // SAFETY: it has no bytes, so nothing can overlap; its gate keeps accesses that are submitted at the same
+            // time apart.
+            Ok(unsafe { globals.alias() })
+        }
+
+        pub(super) fn read(&self) -> Result<PendingDispatch<Vec<T>>> {
+            let (token, epoch) = (self.token()?, self.held.epoch());
+            epoch.admit()?;
+            let bytes = self.len * size_of::<T>();
+            let reserved = epoch.engine.as_cuda().map(|engine| engine.reserve(epoch, bytes)).transpose()?;
+            let before = token.region.worth.get();
+            let (address, module) = (self.address, self.module.clone());
+            let op = GlobalRead { address, bytes, reserved: Mutex::new(reserved), module, _type: PhantomData };
+            let pending = self.device.dispatch(op, (), (token,)).map_err(|rejected| {
+                // A read that failed leaves the variables what they were.
+                if let (Some((token,)), Content::Valid) = (&rejected.back, before) {
+                    token.region.worth.set(Content::Valid);
+                }
+                rejected.error
+            })?;
+            pending.retype(|_| Ok(()))
+        }
+
+        pub(super) fn write(&self, data: &[T]) -> Result<PendingDispatch<()>> {
+            if data.len() != self.len {
+                let reason = format!("{} elements for a variable of {}", data.len(), self.len);
+                return Err(Error::invalid("data", reason));
+            }
+            let epoch = self.held.epoch();
+            epoch.admit()?;
+            let engine = epoch.engine.as_cuda().ok_or_else(|| Error::library("a variable on a host device"))?;
+            let bytes: &[u8] = bytemuck::cast_slice(data);
+            let mut last = None;
+            // Each piece follows the one before, as any two accesses do.
+            for (i, piece) in bytes.chunks(STAGING_PIECE).enumerate() {
+                let op = GlobalWrite {
+                    address: self.address + (i * STAGING_PIECE) as u64,
+                    bytes: piece.len(),
+                    staging: Mutex::new(Some(engine.stage(epoch, piece)?)),
+                    module: self.module.clone(),
+                };
+                last = Some(self.device.dispatch(op, (), (self.token()?,))?);
+            }
+            last.ok_or_else(|| Error::library("a variable without bytes"))?.retype(|_| Ok(()))
+        }
+    }
+
+    /// What a read gives: the token stays inside.
+    struct GlobalData<T>(PhantomData<T>);
+
+    impl<T: Element> Output for GlobalData<T> {
+        type Writes = (u8,);
+        type Host = Landed<T>;
+        const EAGER: bool = true;
+        fn join(_: (DeviceBuffer<u8>,), _: Landed<T>) -> Result<Self> {
+            Ok(GlobalData(PhantomData))
+        }
+    }
+
+    struct GlobalRead<T> {
+        address: u64,
+        bytes: usize,
+        reserved: Mutex<Option<Reserved>>,
+        module: Arc<LoadedModule>,
+        _type: PhantomData<T>,
+    }
+
+    impl<T: Element> Op for GlobalRead<T> {
+        const NAME: &'static str = "read_global";
+        const LIBRARY: &'static str = "nvrtc";
+        const GATED: bool = true;
+        type Reads = ();
+        type Output = GlobalData<T>;
+        type Raw = Landed<T>;
+
+        fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
+            Ok(())
+        }
+
+        fn cost(&self) -> Cost {
+            Cost { flops: 0, bytes: self.bytes as u64 }
+        }
+
+        fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<Landed<T>> {
+            Err(Error::unsupported("a host device loads no modules"))
+        }
+
+        fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+            self.module.admit(queue)?;
+            match self.reserved.lock().take() {
+                Some(reserved) => queue.copy_to_staging(self.address, reserved),
+                None => Err(Error::library("a read without staging")),
+            }
+        }
+
+        fn finish(&self, landed: Landed<T>) -> Result<Landed<T>> {
+            Ok(landed)
+        }
+    }
+
+    struct GlobalWrite {
+        address: u64,
+        bytes: usize,
+        staging: Mutex<Option<Staging>>,
+        module: Arc<LoadedModule>,
+    }
+
+    impl Op for GlobalWrite {
+        const NAME: &'static str = "write_global";
+        const LIBRARY: &'static str = "nvrtc";
+        const GATED: bool = true;
+        type Reads = ();
+        type Output = DeviceBuffer<u8>;
+        type Raw = ();
+
+        fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
+            Ok(())
+        }
+
+        /// A write that failed is made good by the next one.
+        fn overwrites(&self, _: &Spans<(u8,)>) -> bool {
+            true
+        }
+
+        fn cost(&self) -> Cost {
+            Cost { flops: 0, bytes: self.bytes as u64 }
+        }
+
+        fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+            Err(Error::unsupported("a host device loads no modules"))
+        }
+
+        fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+            self.module.admit(queue)?;
+            match self.staging.lock().take() {
+                Some(staging) => queue.copy_from_staging(self.address, staging),
+                None => Err(Error::library("a write without staging")),
+            }
+        }
+
+        fn finish(&self, (): ()) -> Result<()> {
+            Ok(())
+        }
+    }
+}

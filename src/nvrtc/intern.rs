@@ -1,0 +1,31 @@
+//! Names and lists of types that traces keep for ever: each distinct one is kept once.
+
+use crate::DType;
+use crate::sync::Mutex;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::LazyLock;
+
+/// As many entries as a program has distinct kernel names and lists of operand types.
+type Kept<T> = LazyLock<Mutex<HashSet<&'static T>>>;
+
+static NAMES: Kept<str> = LazyLock::new(Mutex::default);
+static TYPES: Kept<[DType]> = LazyLock::new(Mutex::default);
+
+fn keep<T: ?Sized + Eq + Hash>(kept: &Kept<T>, value: &T, own: impl FnOnce() -> Box<T>) -> &'static T {
+    let mut kept = kept.lock();
+    if let Some(known) = kept.get(value) {
+        return known;
+    }
+    let owned: &'static T = Box::leak(own());
+    kept.insert(owned);
+    owned
+}
+
+pub(super) fn name(text: &str) -> &'static str {
+    keep(&NAMES, text, || text.into())
+}
+
+pub(super) fn types(types: &[DType]) -> &'static [DType] {
+    keep(&TYPES, types, || types.into())
+}

@@ -1,0 +1,386 @@
+//! Kernels: found in a module, launched any number of times from any thread.
+
+use super::args::{Args, Passed};
+use super::config::LaunchConfig;
+use super::launch::{Code, Launch};
+use super::limits::{DeviceLimits, KernelAttributes, KernelLimits};
+use super::module::{Held, Module};
+use super::parameters::{self, Parameter};
+use super::signature::{self, Signature};
+use super::twin::{ThreadIndex, Twin};
+use super::typed::TypedKernel;
+use crate::buffer::AnyBuffers;
+use crate::sync::Arc;
+use crate::{Device, Error, Rejected, Result, Submitted};
+
+/// A kernel of a module, for one device and one generation of it.
+///
+/// Cheap to clone, and launched from any number of threads at once. After a rebuild of the device it answers
+/// [`Error::GpuRefStale`]; [`reload`](Self::reload) gives the kernel of the new generation. Dropping the last handle of a
+/// module and of its kernels unloads the module, once nothing of it is in flight.
+///
+/// On a host device a kernel runs as its *twin*, a Rust function called once for each thread: see [`twin`](Self::twin).
+#[derive(Clone)]
+pub struct Kernel {
+    pub(super) device: Device,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// What it is called in the source, or in the image.
+    name: &'static str,
+    module: Arc<Held>,
+    parameters: Option<Vec<Parameter>>,
+    #[cfg(feature = "cuda")]
+    function: Option<Arc<crate::cuda::Function>>,
+    twin: Option<Arc<Twin>>,
+}
+
+impl Kernel {
+    /// The kernel `name` of a module, which is loaded for it.
+    pub(super) fn find(device: &Device, module: &Arc<Held>, name: &str) -> Result<Self> {
+        #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "the driver knows more"))]
+        let mut parameters = module.parameters(name);
+        #[cfg(feature = "cuda")]
+        let function = match module.epoch().engine.as_cuda() {
+            Some(engine) => {
+                let (core, epoch) = (&engine.core, module.epoch());
+                let function = module.function(name)?.ok_or_else(|| module.no_kernel(name))?;
+                if parameters.is_none() {
+                    parameters = function.parameters(core, epoch)?;
+                }
+                Some(Arc::new(function))
+            }
+            None => None,
+        };
+        if parameters.is_none() && !module.may_have(name) {
+            return Err(module.no_kernel(name));
+        }
+        let inner = Inner {
+            name: super::intern::name(name),
+            module: module.clone(),
+            parameters,
+            #[cfg(feature = "cuda")]
+            function,
+            twin: None,
+        };
+        Ok(Kernel { device: device.clone(), inner: Arc::new(inner) })
+    }
+
+    /// Its name, as it was asked for.
+    pub fn name(&self) -> &str {
+        self.inner.name
+    }
+
+    /// The generation of the device that it belongs to.
+    pub fn generation(&self) -> u64 {
+        self.inner.module.epoch().generation
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Its module.
+    pub fn module(&self) -> Module {
+        Module::from_held(&self.device, self.inner.module.clone())
+    }
+
+    /// The same kernel with the settings of another handle of its device: timed, labelled, another wait.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when it is another device.
+    pub fn on(&self, device: &Device) -> Result<Self> {
+        if *device != self.device {
+            let reason = format!("`{}` is a kernel of {}, not of {}", self.name(), self.device.name(), device.name());
+            return Err(Error::invalid("device", reason));
+        }
+        Ok(Kernel { device: device.clone(), inner: self.inner.clone() })
+    }
+
+    /// The same kernel in the device's generation of today: its image is kept, and loaded again. Kernels of one module
+    /// that are reloaded share a module again. Variables of the module are what they were when it was first loaded.
+    ///
+    /// # Errors
+    /// As [`Module::kernel`].
+    pub fn reload(&self) -> Result<Self> {
+        let module = self.inner.module.again(&self.device)?;
+        let fresh = Self::find(&self.device, &module, self.name())?;
+        match &self.inner.twin {
+            None => Ok(fresh),
+            Some(twin) => Ok(fresh.with_twin(twin.clone())),
+        }
+    }
+
+    fn with_twin(self, twin: Arc<Twin>) -> Self {
+        let inner = Inner {
+            name: self.inner.name,
+            module: self.inner.module.clone(),
+            parameters: self.inner.parameters.clone(),
+            #[cfg(feature = "cuda")]
+            function: self.inner.function.clone(),
+            twin: Some(twin),
+        };
+        Kernel { device: self.device, inner: Arc::new(inner) }
+    }
+
+    /// With a twin for the host engine: `f` is called once for each thread of the grid, in parallel and in no order, with
+    /// the thread's index and what it was launched with, typed by the signature `S`. On a GPU it is kept and not used.
+    ///
+    /// Buffers that are written are shared by all threads ([`Cells`](super::Cells)); an access past the end of a buffer
+    /// fails the launch. Threads of a block cannot wait for each other and share no memory of their own; a twin of a
+    /// kernel that uses either computes the same another way.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::nvrtc::{LaunchConfig, Program, Read, Write};
+    /// let device = windlass::Device::host()?;
+    /// let add = device.nvrtc().twins().kernel("add")?;
+    /// let add = add.twin::<(Read<f32>, Write<f32>)>(|at, (x, y)| {
+    ///     if at.x() < y.len() {
+    ///         y.set(at.x(), y.get(at.x()) + x.get(at.x()));
+    ///     }
+    /// })?;
+    /// let (x, y) = (device.upload([1.0f32, 2.0])?.into_output(), device.upload([10.0f32, 20.0])?.into_output());
+    /// // SAFETY: the twin is the only code there is.
+    /// let written = unsafe { add.launch(LaunchConfig::for_elements(2)?, (&x, y)) }?.await_result()?;
+    /// let (y,) = written.downcast::<windlass::DeviceBuffer<f32>>()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [11.0, 22.0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the signature does not fit the kernel's own parameters, where these are known.
+    pub fn twin<S: Signature>(
+        &self,
+        f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
+    ) -> Result<Self> {
+        self.fits::<S>()?;
+        Ok(self.clone().with_twin(Arc::new(Twin::new::<S>(f))))
+    }
+
+    /// Its parameters as a type: from then on a launch is safe, and gives the written buffers with their types.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the signature does not fit the kernel's own parameters, or those of its twin.
+    ///
+    /// # Safety
+    /// Launched with **any** arguments of this signature and any configuration that the device allows, the kernel reads
+    /// only what it is given as [`Read`](super::Read), reads and writes only what it is given as [`Write`](super::Write)
+    /// or [`Out`](super::Out), within their bounds, and writes all of each `Out`. It ends. What it takes as
+    /// [`DevicePtr`](super::DevicePtr) it does not follow.
+    ///
+    /// So a kernel that is told the length of its buffers takes it as [`Len`](super::Len), which is always right, and one
+    /// that is told more goes through [`typed_if`](Self::typed_if).
+    pub unsafe fn typed<S: Signature>(&self) -> Result<TypedKernel<S>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.typed_if(|_, _| Ok(())) }
+    }
+
+    /// As [`typed`](Self::typed), for launches that `check` lets through: it is given the configuration, the lengths of
+    /// the buffers and the values, in order, and answers an error for those that the kernel is not made for.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::Error;
+    /// use windlass::nvrtc::{LaunchConfig, Write};
+    /// let device = windlass::Device::host()?;
+    /// let clear = device.nvrtc().twins().kernel("clear_rows")?;
+    /// let clear = clear.twin::<(Write<f32>, u32, u32)>(|at, (x, rows, cols)| {
+    ///     if at.x() < cols as usize && at.y() < rows as usize {
+    ///         x.set(at.y() * cols as usize + at.x(), 0.0);
+    ///     }
+    /// })?;
+    /// // SAFETY: it writes `rows * cols` elements, which is what the check asks for.
+    /// let clear = unsafe {
+    ///     clear.typed_if::<(Write<f32>, u32, u32)>(|_, (len, rows, cols)| match rows as usize * cols as usize == len {
+    ///         true => Ok(()),
+    ///         false => Err(Error::invalid("x", format!("{len} elements for {rows} x {cols}"))),
+    ///     })
+    /// }?;
+    /// let x = clear.launch(LaunchConfig::new(1, (4, 2)), (device.upload([1.0f32; 8])?.into_output(), 2, 4))?.into_output();
+    /// assert!(clear.launch(LaunchConfig::new(1, (4, 2)), (x, 3, 4)).is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`typed`](Self::typed).
+    ///
+    /// # Safety
+    /// As [`typed`](Self::typed), for the arguments and configurations for which `check` answers `Ok`.
+    pub unsafe fn typed_if<S: Signature>(
+        &self,
+        check: impl Fn(&LaunchConfig, S::Given) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<TypedKernel<S>> {
+        self.fits::<S>()?;
+        if let Some(twin) = &self.inner.twin
+            && !signature::same(twin.kinds, S::KINDS)
+        {
+            return Err(Error::invalid("S", format!("the twin of `{}` has another signature", self.name())));
+        }
+        Ok(TypedKernel::new(self.clone(), Arc::new(check)))
+    }
+
+    fn fits<S: Signature>(&self) -> Result<()> {
+        match &self.inner.parameters {
+            Some(own) => signature::fits(self.name(), S::KINDS, own),
+            None => Ok(()),
+        }
+    }
+
+    /// Launches it.
+    ///
+    /// The arguments are in the order of the kernel's parameters: a tuple of up to sixteen, or [`Args`]. Buffers that are
+    /// read are borrowed for the call; those that are written are moved in, and come back from the wait in their order.
+    /// The launch follows every earlier operation on its buffers, and later ones follow it.
+    ///
+    /// # Errors
+    /// Before anything is launched, with the buffers back: [`Error::InvalidArgument`] for too few or too many arguments,
+    /// one of another size or kind than the kernel's parameter (named by its place, counted from 0), a grid, block,
+    /// cluster, priority or shared memory that the device or the kernel does not allow, a buffer of another device;
+    /// [`Error::GpuRefStale`] when the kernel or a buffer is of an earlier generation; [`Error::Unsupported`] on a host
+    /// device when the kernel has no twin.
+    ///
+    /// The kernel's own parameters are known from PTX, and from any other image on a driver of CUDA 12.4 or later. Where
+    /// they are not, nothing but the twin's signature is compared.
+    ///
+    /// # Safety
+    /// With these arguments and this configuration, the kernel reads and writes only the buffers that it is given, inside
+    /// their bounds, writes none that is only read, and writes all of each [`Arg::out`](super::Arg::out). It ends. What
+    /// it follows by a [`DevicePtr`](super::DevicePtr) is alive, and no other work uses it meanwhile.
+    pub unsafe fn launch<'a>(
+        &'a self,
+        config: impl Into<LaunchConfig>,
+        args: impl Into<Args<'a>>,
+    ) -> Submitted<AnyBuffers> {
+        self.submit(config.into(), args.into())
+    }
+
+    /// Everything of a launch but the promise.
+    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, mut args: Args<'a>) -> Submitted<AnyBuffers> {
+        let filled = args.fill_len();
+        let Args { passed, reads, writes } = args;
+        let code = match filled.and_then(|()| self.check(&config, &passed)) {
+            Ok(code) => code,
+            Err(error) => return Err(self.refuse(error, writes)),
+        };
+        let bytes = |len: usize, dtype: crate::DType| (len * dtype.size()) as u64;
+        let moved: u64 = reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
+            + writes.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>();
+        #[cfg(feature = "cuda")]
+        let reads = {
+            let mut reads = reads;
+            reads.extend(self.inner.module.globals_in());
+            reads
+        };
+        let op = Launch { kernel: self.inner.name, code, config, passed, bytes: moved };
+        self.device.dispatch(op, reads, writes)
+    }
+
+    /// A launch that is not made, with the buffers that were moved in.
+    pub(super) fn refuse(&self, error: Error, writes: AnyBuffers) -> Rejected<AnyBuffers> {
+        let error = error.in_op("launch", "nvrtc").locate(|site| {
+            site.set_device(self.device.name().to_owned(), self.generation());
+        });
+        self.device.inner().counters.count_error(&error);
+        Rejected::new(error, writes)
+    }
+
+    fn check(&self, config: &LaunchConfig, passed: &Passed) -> Result<Code> {
+        let inner = &*self.inner;
+        inner.module.epoch().admit()?;
+        if let Some(own) = &inner.parameters {
+            parameters::check(inner.name, passed, own)?;
+        }
+        #[cfg(feature = "cuda")]
+        if let Some(function) = &inner.function {
+            config.check(inner.name, &function.limits, &function.attributes.limits())?;
+            if config.is_cooperative() {
+                self.check_cooperative(config, function)?;
+            }
+            return Ok(Code::Cuda(function.clone()));
+        }
+        let Some(twin) = &inner.twin else {
+            return Err(Error::unsupported(format!(
+                "`{}` has no host twin, and a host device runs nothing else: give it one by `Kernel::twin`",
+                inner.name
+            )));
+        };
+        signature::check(inner.name, passed, twin.kinds)?;
+        config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
+        Ok(Code::Twin(twin.clone()))
+    }
+
+    /// All blocks of a cooperative launch must be on the device at once.
+    #[cfg(feature = "cuda")]
+    fn check_cooperative(&self, config: &LaunchConfig, function: &crate::cuda::Function) -> Result<()> {
+        let threads = config.block().count() as u32;
+        let each = self.active_blocks(threads, config.shared_bytes())?;
+        let (most, wanted) = (u128::from(each) * u128::from(function.limits.processors), config.grid().count());
+        if wanted <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "{wanted} blocks at once, the device holds {most} of `{}` ({each} on each of {} multiprocessors)",
+            self.name(),
+            function.limits.processors
+        );
+        Err(Error::invalid("grid", reason))
+    }
+
+    /// Registers, memory and limits of the kernel (`cuFuncGetAttribute`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a host device, where no code of the kernel is.
+    pub fn attributes(&self) -> Result<KernelAttributes> {
+        #[cfg(feature = "cuda")]
+        if let Some(function) = &self.inner.function {
+            return Ok(function.attributes);
+        }
+        Err(Error::unsupported("a host device has no code of a kernel that could be asked"))
+    }
+
+    /// Blocks of `threads` threads with `shared` bytes of dynamic shared memory that one multiprocessor holds at a time
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a host device; [`Error::GpuRefStale`] for a kernel of an earlier generation.
+    pub fn active_blocks(&self, threads: u32, shared: u32) -> Result<u32> {
+        #[cfg(feature = "cuda")]
+        if let (Some(function), Some(engine)) = (&self.inner.function, self.inner.module.epoch().engine.as_cuda()) {
+            return function.active_blocks(&engine.core, self.inner.module.epoch(), threads, shared);
+        }
+        let _ = (threads, shared);
+        Err(Error::unsupported("a host device has no multiprocessors"))
+    }
+
+    /// Threads of the block that fills the device best, with `shared` bytes of dynamic shared memory a block
+    /// (`cuOccupancyMaxPotentialBlockSize`). 256 on a host device.
+    ///
+    /// # Errors
+    /// [`Error::GpuRefStale`] for a kernel of an earlier generation; the driver's own.
+    pub fn best_block(&self, shared: u32) -> Result<u32> {
+        #[cfg(feature = "cuda")]
+        if let (Some(function), Some(engine)) = (&self.inner.function, self.inner.module.epoch().engine.as_cuda()) {
+            let (threads, _) = function.best_block(&engine.core, self.inner.module.epoch(), shared)?;
+            return Ok(threads);
+        }
+        let _ = shared;
+        Ok(256)
+    }
+
+    /// One thread an element at least, in blocks of [`best_block`](Self::best_block).
+    ///
+    /// # Errors
+    /// As [`best_block`](Self::best_block) and [`LaunchConfig::for_elements`].
+    pub fn config_for_elements(&self, n: usize) -> Result<LaunchConfig> {
+        LaunchConfig::for_elements_in_blocks(n, self.best_block(0)?.max(1))
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel(`{}` of {}, generation {})", self.name(), self.device.name(), self.generation())
+    }
+}

@@ -1,0 +1,114 @@
+//! The launch of a kernel, as an operation like any other.
+
+use super::args::{Passed, Slot, Written};
+use super::config::LaunchConfig;
+use super::twin::Twin;
+use crate::buffer::{AnyBuffers, Dyn};
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::sync::Arc;
+use crate::{DType, Enqueue, Error, Result};
+use smallvec::SmallVec;
+
+/// What runs. Nothing in it holds an epoch: work in flight holds it.
+#[derive(Clone)]
+pub(super) enum Code {
+    Twin(Arc<Twin>),
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<crate::cuda::Function>),
+}
+
+/// Made by a kernel only, which has checked everything against its own parameters and limits.
+pub(super) struct Launch {
+    pub(super) kernel: &'static str,
+    pub(super) code: Code,
+    pub(super) config: LaunchConfig,
+    pub(super) passed: Passed,
+    pub(super) bytes: u64,
+}
+
+impl Launch {
+    /// The place among the arguments of the one that `is`.
+    fn argument(&self, is: impl Fn(&Slot) -> bool) -> Option<usize> {
+        self.passed.slots.iter().position(is)
+    }
+}
+
+impl Op for Launch {
+    const NAME: &'static str = "launch";
+    const LIBRARY: &'static str = "nvrtc";
+    const GATED: bool = true;
+    type Reads = Dyn;
+    type Output = AnyBuffers;
+    type Raw = ();
+
+    fn check(&self, _: &Spans<Dyn>, _: &Spans<Dyn>) -> Result<()> {
+        Ok(())
+    }
+
+    fn overwrites_one(&self, index: usize, _: &Spans<Dyn>) -> bool {
+        let all = |slot: &Slot| matches!(slot, Slot::Write(_, i, Written::All) if *i as usize == index);
+        self.argument(all).is_some()
+    }
+
+    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
+        let of = |pick: fn(&Slot) -> Option<DType>| -> SmallVec<[DType; 16]> {
+            self.passed.slots.iter().filter_map(pick).collect()
+        };
+        let reads = of(|slot| if let Slot::Read(dtype, _) = slot { Some(*dtype) } else { None });
+        let writes = of(|slot| if let Slot::Write(dtype, ..) = slot { Some(*dtype) } else { None });
+        (super::intern::types(&reads), super::intern::types(&writes))
+    }
+
+    fn subject(&self) -> Option<&'static str> {
+        Some(self.kernel)
+    }
+
+    fn operand_name(&self, index: usize, read_count: usize) -> String {
+        let place = match index.checked_sub(read_count) {
+            None => self.argument(|slot| matches!(slot, Slot::Read(_, i) if *i as usize == index)),
+            Some(write) => self.argument(|slot| matches!(slot, Slot::Write(_, i, _) if *i as usize == write)),
+        };
+        place.map_or_else(|| "globals".into(), |place| format!("argument {place}"))
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.bytes }
+    }
+
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
+        match &self.code {
+            Code::Twin(twin) => twin.run(self.kernel, &self.config, &self.passed, &reads, writes),
+            #[cfg(feature = "cuda")]
+            Code::Cuda(_) => Err(Error::library("a GPU's kernel on a host device")),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let Code::Cuda(function) = &self.code else { return Err(Error::library("a host twin on a GPU")) };
+        let (reads, writes) = (queue.reads(), queue.writes());
+        let missing = || Error::library("an argument without its buffer");
+        let mut addresses: SmallVec<[u64; 16]> = SmallVec::new();
+        for slot in &self.passed.slots {
+            let span = match slot {
+                Slot::Read(_, i) => Some(reads.get(*i as usize).ok_or_else(missing)?),
+                Slot::Write(_, i, _) => Some(writes.get(*i as usize).ok_or_else(missing)?),
+                Slot::Value { .. } => None,
+            };
+            addresses.push(span.map_or(0, crate::AnySpan::address));
+        }
+        let pointer = |(slot, address): (&Slot, &u64)| match slot {
+            Slot::Value { at, len, .. } => self.passed.bytes_of(*at, *len).as_ptr().cast_mut().cast(),
+            _ => std::ptr::from_ref(address).cast_mut().cast(),
+        };
+        let mut pointers: SmallVec<[*mut std::ffi::c_void; 16]> =
+            self.passed.slots.iter().zip(&addresses).map(pointer).collect();
+        // SAFETY: number and sizes were compared with the kernel's own parameters; that it touches only what it was
+        // given is what the caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
+        unsafe { function.launch(queue, &self.config, &mut pointers) }
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,348 @@
+//! Modules: images on a device.
+
+use super::kernel::Kernel;
+use super::parameters::Parameter;
+use super::ptx::PtxText;
+use super::{Image, ImageKind, Nvrtc, Program};
+use crate::engine::Epoch;
+use crate::sync::{Arc, Mutex};
+use crate::{Device, DeviceKind, Error, Result};
+use std::sync::Weak;
+
+#[cfg(feature = "cuda")]
+use crate::DeviceBuffer;
+#[cfg(feature = "cuda")]
+use crate::cuda::{Function, LoadedModule};
+#[cfg(feature = "cuda")]
+use once_cell::sync::OnceCell;
+
+/// Code for the kernels of one device, in one generation of it. Cheap to clone.
+///
+/// It is loaded when it is first used ([`load`](Self::load), [`kernel`](Self::kernel)), on the thread that asks. Loading
+/// may wait for everything that the device is doing, so load ahead of time what must not wait. It is unloaded when the
+/// last handle of it and of its kernels is gone, by the device's own housekeeping, and only while nothing is in flight
+/// on the device.
+///
+/// On a host device nothing is loaded: its kernels run as their twins.
+#[derive(Clone)]
+pub struct Module {
+    device: Device,
+    held: Arc<Held>,
+}
+
+/// What the handles of a module share.
+pub(super) struct Held {
+    code: Code,
+    epoch: Arc<Epoch>,
+    #[cfg(feature = "cuda")]
+    loaded: OnceCell<Arc<LoadedModule>>,
+    /// Stands for the module's variables in the order of things; none where it has none.
+    #[cfg(feature = "cuda")]
+    globals: Option<DeviceBuffer<u8>>,
+    /// The same module in a later generation.
+    next: Mutex<Weak<Held>>,
+}
+
+/// Where a module's code is.
+#[derive(Clone)]
+pub(super) enum Code {
+    /// Nowhere: a host device runs twins. With the source, where there is one.
+    Twins(Option<Program>),
+    Image(Image, Option<Arc<PtxText>>),
+}
+
+impl Nvrtc {
+    /// A module of compiled code: PTX, a CUBIN or a fatbin.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for LTO-IR, which has to be linked first.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::nvrtc::Image;
+    /// let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry nothing(.param .u32 a) { ret; }\n";
+    /// let device = windlass::Device::host()?;
+    /// let module = device.nvrtc().load(&Image::ptx(ptx)?)?;
+    /// assert!(module.kernel("nothing").is_ok() && module.kernel("something").is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn load(&self, image: &Image) -> Result<Module> {
+        if image.kind() == ImageKind::LtoIr {
+            return Err(Error::unsupported("LTO-IR is for the linker: link it to a CUBIN, and load that"));
+        }
+        let text = image.text().map(|text| Arc::new(PtxText::new(text)));
+        Ok(self.module_of(Code::Image(image.clone(), text)))
+    }
+
+    /// A module of a program: compiled for this device ([`compile`](Self::compile), so found in the caches where it was
+    /// compiled before). On a host device nothing is compiled: its kernels run as their twins.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::nvrtc::{Len, LaunchConfig, Program, Write};
+    /// let source = "extern \"C\" __global__ void twice(int* x, size_t n) {
+    ///     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    ///     if (i < n) x[i] *= 2;
+    /// }";
+    /// let device = windlass::Device::host()?; // or any other
+    /// let twice = device.nvrtc().module(&Program::new(source))?.kernel("twice")?;
+    /// // SAFETY: the source is above: these parameters, and nothing past `n`, the length.
+    /// let twice = unsafe { twice.typed::<(Write<i32>, Len)>() }?.twin(|at, (x, n)| {
+    ///     if at.x() < n {
+    ///         x.set(at.x(), x.get(at.x()) * 2);
+    ///     }
+    /// })?;
+    /// let x = device.upload([1, 2, 3])?.into_output();
+    /// let x = twice.launch(LaunchConfig::for_elements(3)?, (x, Len))?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [2, 4, 6]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile) and [`load`](Self::load).
+    pub fn module(&self, program: &Program) -> Result<Module> {
+        match self.device().kind() {
+            DeviceKind::Host => Ok(self.module_of(Code::Twins(Some(program.clone())))),
+            DeviceKind::Cuda => self.load(&self.compile(program)?),
+        }
+    }
+
+    /// A module without code, whose kernels have any name, for twins alone: a host device runs nothing else. On a GPU it
+    /// has no kernels.
+    pub fn twins(&self) -> Module {
+        self.module_of(Code::Twins(None))
+    }
+
+    fn module_of(&self, code: Code) -> Module {
+        let device = self.device();
+        Module { device: device.clone(), held: Arc::new(Held::new(code, device.epoch())) }
+    }
+
+    /// The most and the least urgent [`priority`](super::LaunchConfig::priority) of a launch; smaller is more urgent.
+    ///
+    /// # Errors
+    /// The device's own error when it cannot be asked.
+    pub fn priorities(&self) -> Result<(i32, i32)> {
+        #[cfg(feature = "cuda")]
+        {
+            let epoch = self.device().epoch();
+            if let Some(engine) = epoch.engine.as_cuda() {
+                return engine.core.inside(&epoch, || engine.core.limits(&epoch)).map(|limits| limits.priorities);
+            }
+        }
+        Ok(super::limits::DeviceLimits::HOST.priorities)
+    }
+}
+
+impl Module {
+    pub(super) fn from_held(device: &Device, held: Arc<Held>) -> Self {
+        Module { device: device.clone(), held }
+    }
+
+    /// The kernel of this name: one of the name expressions that the image was compiled with (`scale<float>`), or the
+    /// name that the code has in the image. Loads the module.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no such kernel (the message names those there are, where that is known);
+    /// as [`load`](Self::load).
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        Kernel::find(&self.device, &self.held, name)
+    }
+
+    /// Loads it now, so that no later call has to wait for that.
+    ///
+    /// # Errors
+    /// [`Error::Compile`] with the driver's log when it refuses PTX; [`Error::LibraryError`] for code that is not for
+    /// this GPU; [`Error::GpuRefStale`] for a module of an earlier generation.
+    pub fn load(&self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        self.held.load()?;
+        Ok(())
+    }
+
+    /// The same module in the device's generation of today, from the image that is kept.
+    ///
+    /// # Errors
+    /// The device's own error when it cannot be used.
+    pub fn reload(&self) -> Result<Self> {
+        Ok(Module { device: self.device.clone(), held: self.held.again(&self.device)? })
+    }
+
+    /// The generation of the device that it belongs to.
+    pub fn generation(&self) -> u64 {
+        self.held.epoch.generation
+    }
+
+    /// The program that it is of, where that is known.
+    pub fn program(&self) -> Option<&Program> {
+        match &self.held.code {
+            Code::Image(image, _) => image.program(),
+            Code::Twins(program) => program.as_ref(),
+        }
+    }
+
+    /// Its image; `None` for a module of twins.
+    pub fn image(&self) -> Option<&Image> {
+        match &self.held.code {
+            Code::Image(image, _) => Some(image),
+            Code::Twins(_) => None,
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(super) fn held(&self) -> &Arc<Held> {
+        &self.held
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Module(")?;
+        match self.image() {
+            Some(image) => write!(f, "{image:?}")?,
+            None => write!(f, "twins")?,
+        }
+        write!(f, " on {}, generation {})", self.device.name(), self.generation())
+    }
+}
+
+impl Held {
+    fn new(code: Code, epoch: Arc<Epoch>) -> Self {
+        #[cfg(feature = "cuda")]
+        let globals = {
+            // What PTX declares can be read; of other images it is not known.
+            let may_have = match &code {
+                Code::Twins(_) => false,
+                Code::Image(_, text) => text.as_ref().is_none_or(|text| text.has_variables()),
+            };
+            (may_have && epoch.engine.as_cuda().is_some()).then(|| DeviceBuffer::token(&epoch))
+        };
+        Held {
+            code,
+            epoch,
+            #[cfg(feature = "cuda")]
+            loaded: OnceCell::new(),
+            #[cfg(feature = "cuda")]
+            globals,
+            next: Mutex::default(),
+        }
+    }
+
+    pub(super) fn epoch(&self) -> &Arc<Epoch> {
+        &self.epoch
+    }
+
+    /// The same code in the generation of today: itself, or one that its siblings share.
+    pub(super) fn again(self: &Arc<Self>, device: &Device) -> Result<Arc<Self>> {
+        let epoch = device.epoch();
+        epoch.admit()?;
+        if Arc::ptr_eq(&epoch, &self.epoch) {
+            return Ok(self.clone());
+        }
+        let mut next = self.next.lock();
+        if let Some(known) = next.upgrade().filter(|known| Arc::ptr_eq(&known.epoch, &epoch)) {
+            return Ok(known);
+        }
+        let fresh = Arc::new(Held::new(self.code.clone(), epoch));
+        *next = Arc::downgrade(&fresh);
+        Ok(fresh)
+    }
+
+    /// The name that it has in the image.
+    fn lowered<'n>(&'n self, name: &'n str) -> &'n str {
+        match &self.code {
+            Code::Image(image, _) => image.lowered_name(name).unwrap_or(name),
+            Code::Twins(_) => name,
+        }
+    }
+
+    fn text(&self) -> Option<&PtxText> {
+        match &self.code {
+            Code::Image(_, text) => text.as_deref(),
+            Code::Twins(_) => None,
+        }
+    }
+
+    /// The parameters of a kernel, where the image tells.
+    pub(super) fn parameters(&self, name: &str) -> Option<Vec<Parameter>> {
+        self.text()?.parameters(self.lowered(name))
+    }
+
+    /// Whether there may be a kernel of this name, as far as the image tells.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        self.text().is_none_or(|text| text.kernels().any(|known| known == self.lowered(name)))
+    }
+
+    /// There is no kernel of this name.
+    pub(super) fn no_kernel(&self, name: &str) -> Error {
+        let reason = match self.text() {
+            Some(text) => {
+                let names: Vec<_> = text.kernels().map(|name| format!("`{name}`")).collect();
+                format!("`{name}` is not in the module; it has {}", names.join(", "))
+            }
+            None => format!("`{name}` is not in the module"),
+        };
+        Error::invalid("name", reason)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Held {
+    /// Loads it, once. `None` on a host device.
+    pub(super) fn load(&self) -> Result<Option<&Arc<LoadedModule>>> {
+        let Some(engine) = self.epoch.engine.as_cuda() else { return Ok(None) };
+        let load = || {
+            let Code::Image(image, _) = &self.code else {
+                return Err(Error::unsupported("a module without code, for twins alone: a GPU needs an image"));
+            };
+            let is_text = image.kind() == ImageKind::Ptx;
+            let mut bytes = image.bytes().to_vec();
+            bytes.push(0); // PTX ends with it; a binary knows its own length
+            engine.core.load_module(&self.epoch, &bytes, is_text).map(Arc::new)
+        };
+        let located = |error: Error| {
+            error.in_op("load", "nvrtc").locate(|site| {
+                site.set_device(self.epoch.label.to_string(), self.epoch.generation);
+            })
+        };
+        self.epoch.admit()?;
+        self.loaded.get_or_try_init(load).map(Some).map_err(located)
+    }
+
+    /// The kernel `name`, on a GPU.
+    pub(super) fn function(&self, name: &str) -> Result<Option<Function>> {
+        let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else { return Ok(None) };
+        let lowered = std::ffi::CString::new(self.lowered(name))
+            .map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))?;
+        Function::find(&engine.core, &self.epoch, module, &lowered)
+    }
+
+    /// The address and the bytes of the variable `name`.
+    pub(super) fn global(&self, name: &str) -> Result<Option<(Arc<LoadedModule>, u64, usize)>> {
+        let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else {
+            return Err(Error::unsupported("a host device loads no modules, so there are no variables of theirs"));
+        };
+        // A program asks for the name of a variable by its address: `&factor`.
+        let lowered = match (&self.code, self.lowered(name)) {
+            (Code::Image(image, _), same) if same == name => image.lowered_name(&format!("&{name}")).unwrap_or(name),
+            (_, lowered) => lowered,
+        };
+        let lowered = std::ffi::CString::new(lowered)
+            .map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))?;
+        let found = module.global(&engine.core, &self.epoch, &lowered)?;
+        Ok(found.map(|(address, bytes)| (module.clone(), address, bytes)))
+    }
+
+    /// What a launch reads besides its arguments.
+    pub(super) fn globals_in(&self) -> Option<crate::AnyIn<'_>> {
+        self.globals.as_ref().map(crate::AnyIn::from)
+    }
+
+    pub(super) fn globals(&self) -> Option<&DeviceBuffer<u8>> {
+        self.globals.as_ref()
+    }
+}

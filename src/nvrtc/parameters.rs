@@ -1,0 +1,94 @@
+//! A kernel's own parameters, and whether what is passed fits them.
+
+use super::args::{Passed, Slot, ValueKind};
+use crate::{DType, Error, Result};
+
+/// One parameter of a kernel, as far as its code tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    bytes: usize,
+    class: Class,
+}
+
+/// What PTX says of a parameter's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Integer,
+    Float,
+    /// Any bits: a struct, or a type that is not told.
+    Bits,
+}
+
+impl Parameter {
+    pub(super) fn new(bytes: usize, class: Class) -> Self {
+        Parameter { bytes, class }
+    }
+
+    /// One of which only the size is known.
+    pub(crate) fn of_size(bytes: usize) -> Self {
+        Parameter { bytes, class: Class::Bits }
+    }
+}
+
+impl std::fmt::Display for Parameter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.class {
+            Class::Integer => write!(f, "an integer or address of {} bytes", self.bytes),
+            Class::Float => write!(f, "a float of {} bytes", self.bytes),
+            Class::Bits => write!(f, "{} bytes", self.bytes),
+        }
+    }
+}
+
+/// Compares number, sizes and kinds, in order.
+pub(super) fn check(name: &str, passed: &Passed, parameters: &[Parameter]) -> Result<()> {
+    count(name, passed.slots.len(), parameters.len())?;
+    for (i, (slot, parameter)) in passed.slots.iter().zip(parameters).enumerate() {
+        let (bytes, class) = shape(slot);
+        let other_kind =
+            matches!((class, parameter.class), (Class::Integer, Class::Float) | (Class::Float, Class::Integer));
+        if bytes != parameter.bytes || other_kind {
+            let reason = format!("{} passed, but this parameter of `{name}` is {parameter}", words(slot));
+            return Err(Error::invalid(format!("argument {i}"), reason));
+        }
+    }
+    Ok(())
+}
+
+/// As many arguments as parameters.
+pub(super) fn count(name: &str, passed: usize, wanted: usize) -> Result<()> {
+    if passed == wanted {
+        return Ok(());
+    }
+    Err(Error::invalid("args", format!("{passed} arguments, but `{name}` has {wanted} parameters")))
+}
+
+/// Bytes and class of what is passed.
+fn shape(slot: &Slot) -> (usize, Class) {
+    match slot {
+        Slot::Read(..) | Slot::Write(..) => (8, Class::Integer),
+        Slot::Value { kind: ValueKind::Pointer, .. } => (8, Class::Integer),
+        Slot::Value { len, kind: ValueKind::Plain, .. } => (*len as usize, Class::Bits),
+        Slot::Value { kind: ValueKind::Scalar(dtype), .. } => (dtype.size(), class_of(*dtype)),
+    }
+}
+
+fn class_of(dtype: DType) -> Class {
+    match dtype {
+        DType::F32 | DType::F64 => Class::Float,
+        // Structs in CUDA C++, and so bits in PTX.
+        DType::F16 | DType::Bf16 | DType::C32 | DType::C64 => Class::Bits,
+        _ => Class::Integer,
+    }
+}
+
+/// What is passed, for a message.
+pub(super) fn words(slot: &Slot) -> String {
+    match slot {
+        Slot::Read(dtype, _) => format!("a buffer of {dtype} to be read (an address of 8 bytes)"),
+        Slot::Write(dtype, ..) => format!("a buffer of {dtype} to be written (an address of 8 bytes)"),
+        Slot::Value { kind: ValueKind::Scalar(dtype), .. } => format!("a scalar {dtype} ({} bytes)", dtype.size()),
+        Slot::Value { kind: ValueKind::Pointer, .. } => "a device pointer (8 bytes)".into(),
+        Slot::Value { len, kind: ValueKind::Plain, .. } => format!("a plain struct ({len} bytes)"),
+    }
+}

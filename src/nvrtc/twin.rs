@@ -1,0 +1,163 @@
+//! A kernel's twin on the CPU: a Rust function called once for each thread of the grid.
+
+use super::args::{Passed, Slot};
+use super::cells::{Cells, Fault, Values};
+use super::config::{Dim3, LaunchConfig};
+use super::signature::{Kind, Signature};
+use crate::buffer::{AnySlice, AnySliceMut};
+use crate::{DType, Element, Error, Result};
+use bytemuck::Pod;
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
+/// Which thread of the grid it is: CUDA's `blockIdx`, `threadIdx`, `gridDim` and `blockDim`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadIndex {
+    /// The block's index in the grid: `blockIdx`.
+    pub block: Dim3,
+    /// The thread's index in its block: `threadIdx`.
+    pub thread: Dim3,
+    /// The grid's extents in blocks: `gridDim`.
+    pub grid: Dim3,
+    /// The block's extents in threads: `blockDim`.
+    pub block_dim: Dim3,
+}
+
+impl ThreadIndex {
+    /// `blockIdx.x * blockDim.x + threadIdx.x`.
+    #[inline]
+    pub fn x(&self) -> usize {
+        self.block.x as usize * self.block_dim.x as usize + self.thread.x as usize
+    }
+
+    /// `blockIdx.y * blockDim.y + threadIdx.y`.
+    #[inline]
+    pub fn y(&self) -> usize {
+        self.block.y as usize * self.block_dim.y as usize + self.thread.y as usize
+    }
+
+    /// `blockIdx.z * blockDim.z + threadIdx.z`.
+    #[inline]
+    pub fn z(&self) -> usize {
+        self.block.z as usize * self.block_dim.z as usize + self.thread.z as usize
+    }
+}
+
+/// A twin without the types of its parameters.
+pub(crate) struct Twin {
+    pub(super) kinds: &'static [Kind],
+    #[expect(clippy::type_complexity, reason = "named nowhere else")]
+    threads: Box<dyn Fn(&Run<'_>, &LaunchConfig, u64, u64) -> Option<()> + Send + Sync>,
+}
+
+impl Twin {
+    pub(super) fn new<S: Signature>(f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static) -> Self {
+        let threads = move |run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64| {
+            let views = S::views(shorten(run))?;
+            (first..first.saturating_add(count)).for_each(|block| each_thread(config, block, |at| f(at, views)));
+            Some(())
+        };
+        Twin { kinds: S::KINDS, threads: Box::new(threads) }
+    }
+
+    /// Runs every thread of the grid. A multiple of blocks at a time goes to a worker; nothing is allocated for a thread
+    /// or a block.
+    pub(super) fn run(
+        &self,
+        name: &str,
+        config: &LaunchConfig,
+        passed: &Passed,
+        reads: &[AnySlice<'_>],
+        writes: SmallVec<[AnySliceMut<'_>; 4]>,
+    ) -> Result<()> {
+        /// Threads of a piece of work: enough to be worth handing over.
+        const PIECE: u64 = 4096;
+        let fault = Fault::default();
+        let writes: SmallVec<[Area; 4]> = writes.into_iter().map(Area::of).collect();
+        let run = Run { passed, reads, writes: &writes, fault: &fault };
+        // 2^31 * 65535^2 blocks at most: checked, so neither product overflows.
+        let blocks = config.grid().count() as u64;
+        let per_piece = (PIECE / (config.block().count() as u64).max(1)).max(1);
+        let pieces = blocks.div_ceil(per_piece);
+        let piece = |piece: u64| {
+            let first = piece * per_piece;
+            // After an access past the end nothing that comes out matters.
+            let goes_on = !fault.happened();
+            let ran = !goes_on || (self.threads)(&run, config, first, per_piece.min(blocks - first)).is_some();
+            (ran && goes_on).then_some(())
+        };
+        let ran = if pieces == 1 { piece(0) } else { (0..pieces).into_par_iter().try_for_each(piece) };
+        match fault.take() {
+            Some(outside) => Err(Error::library(format!("the twin of `{name}` {outside}"))),
+            None if ran.is_none() => Err(Error::library(format!("the twin of `{name}` was given other arguments"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Borrows what a run holds for as long as the run itself is borrowed.
+fn shorten<'s>(run: &'s Run<'_>) -> &'s Run<'s> {
+    run
+}
+
+/// Every thread of block number `block`, x fastest.
+fn each_thread(config: &LaunchConfig, block: u64, mut f: impl FnMut(ThreadIndex)) {
+    let (grid, block_dim) = (config.grid(), config.block());
+    let (x, y) = (u64::from(grid.x).max(1), u64::from(grid.y).max(1));
+    let block = Dim3::new((block % x) as u32, (block / x % y) as u32, (block / x / y) as u32);
+    for z in 0..block_dim.z {
+        for y in 0..block_dim.y {
+            for x in 0..block_dim.x {
+                f(ThreadIndex { block, thread: Dim3::new(x, y, z), grid, block_dim });
+            }
+        }
+    }
+}
+
+/// A written buffer, taken apart so that the threads can share it.
+struct Area {
+    data: *mut u8,
+    len: usize,
+    dtype: DType,
+}
+
+// SAFETY: its memory is accessed through `Cells` alone.
+unsafe impl Send for Area {}
+// SAFETY: as above.
+unsafe impl Sync for Area {}
+
+impl Area {
+    fn of(slice: AnySliceMut<'_>) -> Self {
+        let dtype = slice.dtype();
+        let (data, len) = slice.into_raw();
+        Area { data, len, dtype }
+    }
+}
+
+/// What the threads of one launch share.
+#[doc(hidden)]
+pub struct Run<'t> {
+    passed: &'t Passed,
+    reads: &'t [AnySlice<'t>],
+    writes: &'t [Area],
+    fault: &'t Fault,
+}
+
+impl<'t> Run<'t> {
+    pub(super) fn values<T: Element>(&'t self, index: usize) -> Option<Values<'t, T>> {
+        let Slot::Read(_, place) = self.passed.slots.get(index)? else { return None };
+        let data = self.reads.get(*place as usize)?.downcast()?;
+        Some(Values::new(data, index as u32, self.fault))
+    }
+
+    pub(super) fn cells<T: Element>(&'t self, index: usize) -> Option<Cells<'t, T>> {
+        let Slot::Write(_, place, _) = self.passed.slots.get(index)? else { return None };
+        let area = self.writes.get(*place as usize).filter(|area| area.dtype == T::DTYPE)?;
+        // SAFETY: the area was an exclusive slice of `T`s, which nobody has any more but this launch's views.
+        Some(unsafe { Cells::new(area.data.cast(), area.len, index as u32, self.fault) })
+    }
+
+    pub(super) fn value<S: Pod>(&self, index: usize) -> Option<S> {
+        self.passed.read_value(index)
+    }
+}

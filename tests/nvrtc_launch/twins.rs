@@ -1,0 +1,163 @@
+//! The host engine: one call a thread, in parallel, checked at every access.
+
+use crate::common::{down, host, inline, up};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use windlass::nvrtc::{LaunchConfig, Out, Plain, Read, Write};
+use windlass::{Complex, Device, Element, Error, Kernel, bf16, f16};
+
+fn hosts() -> [Device; 2] {
+    [host(3).open().unwrap(), inline().open().unwrap()]
+}
+
+fn kernel(device: &Device) -> Kernel {
+    device.nvrtc().twins().kernel("any").unwrap()
+}
+
+/// Copies by a twin, element by element.
+fn copies<T: Element>(device: &Device, data: Vec<T>) {
+    let n = data.len();
+    let kernel = kernel(device).twin::<(Read<T>, Out<T>)>(|at, (x, y)| {
+        if at.x() < x.len() {
+            y.set(at.x(), x.get(at.x()));
+            assert!(y.get(at.x()) == x.as_slice()[at.x()]);
+        }
+    });
+    // SAFETY: the twin is all there is, and it writes every element.
+    let kernel = unsafe { kernel.unwrap().typed::<(Read<T>, Out<T>)>() }.unwrap();
+    let (x, y) = (up(device, data.clone()), device.uninit::<T>(n).unwrap());
+    let y = kernel.launch(LaunchConfig::for_elements(n).unwrap(), (&x, y)).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &y), data, "{}", T::DTYPE);
+}
+
+#[test]
+fn every_element_type_is_read_and_written() {
+    for device in hosts() {
+        let numbers = || 0..10_001u16;
+        copies::<f32>(&device, numbers().map(f32::from).collect());
+        copies::<f64>(&device, numbers().map(f64::from).collect());
+        copies::<f16>(&device, numbers().map(|x| f16::from_f64(f64::from(x % 1000))).collect());
+        copies::<bf16>(&device, numbers().map(|x| bf16::from_f64(f64::from(x % 100))).collect());
+        copies::<Complex<f32>>(&device, numbers().map(|x| Complex::new(f32::from(x), -1.0)).collect());
+        copies::<Complex<f64>>(&device, numbers().map(|x| Complex::new(-1.0, f64::from(x))).collect());
+        copies::<i8>(&device, numbers().map(|x| x as i8).collect());
+        copies::<u8>(&device, numbers().map(|x| x as u8).collect());
+        copies::<i16>(&device, numbers().map(|x| x as i16).collect());
+        copies::<u16>(&device, numbers().collect());
+        copies::<i32>(&device, numbers().map(i32::from).collect());
+        copies::<u32>(&device, numbers().map(u32::from).collect());
+        copies::<i64>(&device, numbers().map(i64::from).collect());
+        copies::<u64>(&device, numbers().map(u64::from).collect());
+    }
+}
+
+#[test]
+fn atomic_updates_of_all_threads_add_up() {
+    for device in hosts() {
+        let kernel = kernel(&device)
+            .twin::<(Write<f64>, Write<u8>, Write<i16>)>(|at, (sum, bytes, words)| {
+                sum.atomic_update(0, |s| s + at.x() as f64);
+                bytes.atomic_update(at.x() % 3, |b| b.wrapping_add(1));
+                words.atomic_update(0, |w| w.wrapping_sub(1));
+            })
+            .unwrap();
+        let args = (up(&device, [0f64]), up(&device, [0u8; 3]), up(&device, [0i16]));
+        // SAFETY: the twin is all there is.
+        let written = unsafe { kernel.launch(LaunchConfig::new(300, 100), args) }.unwrap().await_result().unwrap();
+        let all = written
+            .downcast::<(windlass::DeviceBuffer<f64>, windlass::DeviceBuffer<u8>, windlass::DeviceBuffer<i16>)>();
+        let (sum, bytes, words) = all.unwrap();
+        assert_eq!(down(&device, &sum), [30_000.0 * 29_999.0 / 2.0]);
+        assert_eq!(down(&device, &bytes), [(10_000 % 256) as u8; 3]);
+        assert_eq!(down(&device, &words), [(-30_000i32) as i16]);
+    }
+}
+
+#[test]
+fn an_access_past_the_end_fails_the_launch_with_its_place() {
+    for device in hosts() {
+        for past_write in [true, false] {
+            let kernel = kernel(&device)
+                .twin::<(Read<f32>, u32, Write<f32>)>(move |at, (x, _, y)| {
+                    let i = at.x();
+                    if past_write { y.set(i, 1.0) } else { y.set(0, x.get(i) + y.get(i - i.min(1))) }
+                })
+                .unwrap();
+            let (x, y) = (up(&device, [1f32; 5]), up(&device, [0f32; 5]));
+            // SAFETY: the twin is all there is.
+            let pending = unsafe { kernel.launch(LaunchConfig::new(1, 6), (&x, 0u32, y)) }.unwrap();
+            let rejected = pending.await_result().unwrap_err();
+            let what = if past_write { "wrote element 5 of argument 2" } else { "read element 5 of argument 0" };
+            let text = rejected.error.to_string();
+            assert!(matches!(rejected.error, Error::LibraryError { .. }), "{text}");
+            assert!(text.contains(what) && text.contains("which has 5") && text.contains("`any`"), "{text}");
+            assert!(rejected.back.is_some(), "the buffer comes back");
+        }
+    }
+}
+
+#[test]
+fn a_twin_that_panics_is_an_error_and_the_device_goes_on() {
+    for device in hosts() {
+        let kernel = kernel(&device)
+            .twin::<(Write<f32>,)>(|at, _| {
+                if at.x() == 40_000 {
+                    panic!("thread {} gives up", at.x());
+                }
+            })
+            .unwrap();
+        let x = up(&device, [0f32]);
+        // SAFETY: the twin is all there is.
+        let rejected = unsafe { kernel.launch(LaunchConfig::new(500, 100), (x,)) }.unwrap().await_result().unwrap_err();
+        let text = rejected.error.to_string();
+        assert!(matches!(rejected.error, Error::Panicked { .. }) && text.contains("thread 40000 gives up"), "{text}");
+        let x = device.fill(up(&device, [0f32]), 2.0).unwrap().into_output();
+        assert_eq!(down(&device, &x), [2.0]);
+    }
+}
+
+#[test]
+fn every_thread_of_a_large_grid_is_called_once() {
+    for device in hosts() {
+        let count = Arc::new(AtomicU64::new(0));
+        let seen = count.clone();
+        let kernel = kernel(&device)
+            .twin::<(Plain<[u32; 2]>,)>(move |at, (step,)| {
+                assert_eq!(step, [3, 4]);
+                seen.fetch_add(1 + at.y() as u64, Ordering::Relaxed);
+            })
+            .unwrap();
+        let config = LaunchConfig::new((70_000, 3), (1, 7));
+        // SAFETY: the twin is all there is.
+        unsafe { kernel.launch(config, (Plain([3u32, 4]),)) }.unwrap().await_result().unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 70_000 * (1..=21).sum::<u64>());
+    }
+}
+
+#[test]
+fn a_fault_at_the_beginning_ends_a_grid_that_would_never_end() {
+    for device in hosts() {
+        let kernel = kernel(&device).twin::<(Write<u8>,)>(|_, (x,)| x.set(1, 0)).unwrap();
+        let config = LaunchConfig::new((i32::MAX as u32, 65535, 65535), 1024);
+        // SAFETY: the twin is all there is.
+        let pending = unsafe { kernel.launch(config, (up(&device, [0u8]),)) }.unwrap();
+        assert!(pending.await_result().is_err());
+    }
+}
+
+#[test]
+fn a_twin_may_not_dispatch() {
+    let device = host(2).open().unwrap();
+    let inner = device.clone();
+    let kernel = kernel(&device)
+        .twin::<(Write<u32>,)>(move |_, (x,)| {
+            let refused =
+                matches!(inner.zeros::<f32>(1).and_then(|b| Ok(inner.fill(b, 1.0)?)), Err(Error::Unsupported { .. }));
+            x.set(0, u32::from(refused));
+        })
+        .unwrap();
+    // SAFETY: the twin is all there is.
+    let written = unsafe { kernel.launch(LaunchConfig::new(1, 1), (up(&device, [0u32]),)) }.unwrap();
+    let (x,) = written.await_result().unwrap().downcast::<windlass::DeviceBuffer<u32>>().unwrap();
+    assert_eq!(down(&device, &x), [1]);
+}
