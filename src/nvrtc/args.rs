@@ -1,7 +1,7 @@
 //! The arguments of a launch, in the order of the kernel's parameters.
 
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
-use crate::{DType, DeviceBuffer, Element, GpuRef, In};
+use crate::{DType, DeviceBuffer, Element, Error, GpuRef, In, Result};
 use bytemuck::{NoUninit, Pod};
 use smallvec::SmallVec;
 
@@ -13,6 +13,11 @@ pub struct Plain<S>(pub S);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DevicePtr(pub u64);
 
+/// The number of elements, for kernels that take it beside their buffers: filled in from the buffers of the launch, which
+/// must all have as many. A parameter of 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Len;
+
 /// One argument of a launch.
 ///
 /// | what is passed | what it is |
@@ -21,6 +26,7 @@ pub struct DevicePtr(pub u64);
 /// | `DeviceBuffer` | a buffer that the kernel writes, and may read; comes back from the wait |
 /// | [`Arg::out`] of a `DeviceBuffer` | a buffer of which the kernel writes every element, and reads none |
 /// | any element type, `usize` | a scalar |
+/// | [`Len`] | the length of the launch's buffers |
 /// | [`Plain`] | a `#[repr(C)]` struct |
 /// | [`DevicePtr`] | an address, as it is |
 #[derive(Debug)]
@@ -31,6 +37,7 @@ enum Value<'a> {
     Write(AnyBuffer, Written),
     Scalar(DType, [u8; 16]),
     Pointer(u64),
+    Len,
     Plain(SmallVec<[u8; 64]>),
 }
 
@@ -50,6 +57,7 @@ impl std::fmt::Debug for Value<'_> {
             Value::Write(x, _) => write!(f, "write {} x {}", x.len(), x.dtype()),
             Value::Scalar(dtype, _) => write!(f, "{dtype}"),
             Value::Pointer(address) => write!(f, "{address:#x}"),
+            Value::Len => write!(f, "the length"),
             Value::Plain(bytes) => write!(f, "{} bytes", bytes.len()),
         }
     }
@@ -119,6 +127,12 @@ impl<S: NoUninit> From<Plain<S>> for Arg<'_> {
     }
 }
 
+impl From<Len> for Arg<'_> {
+    fn from(_: Len) -> Self {
+        Arg(Value::Len)
+    }
+}
+
 impl From<DevicePtr> for Arg<'_> {
     fn from(DevicePtr(address): DevicePtr) -> Self {
         Arg(Value::Pointer(address))
@@ -139,6 +153,8 @@ pub(crate) struct Passed {
     pub(super) slots: SmallVec<[Slot; 16]>,
     /// The values of all that are no buffers.
     pub(super) bytes: SmallVec<[u8; 64]>,
+    /// Where the length is to be filled in.
+    pub(super) len_at: SmallVec<[u32; 1]>,
 }
 
 /// One argument.
@@ -198,9 +214,52 @@ impl<'a> Args<'a> {
                 self.passed.value(bytes, ValueKind::Scalar(dtype))
             }
             Value::Pointer(address) => self.passed.value(&address.to_ne_bytes(), ValueKind::Pointer),
+            Value::Len => {
+                self.passed.len_at.push(self.passed.bytes.len() as u32);
+                self.passed.value(&[0; 8], ValueKind::Scalar(DType::U64))
+            }
             Value::Plain(bytes) => self.passed.value(&bytes, ValueKind::Plain),
         };
         self.passed.slots.push(slot);
+    }
+}
+
+impl Args<'_> {
+    /// Elements of argument `index`, a buffer.
+    pub(super) fn len_of(&self, index: usize) -> Option<usize> {
+        match self.passed.slots.get(index)? {
+            Slot::Read(_, place) => self.reads.get(*place as usize).map(AnyIn::len),
+            Slot::Write(_, place, _) => self.writes.get(*place as usize).map(AnyBuffer::len),
+            Slot::Value { .. } => None,
+        }
+    }
+
+    /// Fills in the length where [`Len`] was passed.
+    pub(super) fn fill_len(&mut self) -> Result<()> {
+        if self.passed.len_at.is_empty() {
+            return Ok(());
+        }
+        let mut known: Option<(usize, usize)> = None;
+        for index in 0..self.len() {
+            let Some(len) = self.len_of(index) else { continue };
+            match known {
+                None => known = Some((index, len)),
+                Some((_, first)) if first == len => {}
+                Some((first, other)) => {
+                    let reason =
+                        format!("{len} elements, but argument {first} has {other}: `Len` is the length of all");
+                    return Err(Error::invalid(format!("argument {index}"), reason));
+                }
+            }
+        }
+        let Some((_, len)) = known else { return Err(Error::invalid("args", "`Len` without a buffer")) };
+        for at in &self.passed.len_at {
+            let place = self.passed.bytes.get_mut(*at as usize..).and_then(|rest| rest.first_chunk_mut::<8>());
+            if let Some(place) = place {
+                *place = (len as u64).to_ne_bytes();
+            }
+        }
+        Ok(())
     }
 }
 

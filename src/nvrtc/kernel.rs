@@ -166,18 +166,60 @@ impl Kernel {
     /// [`Error::InvalidArgument`] when the signature does not fit the kernel's own parameters, or those of its twin.
     ///
     /// # Safety
-    /// Launched with any arguments of this signature and any configuration that the device allows, the kernel reads only
-    /// what it is given as [`Read`](super::Read), reads and writes only what it is given as [`Write`](super::Write) or
-    /// [`Out`](super::Out), within their bounds (so it must be given their lengths, or know them), and writes all of
-    /// each `Out`. It ends. What it takes as [`DevicePtr`](super::DevicePtr) it does not follow.
+    /// Launched with **any** arguments of this signature and any configuration that the device allows, the kernel reads
+    /// only what it is given as [`Read`](super::Read), reads and writes only what it is given as [`Write`](super::Write)
+    /// or [`Out`](super::Out), within their bounds, and writes all of each `Out`. It ends. What it takes as
+    /// [`DevicePtr`](super::DevicePtr) it does not follow.
+    ///
+    /// So a kernel that is told the length of its buffers takes it as [`Len`](super::Len), which is always right, and one
+    /// that is told more goes through [`typed_if`](Self::typed_if).
     pub unsafe fn typed<S: Signature>(&self) -> Result<TypedKernel<S>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.typed_if(|_, _| Ok(())) }
+    }
+
+    /// As [`typed`](Self::typed), for launches that `check` lets through: it is given the configuration, the lengths of
+    /// the buffers and the values, in order, and answers an error for those that the kernel is not made for.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::Error;
+    /// use windlass::nvrtc::{LaunchConfig, Write};
+    /// let device = windlass::Device::host()?;
+    /// let clear = device.nvrtc().twins().kernel("clear_rows")?;
+    /// let clear = clear.twin::<(Write<f32>, u32, u32)>(|at, (x, rows, cols)| {
+    ///     if at.x() < cols as usize && at.y() < rows as usize {
+    ///         x.set(at.y() * cols as usize + at.x(), 0.0);
+    ///     }
+    /// })?;
+    /// // SAFETY: it writes `rows * cols` elements, which is what the check asks for.
+    /// let clear = unsafe {
+    ///     clear.typed_if::<(Write<f32>, u32, u32)>(|_, (len, rows, cols)| match rows as usize * cols as usize == len {
+    ///         true => Ok(()),
+    ///         false => Err(Error::invalid("x", format!("{len} elements for {rows} x {cols}"))),
+    ///     })
+    /// }?;
+    /// let x = clear.launch(LaunchConfig::new(1, (4, 2)), (device.upload([1.0f32; 8])?.into_output(), 2, 4))?.into_output();
+    /// assert!(clear.launch(LaunchConfig::new(1, (4, 2)), (x, 3, 4)).is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`typed`](Self::typed).
+    ///
+    /// # Safety
+    /// As [`typed`](Self::typed), for the arguments and configurations for which `check` answers `Ok`.
+    pub unsafe fn typed_if<S: Signature>(
+        &self,
+        check: impl Fn(&LaunchConfig, S::Given) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<TypedKernel<S>> {
         self.fits::<S>()?;
         if let Some(twin) = &self.inner.twin
             && !signature::same(twin.kinds, S::KINDS)
         {
             return Err(Error::invalid("S", format!("the twin of `{}` has another signature", self.name())));
         }
-        Ok(TypedKernel::new(self.clone()))
+        Ok(TypedKernel::new(self.clone(), Arc::new(check)))
     }
 
     fn fits<S: Signature>(&self) -> Result<()> {
@@ -216,17 +258,12 @@ impl Kernel {
     }
 
     /// Everything of a launch but the promise.
-    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, args: Args<'a>) -> Submitted<AnyBuffers> {
+    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, mut args: Args<'a>) -> Submitted<AnyBuffers> {
+        let filled = args.fill_len();
         let Args { passed, reads, writes } = args;
-        let code = match self.check(&config, &passed) {
+        let code = match filled.and_then(|()| self.check(&config, &passed)) {
             Ok(code) => code,
-            Err(error) => {
-                let error = error.in_op("launch", "nvrtc").locate(|site| {
-                    site.set_device(self.device.name().to_owned(), self.generation());
-                });
-                self.device.inner().counters.count_error(&error);
-                return Err(Rejected::new(error, writes));
-            }
+            Err(error) => return Err(self.refuse(error, writes)),
         };
         let bytes = |len: usize, dtype: crate::DType| (len * dtype.size()) as u64;
         let moved: u64 = reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
@@ -239,6 +276,15 @@ impl Kernel {
         };
         let op = Launch { kernel: self.inner.name, code, config, passed, bytes: moved };
         self.device.dispatch(op, reads, writes)
+    }
+
+    /// A launch that is not made, with the buffers that were moved in.
+    pub(super) fn refuse(&self, error: Error, writes: AnyBuffers) -> Rejected<AnyBuffers> {
+        let error = error.in_op("launch", "nvrtc").locate(|site| {
+            site.set_device(self.device.name().to_owned(), self.generation());
+        });
+        self.device.inner().counters.count_error(&error);
+        Rejected::new(error, writes)
     }
 
     fn check(&self, config: &LaunchConfig, passed: &Passed) -> Result<Code> {

@@ -79,21 +79,21 @@ impl Nvrtc {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::nvrtc::{LaunchConfig, Program, Write};
+    /// use windlass::nvrtc::{Len, LaunchConfig, Program, Write};
     /// let source = "extern \"C\" __global__ void twice(int* x, size_t n) {
     ///     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
     ///     if (i < n) x[i] *= 2;
     /// }";
     /// let device = windlass::Device::host()?; // or any other
     /// let twice = device.nvrtc().module(&Program::new(source))?.kernel("twice")?;
-    /// // SAFETY: the source is above: these parameters, and nothing past `n`, which is below.
-    /// let twice = unsafe { twice.typed::<(Write<i32>, usize)>() }?.twin(|at, (x, n)| {
+    /// // SAFETY: the source is above: these parameters, and nothing past `n`, the length.
+    /// let twice = unsafe { twice.typed::<(Write<i32>, Len)>() }?.twin(|at, (x, n)| {
     ///     if at.x() < n {
     ///         x.set(at.x(), x.get(at.x()) * 2);
     ///     }
     /// })?;
     /// let x = device.upload([1, 2, 3])?.into_output();
-    /// let x = twice.launch(LaunchConfig::for_elements(3)?, (x, 3))?.await_result()?;
+    /// let x = twice.launch(LaunchConfig::for_elements(3)?, (x, Len))?.await_result()?;
     /// assert_eq!(device.download(&x)?.await_result()?, [2, 4, 6]);
     /// # Ok(()) }
     /// ```

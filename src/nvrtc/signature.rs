@@ -1,9 +1,9 @@
 //! A kernel's parameters as a type: declared once, then every launch is safe.
 //!
-//! A signature is a tuple of parameter types, in the kernel's own order: `(f32, Read<f32>, Write<f32>, usize)`. From it
+//! A signature is a tuple of parameter types, in the kernel's own order: `(f32, Read<f32>, Write<f32>, Len)`. From it
 //! follow what a launch takes, what it gives back (the written buffers, in order), and what a host twin sees.
 
-use super::args::{Arg, Args, DevicePtr, Passed, Plain, Slot, ValueKind, Written};
+use super::args::{Arg, Args, DevicePtr, Len, Passed, Plain, Slot, ValueKind, Written};
 use super::cells::{Cells, Values};
 use super::parameters::Parameter;
 use super::twin::Run;
@@ -39,16 +39,20 @@ pub enum Kind {
 }
 
 /// One parameter of a [`Signature`]: [`Read`], [`Write`] or [`Out`] of an element type, an element type or `usize` for
-/// a scalar, [`Plain`] for a struct, [`DevicePtr`]. Sealed.
+/// a scalar, [`Len`], [`Plain`] for a struct, [`DevicePtr`]. Sealed.
 pub trait Param: sealed::Sealed + 'static {
     /// What a host twin sees of it.
     type View<'t>: Copy + Send + Sync;
+    /// What a check before the launch sees of it: a buffer's length, a value.
+    type Given;
     #[doc(hidden)]
     type Outs<Tail>;
     #[doc(hidden)]
     const KIND: Kind;
     #[doc(hidden)]
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Self::View<'t>>;
+    #[doc(hidden)]
+    fn given(args: &Args<'_>, index: usize) -> Option<Self::Given>;
 }
 
 /// What can be passed for a parameter.
@@ -69,20 +73,28 @@ reads!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>);
 impl<T: Element> sealed::Sealed for Read<T> {}
 impl<T: Element> Param for Read<T> {
     type View<'t> = Values<'t, T>;
+    type Given = usize;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Read(T::DTYPE);
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Values<'t, T>> {
         run.values(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+        args.len_of(index)
     }
 }
 
 impl<T: Element> sealed::Sealed for Write<T> {}
 impl<T: Element> Param for Write<T> {
     type View<'t> = Cells<'t, T>;
+    type Given = usize;
     type Outs<Tail> = Cons<T, Tail>;
     const KIND: Kind = Kind::Write(T::DTYPE);
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
         run.cells(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+        args.len_of(index)
     }
 }
 impl<'a, T: Element> Passes<'a, Write<T>> for DeviceBuffer<T> {
@@ -94,10 +106,14 @@ impl<'a, T: Element> Passes<'a, Write<T>> for DeviceBuffer<T> {
 impl<T: Element> sealed::Sealed for Out<T> {}
 impl<T: Element> Param for Out<T> {
     type View<'t> = Cells<'t, T>;
+    type Given = usize;
     type Outs<Tail> = Cons<T, Tail>;
     const KIND: Kind = Kind::Out(T::DTYPE);
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
         run.cells(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+        args.len_of(index)
     }
 }
 impl<'a, T: Element> Passes<'a, Out<T>> for DeviceBuffer<T> {
@@ -109,10 +125,14 @@ impl<'a, T: Element> Passes<'a, Out<T>> for DeviceBuffer<T> {
 impl<T: Element> sealed::Sealed for T {}
 impl<T: Element> Param for T {
     type View<'t> = T;
+    type Given = T;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Scalar(T::DTYPE);
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<T> {
         run.value(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<T> {
+        args.passed.read_value(index)
     }
 }
 impl<'a, T: Element> Passes<'a, T> for T {
@@ -121,28 +141,39 @@ impl<'a, T: Element> Passes<'a, T> for T {
     }
 }
 
-impl sealed::Sealed for usize {}
-impl Param for usize {
-    type View<'t> = usize;
-    type Outs<Tail> = Tail;
-    const KIND: Kind = Kind::Scalar(DType::U64);
-    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<usize> {
-        run.value::<u64>(index).map(|value| value as usize)
+macro_rules! lengths { ($($t:ty),*) => { $(
+    impl sealed::Sealed for $t {}
+    impl Param for $t {
+        type View<'t> = usize;
+        type Given = usize;
+        type Outs<Tail> = Tail;
+        const KIND: Kind = Kind::Scalar(DType::U64);
+        fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<usize> {
+            run.value::<u64>(index).map(|value| value as usize)
+        }
+        fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+            args.passed.read_value::<u64>(index).map(|value| value as usize)
+        }
     }
-}
-impl<'a> Passes<'a, usize> for usize {
-    fn pass(self) -> Arg<'a> {
-        self.into()
+    impl<'a> Passes<'a, $t> for $t {
+        fn pass(self) -> Arg<'a> {
+            self.into()
+        }
     }
-}
+)* } }
+lengths!(usize, Len);
 
 impl<S: Pod + Send + Sync> sealed::Sealed for Plain<S> {}
 impl<S: Pod + Send + Sync> Param for Plain<S> {
     type View<'t> = S;
+    type Given = S;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Plain(size_of::<S>());
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<S> {
         run.value(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<S> {
+        args.passed.read_value(index)
     }
 }
 impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
@@ -154,10 +185,14 @@ impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
 impl sealed::Sealed for DevicePtr {}
 impl Param for DevicePtr {
     type View<'t> = DevicePtr;
+    type Given = DevicePtr;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Pointer;
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<DevicePtr> {
         run.value(index).map(DevicePtr)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<DevicePtr> {
+        args.passed.read_value(index).map(DevicePtr)
     }
 }
 impl<'a> Passes<'a, DevicePtr> for DevicePtr {
@@ -172,12 +207,16 @@ impl<'a> Passes<'a, DevicePtr> for DevicePtr {
 pub trait Signature: sealed::Sealed + 'static {
     /// What a host twin is called with, beside the thread's index.
     type Views<'t>: Copy + Send + Sync;
+    /// What a check before the launch is called with: the lengths of the buffers, and the values.
+    type Given;
     /// The written buffers, in order: one, a tuple of them, or `()`.
     type Output: TypedOutput;
     #[doc(hidden)]
     const KINDS: &'static [Kind];
     #[doc(hidden)]
     fn views<'t>(run: &'t Run<'t>) -> Option<Self::Views<'t>>;
+    #[doc(hidden)]
+    fn given(args: &Args<'_>) -> Option<Self::Given>;
 }
 
 /// What a launch of a signature takes: a tuple of what its parameters take.
@@ -226,12 +265,18 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         written!($($p)*): Outs,
     {
         type Views<'t> = ($($p::View<'t>,)*);
+        type Given = ($($p::Given,)*);
         type Output = <written!($($p)*) as Outs>::Output;
         const KINDS: &'static [Kind] = &[$($p::KIND),*];
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit)]
         fn views<'t>(run: &'t Run<'t>) -> Option<Self::Views<'t>> {
             Some(($($p::view(run, $i)?,)*))
+        }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, clippy::unused_unit)]
+        fn given(args: &Args<'_>) -> Option<Self::Given> {
+            Some(($($p::given(args, $i)?,)*))
         }
     }
     impl<'a, $($p: Param, $x: Passes<'a, $p>),*> Arguments<'a, ($($p,)*)> for ($($x,)*)

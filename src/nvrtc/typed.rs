@@ -4,24 +4,31 @@ use super::config::LaunchConfig;
 use super::kernel::Kernel;
 use super::signature::{Arguments, Signature};
 use super::twin::ThreadIndex;
+use crate::sync::Arc;
 use crate::{Error, Rejected, Result, Submitted};
-use std::marker::PhantomData;
 
 /// A kernel with a declared [`Signature`]: launching it is safe. Made by [`Kernel::typed`].
-pub struct TypedKernel<S> {
+pub struct TypedKernel<S: Signature> {
     kernel: Kernel,
-    _signature: PhantomData<fn() -> S>,
+    check: Check<S>,
 }
 
-impl<S> Clone for TypedKernel<S> {
+/// Whether the kernel is made for a launch.
+type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
+
+impl<S: Signature> Clone for TypedKernel<S> {
     fn clone(&self) -> Self {
-        TypedKernel { kernel: self.kernel.clone(), _signature: PhantomData }
+        TypedKernel { kernel: self.kernel.clone(), check: self.check.clone() }
     }
 }
 
 impl<S: Signature> TypedKernel<S> {
-    pub(super) fn new(kernel: Kernel) -> Self {
-        TypedKernel { kernel, _signature: PhantomData }
+    pub(super) fn new(kernel: Kernel, check: Check<S>) -> Self {
+        TypedKernel { kernel, check }
+    }
+
+    fn with(&self, kernel: Kernel) -> Self {
+        Self::new(kernel, self.check.clone())
     }
 
     /// The kernel without its signature.
@@ -34,7 +41,7 @@ impl<S: Signature> TypedKernel<S> {
     /// # Errors
     /// As [`Kernel::twin`].
     pub fn twin(&self, f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static) -> Result<Self> {
-        Ok(Self::new(self.kernel.twin::<S>(f)?))
+        Ok(self.with(self.kernel.twin::<S>(f)?))
     }
 
     /// The same kernel in the device's generation of today; see [`Kernel::reload`].
@@ -42,7 +49,7 @@ impl<S: Signature> TypedKernel<S> {
     /// # Errors
     /// As [`Kernel::reload`].
     pub fn reload(&self) -> Result<Self> {
-        Ok(Self::new(self.kernel.reload()?))
+        Ok(self.with(self.kernel.reload()?))
     }
 
     /// The same kernel with the settings of another handle of its device; see [`Kernel::on`].
@@ -50,7 +57,7 @@ impl<S: Signature> TypedKernel<S> {
     /// # Errors
     /// As [`Kernel::on`].
     pub fn on(&self, device: &crate::Device) -> Result<Self> {
-        Ok(Self::new(self.kernel.on(device)?))
+        Ok(self.with(self.kernel.on(device)?))
     }
 
     /// Launches it with a tuple of what its parameters take. Gives the written buffers, in order: one, or a tuple.
@@ -58,7 +65,16 @@ impl<S: Signature> TypedKernel<S> {
     /// # Errors
     /// As [`Kernel::launch`], with the buffers back.
     pub fn launch<'a>(&'a self, config: impl Into<LaunchConfig>, args: impl Arguments<'a, S>) -> Submitted<S::Output> {
-        match self.kernel.submit(config.into(), args.pass()) {
+        let (config, mut args) = (config.into(), args.pass());
+        let checked = args.fill_len().and_then(|()| match S::given(&args) {
+            Some(given) => (self.check)(&config, given),
+            None => Err(Error::library("arguments of another signature")),
+        });
+        let answer = match checked {
+            Ok(()) => self.kernel.submit(config, args),
+            Err(error) => Err(self.kernel.refuse(error, args.writes)),
+        };
+        match answer {
             // The buffers were typed by the same signature a moment ago, so none of these fails.
             Ok(pending) => pending.retype(|any| any.downcast::<S::Output>()).map_err(|any| Error::from(any).into()),
             Err(Rejected { error, back }) => {
@@ -68,7 +84,7 @@ impl<S: Signature> TypedKernel<S> {
     }
 }
 
-impl<S> std::fmt::Debug for TypedKernel<S> {
+impl<S: Signature> std::fmt::Debug for TypedKernel<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} with a signature", self.kernel)
     }

@@ -4,7 +4,7 @@ use crate::common::{down, refused, up};
 use crate::device;
 use crate::kernels::{GLOBALS, add_one, axpb, module, sixteen, turn_blocks};
 use crate::standin::{Current, Driver, Mode, session};
-use windlass::nvrtc::{DevicePtr, Global, LaunchConfig, Plain, Write};
+use windlass::nvrtc::{DevicePtr, Global, LaunchConfig, Len, Plain, Write};
 use windlass::{DeviceBuffer, Image, PendingHost};
 
 const GET: &str = "cuCtxGetCurrent";
@@ -42,7 +42,7 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
     let (mut sum, mut index) = (up(&device, [0f64]), up(&device, [0u32]));
     for turn in 0..4 {
         settle(&driver);
-        let (pending, calls) = driver.calls_in(|| add_one.launch(config(), (x, 4)).unwrap());
+        let (pending, calls) = driver.calls_in(|| add_one.launch(config(), (x, Len)).unwrap());
         assert!(turn < 2 || calls == [GET, LAUNCH, RECORD], "{calls:?}");
         let ((next,), verdict) = pending.split();
         (x, _) = (next, verdicts.push(verdict));
@@ -114,7 +114,7 @@ fn attributes_of_a_launch_go_with_it() {
     let kernel = add_one(&device);
     let launch = |config: LaunchConfig| {
         driver.log_of_this_thread();
-        let x = kernel.launch(config, (device.zeros::<f32>(64).unwrap(), 64)).unwrap().await_result().unwrap();
+        let x = kernel.launch(config, (device.zeros::<f32>(64).unwrap(), Len)).unwrap().await_result().unwrap();
         driver.log(false);
         assert_eq!(down(&device, &x), [1.0; 64]);
         driver.take_log().into_iter().find(|line| line.starts_with(LAUNCH)).expect("a launch")
@@ -157,7 +157,7 @@ fn a_grid_that_cannot_be_on_the_device_at_once_is_refused_a_cooperative_launch()
     assert_eq!(kernel.kernel().active_blocks(1024, 0).unwrap(), 2);
     let n = 64;
     let launch = |blocks: u32| {
-        kernel.launch(LaunchConfig::new(blocks, 1024).cooperative(), (device.zeros::<f32>(n).unwrap(), n))
+        kernel.launch(LaunchConfig::new(blocks, 1024).cooperative(), (device.zeros::<f32>(n).unwrap(), Len))
     };
     drop(launch(264).unwrap().await_result().unwrap());
     let rejected = launch(265).unwrap_err();
@@ -166,7 +166,7 @@ fn a_grid_that_cannot_be_on_the_device_at_once_is_refused_a_cooperative_launch()
     assert_eq!(down(&device, &rejected.back.unwrap().0), vec![0.0; n]);
     driver.set_attribute(95, 0);
     let old = add_one(&crate::device(1));
-    let error = old.launch(LaunchConfig::new(1, 32).cooperative(), (up(old.kernel().device(), [0f32]), 1));
+    let error = old.launch(LaunchConfig::new(1, 32).cooperative(), (up(old.kernel().device(), [0f32]), Len));
     assert!(matches!(error.map(drop).unwrap_err().error, windlass::Error::Unsupported { .. }));
     drop((kernel, old, device, rejected.error));
     driver.assert_finished();
@@ -196,8 +196,8 @@ fn an_access_to_a_variable_waits_for_launches_elsewhere_and_launches_do_not_wait
     let driver = session();
     let device = device(4);
     let module = device.nvrtc().load(&Image::ptx(GLOBALS).unwrap()).unwrap();
-    // SAFETY: the kernel's parameters; it stays below `n`.
-    let scale = unsafe { module.kernel("scale_by_factor").unwrap().typed::<(Write<f32>, usize)>() }.unwrap();
+    // SAFETY: the kernel's parameters; it stays below the length.
+    let scale = unsafe { module.kernel("scale_by_factor").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();
     let factor: Global<f32> = module.global("factor").unwrap();
     let waits = |f: &mut dyn FnMut()| {
         let before = device.stats().forced_waits;
@@ -210,9 +210,9 @@ fn an_access_to_a_variable_waits_for_launches_elsewhere_and_launches_do_not_wait
     let mut buffers = buffers.into_iter();
     let among_themselves = waits(&mut || {
         let x = buffers.next().unwrap();
-        outputs.push(scale.launch(config(), (x, 8)).unwrap().into_output());
+        outputs.push(scale.launch(config(), (x, Len)).unwrap().into_output());
         let x = buffers.next().unwrap();
-        outputs.push(scale.launch(config(), (x, 8)).unwrap().into_output());
+        outputs.push(scale.launch(config(), (x, Len)).unwrap().into_output());
     });
     assert_eq!(among_themselves, 0);
     let mut write = None;
@@ -220,7 +220,7 @@ fn an_access_to_a_variable_waits_for_launches_elsewhere_and_launches_do_not_wait
     assert!(for_launches >= 1, "a write follows launches on other slots");
     let mut read = None;
     waits(&mut || read = Some(factor.read().unwrap()));
-    outputs.push(scale.launch(config(), (buffers.next().unwrap(), 8)).unwrap().into_output());
+    outputs.push(scale.launch(config(), (buffers.next().unwrap(), Len)).unwrap().into_output());
     driver.mode(Mode::Eager);
     assert_eq!(read.unwrap().await_result().unwrap(), [2.0; 4]);
     write.unwrap().await_result().unwrap();

@@ -4,7 +4,7 @@ use crate::common::{down, up};
 use crate::device;
 use crate::kernels::{GLOBALS, add_one, module, turn_blocks};
 use crate::standin::session;
-use windlass::nvrtc::{Global, LaunchConfig, Write};
+use windlass::nvrtc::{Global, LaunchConfig, Len, Write};
 use windlass::{Device, DeviceBuffer, Error, Image, Kernel, Module, Result};
 
 fn config() -> LaunchConfig {
@@ -19,7 +19,7 @@ fn code(error: &Error) -> Option<i32> {
 #[track_caller]
 fn assert_works(device: &Device) {
     let kernel = add_one(device);
-    let x = kernel.launch(config(), (up(device, [1f32, 2.0]), 2)).unwrap().await_result().unwrap();
+    let x = kernel.launch(config(), (up(device, [1f32, 2.0]), Len)).unwrap().await_result().unwrap();
     assert_eq!(down(device, &x), [2.0, 3.0]);
 }
 
@@ -73,7 +73,7 @@ fn a_launch_that_the_driver_refuses_leaves_the_buffers_as_they_were() {
     {
         let x = up(&device, [1f32, 2.0]);
         driver.fail(call, 0, refusal);
-        let rejected = kernel.launch(config, (x, 2)).unwrap_err();
+        let rejected = kernel.launch(config, (x, Len)).unwrap_err();
         assert!(matches!(rejected.error, Error::LibraryError { .. }), "{}", rejected.error);
         assert_eq!(code(&rejected.error), Some(refusal));
         let (x,) = rejected.back.unwrap();
@@ -90,7 +90,7 @@ fn a_launch_without_memory_is_tried_again_when_some_was_given_back() {
     let device = device(1);
     let kernel = add_one(&device);
     driver.fail("cuLaunchKernel", 0, 2);
-    let x = kernel.launch(config(), (up(&device, [1f32]), 1)).unwrap().await_result().unwrap();
+    let x = kernel.launch(config(), (up(&device, [1f32]), Len)).unwrap().await_result().unwrap();
     assert_eq!(down(&device, &x), [2.0]);
     assert_eq!(driver.failed(), 1);
     drop((kernel, x, device));
@@ -125,7 +125,7 @@ fn a_sticky_code_at_a_launch_or_a_load_loses_the_device() {
         driver.fail(call, 0, 700);
         let error = match load {
             true => module(&device).kernel("axpb_f32").map(drop).unwrap_err(),
-            false => kernel.launch(config(), (x, 1)).map(drop).unwrap_err().error,
+            false => kernel.launch(config(), (x, Len)).map(drop).unwrap_err().error,
         };
         assert!(matches!(error, Error::DeviceLost { .. }), "{call}: {error}");
         assert!(matches!(kernel.reload(), Err(Error::DeviceLost { .. })));
@@ -145,19 +145,19 @@ fn a_write_of_a_variable_that_failed_is_told_to_launches_until_the_next_one() {
     let driver = session();
     let device = device(2);
     let (module, kernel, factor) = globals(&device);
-    // SAFETY: the kernel's parameters; it stays below `n`.
-    let scale = unsafe { kernel.typed::<(Write<f32>, usize)>() }.unwrap();
+    // SAFETY: the kernel's parameters; it stays below the length.
+    let scale = unsafe { kernel.typed::<(Write<f32>, Len)>() }.unwrap();
     driver.fail("cuMemcpyHtoDAsync", 0, 1);
     assert_eq!(code(&factor.write([9f32; 4]).map(drop).unwrap_err()), Some(1));
-    let rejected = scale.launch(config(), (up(&device, [1f32]), 1)).unwrap_err();
+    let rejected = scale.launch(config(), (up(&device, [1f32]), Len)).unwrap_err();
     assert!(matches!(&rejected.error, Error::Upstream { operand, .. } if operand == "globals"), "{}", rejected.error);
     drop(factor.write([3f32; 4]).unwrap());
-    let x = scale.launch(config(), (rejected.back.unwrap().0, 1)).unwrap().await_result().unwrap();
+    let x = scale.launch(config(), (rejected.back.unwrap().0, Len)).unwrap().await_result().unwrap();
     assert_eq!(down(&device, &x), [3.0]);
     // A read that fails changes nothing.
     driver.fail("cuMemcpyDtoHAsync", 0, 1);
     assert_eq!(code(&factor.read().map(drop).unwrap_err()), Some(1));
-    let x = scale.launch(config(), (x, 1)).unwrap().await_result().unwrap();
+    let x = scale.launch(config(), (x, Len)).unwrap().await_result().unwrap();
     assert_eq!((down(&device, &x), factor.read().unwrap().await_result().unwrap()), (vec![9.0], vec![3.0; 4]));
     driver.fail("cuModuleGetGlobal", 0, 1);
     assert_eq!(code(&module.global::<u32>("calls").map(drop).unwrap_err()), Some(1));
@@ -170,11 +170,11 @@ fn a_write_of_a_variable_that_failed_is_told_to_launches_until_the_next_one() {
 fn program(device: &Device) -> Vec<Result<()>> {
     let launches = || -> Result<()> {
         let kernel = module(device).kernel("add_one_f32")?;
-        // SAFETY: the kernel's parameters; it stays below `n`.
-        let kernel = unsafe { kernel.typed::<(Write<f32>, usize)>() }?;
-        let x = kernel.launch(config(), (device.zeros::<f32>(4)?, 4)).map_err(kept)?.into_output();
-        let x = kernel.launch(config().priority(-2).cooperative(), (x, 4)).map_err(kept)?.into_output();
-        let x = kernel.launch(config().shared(64 << 10), (x, 4)).map_err(kept)?.await_result()?;
+        // SAFETY: the kernel's parameters; it stays below the length.
+        let kernel = unsafe { kernel.typed::<(Write<f32>, Len)>() }?;
+        let x = kernel.launch(config(), (device.zeros::<f32>(4)?, Len)).map_err(kept)?.into_output();
+        let x = kernel.launch(config().priority(-2).cooperative(), (x, Len)).map_err(kept)?.into_output();
+        let x = kernel.launch(config().shared(64 << 10), (x, Len)).map_err(kept)?.await_result()?;
         assert_eq!(device.download(&x)?.await_result()?, [3.0; 4]);
         kernel.kernel().best_block(0)?;
         Ok(())
@@ -182,10 +182,10 @@ fn program(device: &Device) -> Vec<Result<()>> {
     let variables = || -> Result<()> {
         let module = device.nvrtc().load(&Image::ptx(GLOBALS)?)?;
         // SAFETY: as above.
-        let scale = unsafe { module.kernel("scale_by_factor")?.typed::<(Write<f32>, usize)>() }?;
+        let scale = unsafe { module.kernel("scale_by_factor")?.typed::<(Write<f32>, Len)>() }?;
         let factor = module.global::<f32>("factor")?;
         factor.write([2f32; 4])?.await_result()?;
-        let x = scale.launch(config(), (device.upload([1f32; 4])?.into_output(), 4)).map_err(kept)?.into_output();
+        let x = scale.launch(config(), (device.upload([1f32; 4])?.into_output(), Len)).map_err(kept)?.into_output();
         assert_eq!(device.download(&x)?.await_result()?, [2.0; 4]);
         assert_eq!(factor.read()?.await_result()?, [2.0; 4]);
         Ok(())

@@ -5,7 +5,7 @@ use crate::device;
 use crate::kernels::{add_one, module};
 use crate::standin::{Mode, endless, session};
 use std::time::Duration;
-use windlass::nvrtc::LaunchConfig;
+use windlass::nvrtc::{LaunchConfig, Len};
 
 fn config() -> LaunchConfig {
     LaunchConfig::new(1, 32)
@@ -40,7 +40,7 @@ fn nothing_is_unloaded_while_its_work_is_in_flight() {
     let device = device(2);
     driver.mode(Mode::Manual);
     let kernel = add_one(&device);
-    let x = kernel.launch(config(), (device.zeros::<f32>(4).unwrap(), 4)).unwrap().into_output();
+    let x = kernel.launch(config(), (device.zeros::<f32>(4).unwrap(), Len)).unwrap().into_output();
     driver.silently("dropping a kernel in flight", || drop(kernel));
     std::thread::sleep(Duration::from_millis(40));
     assert_eq!(driver.calls_of("cuModuleUnload"), 0);
@@ -56,7 +56,7 @@ fn unloading_waits_for_everything_on_the_device_because_the_driver_might() {
     let driver = session();
     let device = device(3);
     let kernel = add_one(&device);
-    let x = kernel.launch(config(), (up(&device, [1f32]), 1)).unwrap().await_result().unwrap();
+    let x = kernel.launch(config(), (up(&device, [1f32]), Len)).unwrap().await_result().unwrap();
     let busy = endless(&device);
     let loaded = driver.live("modules");
     drop(kernel);
@@ -64,7 +64,7 @@ fn unloading_waits_for_everything_on_the_device_because_the_driver_might() {
     assert_eq!((driver.calls_of("cuModuleUnload"), driver.live("modules")), (0, loaded), "an endless kernel runs");
     // Nobody waits for it: work goes on beside.
     let other = add_one(&device);
-    let x = other.launch(config(), (x, 1)).unwrap().await_result().unwrap();
+    let x = other.launch(config(), (x, Len)).unwrap().await_result().unwrap();
     assert_eq!(down(&device, &x), [3.0]);
     driver.release();
     drop(busy);
@@ -83,7 +83,7 @@ fn a_rebuild_unloads_what_there_is_and_later_drops_call_nothing() {
     assert_eq!(driver.live("modules"), 0, "unloaded with their generation");
     let fresh = kernel.reload().unwrap();
     driver.silently("dropping stale handles", || drop((kernel, module)));
-    let x = fresh.launch(config(), (up(&device, [1f32]), 1)).unwrap().await_result().unwrap();
+    let x = fresh.launch(config(), (up(&device, [1f32]), Len)).unwrap().await_result().unwrap();
     assert_eq!((down(&device, &x), driver.live("modules")), (vec![2.0], 1));
     drop((fresh, x, device));
     driver.assert_finished();
@@ -112,7 +112,7 @@ fn a_context_that_is_dead_is_left_alone() {
     module.load().unwrap();
     let x = device.zeros::<f32>(1).unwrap();
     driver.fault(700);
-    let lost = kernel.launch(config(), (x, 1));
+    let lost = kernel.launch(config(), (x, Len));
     assert!(lost.is_err());
     let calls = driver.calls_of("cuModuleUnload");
     driver.silently("dropping kernels of a lost device", || drop((kernel, module)));

@@ -1,6 +1,6 @@
 //! Images linked to one.
 
-use crate::here::{memory_only, nvjitlink, nvrtc, template};
+use crate::here::{Folder, is_same, memory_only, nvjitlink, nvrtc, template};
 use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Program};
 use windlass::{Error, Image};
 
@@ -55,6 +55,35 @@ fn names_of_templates_go_on_through_a_link() {
     let image = memory_only().link(&Link::new(Arch::SM_80).input(&lto)).unwrap();
     let name = image.lowered_name("scale<float>").unwrap().as_bytes();
     assert!(image.bytes().windows(name.len()).any(|part| part == name));
+}
+
+#[test]
+fn links_are_kept_like_compilations() {
+    if !nvrtc() || !nvjitlink() {
+        return;
+    }
+    let folder = Folder::new();
+    let (twice, kernel) = (compiled(TWICE, Emit::LtoIr), compiled(KERNEL, Emit::LtoIr));
+    let thrice = compiled(&TWICE.replace("x + x", "3 * x"), Emit::LtoIr);
+    let links = [
+        Link::new(Arch::SM_80).input(&twice).input(&kernel),
+        Link::new(Arch::SM_90).input(&twice).input(&kernel),
+        Link::new(Arch::SM_80).input(&thrice).input(&kernel),
+        Link::new(Arch::SM_80).input(&twice).input(&kernel).emit(Emit::Ptx),
+        Link::new(Arch::SM_80).input(&twice).input(&kernel).option("-lineinfo"),
+    ];
+    let first = folder.compiler();
+    let images: Vec<Image> = links.iter().map(|link| first.link(link).unwrap()).collect();
+    assert_eq!((first.stats().linked, first.stats().memory_hits, first.stats().disk_stored), (5, 0, 5));
+    assert_ne!(images[0].bytes(), images[2].bytes());
+    let second = folder.compiler();
+    for (link, image) in links.iter().zip(&images) {
+        assert!(is_same(&first.link(link).unwrap(), image));
+        let kept = second.link(link).unwrap();
+        assert_eq!((kept.bytes(), kept.kind(), kept.arch()), (image.bytes(), image.kind(), image.arch()));
+    }
+    assert_eq!((first.stats().linked, first.stats().memory_hits), (5, 5));
+    assert_eq!((second.stats().linked, second.stats().disk_hits), (0, 5));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use windlass::nvrtc::{CompileOptions, Compiler, Emit, Program};
 
 const PART: &str = "WINDLASS_TEST_NVRTC_PART";
 
-const ENTRIES: u32 = 20;
+const ENTRIES: u32 = 12;
 
 fn numbered(i: u32) -> Program {
     kernel().options(CompileOptions::new().define("VALUE", i))
@@ -15,10 +15,12 @@ fn numbered(i: u32) -> Program {
 
 /// Runs this binary with `part` to play, and the process's own cache in `folder`.
 fn start(part: &str, folder: &Folder) -> Child {
+    let flags = if part == "flags" { "--device-int128" } else { "" };
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::plays_a_part", "--nocapture", "--test-threads=1"])
         .env(PART, part)
         .env("WINDLASS_CACHE_DIR", folder.path())
+        .env("NVRTC_APPEND_FLAGS", flags)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -54,6 +56,12 @@ fn plays_a_part() {
                 stats.disk_failures
             );
             assert_eq!(stats.compiled + stats.disk_hits, u64::from(ENTRIES));
+        }
+        "flags" => {
+            compiler.compile(&kernel()).unwrap();
+            compiler.compile(&kernel()).unwrap();
+            let stats = compiler.stats();
+            assert_eq!((stats.compiled, stats.uncacheable, stats.disk_stored, stats.memory_images), (2, 2, 0, 0));
         }
         "leave" => {
             for i in 0..8 {
@@ -130,4 +138,12 @@ fn a_full_disk_is_no_error_and_leaves_nothing_half_written() {
     end(start("full", &folder));
     let left = entries(&folder.compiler());
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_the_environment_may_add_is_not_kept() {
+    if !nvrtc() {
+        return;
+    }
+    end(start("flags", &Folder::new()));
 }

@@ -4,7 +4,7 @@ use crate::common::{assert_back_at, builders, devices, down, holdings, up};
 use crate::kernels::{PTX, add_one, axpb};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::nvrtc::{LaunchConfig, TypedKernel, Write};
+use windlass::nvrtc::{LaunchConfig, Len, TypedKernel, Write};
 use windlass::{Device, DeviceBuffer, Error, Image, Stale};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -25,14 +25,14 @@ fn after_a_rebuild_a_kernel_is_stale_until_it_is_reloaded() {
         assert!(matches!(&rejected.error, Error::GpuRefStale { reason, .. } if *reason == stale), "{}", rejected.error);
         assert_eq!(rejected.error.site().unwrap().op(), Some("launch"));
         let (y,) = rejected.back.unwrap().downcast::<DeviceBuffer<f32>>().unwrap();
-        let rejected = typed.launch(config(), (y, 2)).unwrap_err();
+        let rejected = typed.launch(config(), (y, Len)).unwrap_err();
         assert!(matches!(&rejected.error, Error::GpuRefStale { .. }), "{}", rejected.error);
         let (y,) = rejected.back.unwrap();
         assert_eq!(down(&device, &y), [7.0, 8.0]);
 
         let (kernel, typed) = (kernel.reload().unwrap(), typed.reload().unwrap());
         assert_eq!((kernel.generation(), typed.kernel().generation()), (1, 1));
-        let y = typed.launch(config(), (y, 2)).unwrap().into_output();
+        let y = typed.launch(config(), (y, Len)).unwrap().into_output();
         assert_eq!(down(&device, &y), [8.0, 9.0]);
         // SAFETY: both have two elements.
         let written = unsafe { kernel.launch(config(), (&x, y, 2usize, 2.0f32, 0.5f32)) }.unwrap().into_output();
@@ -66,9 +66,9 @@ fn a_hook_reloads_kernels_before_anybody_else_may_launch() {
         let place = mine.clone();
         let hook = move |device: &Device| {
             let mut mine = place.lock().unwrap();
-            let (kernel, _): (TypedKernel<(Write<f32>, usize)>, DeviceBuffer<f32>) = mine.take().expect("set below");
+            let (kernel, _): (TypedKernel<(Write<f32>, Len)>, DeviceBuffer<f32>) = mine.take().expect("set below");
             let fresh = kernel.on(device)?.reload()?;
-            let x = fresh.launch(config(), (device.zeros::<f32>(4)?, 4))?.await_result()?;
+            let x = fresh.launch(config(), (device.zeros::<f32>(4)?, Len))?.await_result()?;
             *mine = Some((fresh, x));
             Ok(())
         };
@@ -77,7 +77,7 @@ fn a_hook_reloads_kernels_before_anybody_else_may_launch() {
         device.rebuild(LONG).unwrap();
         let (kernel, x) = mine.lock().unwrap().take().unwrap();
         assert_eq!((kernel.kernel().generation(), x.generation()), (1, 1));
-        let x = kernel.launch(config(), (x, 4)).unwrap().into_output();
+        let x = kernel.launch(config(), (x, Len)).unwrap().into_output();
         assert_eq!(down(&device, &x), [2.0; 4]);
     }
 }
@@ -90,7 +90,7 @@ fn a_module_outlives_its_handles_while_its_work_is_in_flight() {
             let kernel = add_one(&device);
             let config = LaunchConfig::for_elements(100_000).unwrap();
             let x = device.zeros::<f32>(100_000).unwrap();
-            (0..50).fold(x, |x, _| kernel.launch(config, (x, 100_000)).unwrap().into_output())
+            (0..50).fold(x, |x, _| kernel.launch(config, (x, Len)).unwrap().into_output())
         };
         assert_eq!(down(&device, &x), vec![50.0; 100_000]);
         drop(x);
@@ -106,7 +106,7 @@ fn a_kernel_outlives_its_device_handle_and_its_module() {
             (add_one(&device), device.zeros::<f32>(4).unwrap())
         };
         // The kernel holds its device.
-        let x = kernel.launch(config(), (x, 4)).unwrap().into_output();
+        let x = kernel.launch(config(), (x, Len)).unwrap().into_output();
         assert_eq!(down(kernel.kernel().device(), &x), [1.0; 4]);
     }
 }

@@ -3,10 +3,10 @@
 use crate::common::{devices, down, is_host, refused, up};
 use crate::kernels::{GLOBALS, module};
 use std::time::Duration;
-use windlass::nvrtc::{Global, LaunchConfig, TypedKernel, Write};
+use windlass::nvrtc::{Global, LaunchConfig, Len, TypedKernel, Write};
 use windlass::{Device, Error, Image, Module};
 
-type Scale = (Write<f32>, usize);
+type Scale = (Write<f32>, Len);
 
 /// The module with its variables, on a GPU.
 struct Fixture {
@@ -18,7 +18,7 @@ struct Fixture {
 
 fn fixture(device: &Device) -> Fixture {
     let module = device.nvrtc().load(&Image::ptx(GLOBALS).unwrap()).unwrap();
-    // SAFETY: the kernel's parameters; it stays below `n`, and uses its module's own variables beside.
+    // SAFETY: the kernel's parameters; it stays below the length, and uses its module's own variables beside.
     let scale = unsafe { module.kernel("scale_by_factor").unwrap().typed::<Scale>() }.unwrap();
     let (factor, calls) = (module.global("factor").unwrap(), module.global("calls").unwrap());
     Fixture { module, scale, factor, calls }
@@ -35,10 +35,10 @@ fn a_variable_holds_what_the_source_says_and_then_what_was_written() {
         assert_eq!((factor.len(), calls.len()), (4, 1));
         assert_eq!(factor.read().unwrap().await_result().unwrap(), [1.0, 2.0, 3.0, 4.0]);
         let x = up(&device, [1.0f32; 8]);
-        let x = scale.launch(LaunchConfig::new(1, 32), (x, 8)).unwrap().into_output();
+        let x = scale.launch(LaunchConfig::new(1, 32), (x, Len)).unwrap().into_output();
         assert_eq!(calls.read().unwrap().await_result().unwrap(), [1]);
         factor.write([10.0f32, 1.0, 1.0, 1.0]).unwrap().await_result().unwrap();
-        let x = scale.launch(LaunchConfig::new(1, 32), (x, 8)).unwrap().into_output();
+        let x = scale.launch(LaunchConfig::new(1, 32), (x, Len)).unwrap().into_output();
         assert_eq!(down(&device, &x), [10.0, 2.0, 3.0, 4.0, 10.0, 2.0, 3.0, 4.0]);
         assert_eq!(calls.read().unwrap().await_result().unwrap(), [2]);
         let mut target = [0.0f32; 4];
@@ -58,7 +58,7 @@ fn writes_reads_and_launches_on_different_buffers_keep_the_programs_order() {
             .map(|step| {
                 drop(factor.write(vec![step as f32; 4]).unwrap());
                 let x = up(&device, vec![1.0f32; n]);
-                let x = scale.launch(config, (x, n)).unwrap().into_output();
+                let x = scale.launch(config, (x, Len)).unwrap().into_output();
                 (x, factor.read().unwrap(), calls.read().unwrap(), step)
             })
             .collect();
@@ -83,7 +83,7 @@ fn many_threads_write_and_launch_and_no_write_falls_into_a_launch() {
                     for step in 0..20 {
                         drop(factor.write(vec![(thread * 100 + step) as f32; 4]).unwrap());
                         let x = up(device, vec![1.0f32; n]);
-                        let x = down(device, &scale.launch(config, (x, n)).unwrap().into_output());
+                        let x = down(device, &scale.launch(config, (x, Len)).unwrap().into_output());
                         assert!(x.iter().all(|value| *value == x[0]), "a write fell into a launch");
                     }
                 });

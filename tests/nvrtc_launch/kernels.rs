@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
 use bytemuck::{Pod, Zeroable};
-use windlass::nvrtc::{DevicePtr, Plain, Read, TypedKernel, Write};
+use windlass::nvrtc::{DevicePtr, Len, Plain, Read, TypedKernel, Write};
 use windlass::{Device, Image, Kernel, Module};
 
 pub(crate) const PTX: &str = include_str!("kernels.ptx");
@@ -22,7 +22,7 @@ pub(crate) fn module(device: &Device) -> Module {
 }
 
 /// `dst = a * src + b`.
-pub(crate) type Axpb = (Read<f32>, Write<f32>, usize, f32, f32);
+pub(crate) type Axpb = (Read<f32>, Write<f32>, Len, f32, f32);
 
 pub(crate) fn axpb(device: &Device) -> Kernel {
     let kernel = module(device).kernel("axpb_f32").unwrap();
@@ -36,10 +36,10 @@ pub(crate) fn axpb(device: &Device) -> Kernel {
 }
 
 /// `data += 1`.
-pub(crate) fn add_one(device: &Device) -> TypedKernel<(Write<f32>, usize)> {
+pub(crate) fn add_one(device: &Device) -> TypedKernel<(Write<f32>, Len)> {
     let kernel = module(device).kernel("add_one_f32").unwrap();
-    // SAFETY: the kernel's own parameters; it stays below `n`, which the tests never make larger than the buffer.
-    let kernel = unsafe { kernel.typed::<(Write<f32>, usize)>() }.unwrap();
+    // SAFETY: the kernel's own parameters; it stays below the length.
+    let kernel = unsafe { kernel.typed::<(Write<f32>, Len)>() }.unwrap();
     kernel
         .twin(|at, (data, n)| {
             if at.x() < n {
@@ -65,7 +65,7 @@ pub(crate) type Sixteen = (
     u16,
     i64,
     Plain<Mix>,
-    usize,
+    Len,
     DevicePtr,
 );
 

@@ -2,7 +2,7 @@
 
 use crate::common::{devices, down, seeds, up};
 use crate::kernels::{Mix, add_one, axpb, sixteen, turn_blocks, where_am_i};
-use windlass::nvrtc::{Arg, Args, DevicePtr, Dim3, LaunchConfig, Plain};
+use windlass::nvrtc::{Arg, Args, DevicePtr, Dim3, LaunchConfig, Len, Plain};
 use windlass::{DType, DeviceBuffer};
 
 /// What `axpb` gives, in plain Rust.
@@ -179,7 +179,7 @@ fn a_priority_changes_nothing_of_what_comes_out() {
         let mut x = device.zeros::<f32>(100).unwrap();
         for priority in [urgent, least] {
             let config = LaunchConfig::for_elements(100).unwrap().priority(priority);
-            x = kernel.launch(config, (x, 100)).unwrap().into_output();
+            x = kernel.launch(config, (x, Len)).unwrap().into_output();
         }
         assert_eq!(down(&device, &x), [2.0; 100]);
     }
@@ -192,7 +192,7 @@ fn a_launch_can_be_timed_and_is_counted() {
         let before = device.stats().dispatches;
         let x = device.zeros::<f32>(1000).unwrap();
         let launches = device.stats().dispatches;
-        let timed = kernel.launch(LaunchConfig::for_elements(1000).unwrap(), (x, 1000)).unwrap().await_timed().unwrap();
+        let timed = kernel.launch(LaunchConfig::for_elements(1000).unwrap(), (x, Len)).unwrap().await_timed().unwrap();
         assert_eq!(device.stats().dispatches - launches, 1);
         assert!(timed.device.is_some() && device.stats().dispatches > before);
         assert_eq!(down(&device, &timed.output), [1.0; 1000]);

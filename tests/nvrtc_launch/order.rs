@@ -3,7 +3,7 @@
 use crate::common::{devices, down, seeds, up};
 use crate::kernels::{add_one, axpb};
 use windlass::DeviceBuffer;
-use windlass::nvrtc::LaunchConfig;
+use windlass::nvrtc::{LaunchConfig, Len};
 
 #[test]
 fn launches_and_other_operations_on_one_buffer_follow_each_other() {
@@ -18,7 +18,7 @@ fn launches_and_other_operations_on_one_buffer_follow_each_other() {
             for _ in 0..60 {
                 match rng.below(5) {
                     0 | 1 => {
-                        x = kernel.launch(config, (x, n)).unwrap().into_output();
+                        x = kernel.launch(config, (x, Len)).unwrap().into_output();
                         want.iter_mut().for_each(|w| *w += 1.0);
                     }
                     2 => {
@@ -73,7 +73,7 @@ fn clones_of_a_kernel_are_launched_from_many_threads_at_once() {
                 scope.spawn(move || {
                     let mut x = device.zeros::<f32>(300).unwrap();
                     for _ in 0..100 {
-                        x = kernel.launch(config, (x, 300)).unwrap().into_output();
+                        x = kernel.launch(config, (x, Len)).unwrap().into_output();
                     }
                     assert_eq!(down(device, &x), [100.0; 300]);
                 });
@@ -88,7 +88,9 @@ fn a_launch_that_fails_leaves_its_verdict_to_what_reads_its_output() {
     let device = crate::common::host(2).open().unwrap();
     let kernel = add_one(&device);
     let x = device.zeros::<f32>(4).unwrap();
-    let x = kernel.launch(LaunchConfig::new(1, 32), (x, 5)).unwrap().into_output();
+    // SAFETY: the twin looks at the bounds, and is all there is.
+    let pending = unsafe { kernel.kernel().launch(LaunchConfig::new(1, 32), (x, 5usize)) }.unwrap();
+    let (x,) = pending.into_output().downcast::<DeviceBuffer<f32>>().unwrap();
     let error = device.download(&x).unwrap().await_result().map(drop).unwrap_err().error;
     assert!(matches!(error, windlass::Error::Upstream { .. }), "{error}");
     let x = device.fill(x, 1.0).unwrap().into_output();

@@ -3,7 +3,7 @@
 
 use crate::common::{assert_back_at, devices, down, holdings, host, is_host, refused, up};
 use crate::kernels::{Mix, add_one, axpb, module, sixteen};
-use windlass::nvrtc::{Arg, Args, DevicePtr, LaunchConfig, Plain, Write};
+use windlass::nvrtc::{Arg, Args, DevicePtr, LaunchConfig, Len, Plain, Write};
 use windlass::{AnyBuffers, Device, DeviceBuffer, Error, Image, Rejected, Submitted};
 
 fn one() -> LaunchConfig {
@@ -34,7 +34,7 @@ fn assert_refused(device: &Device, answer: Submitted<AnyBuffers>, argument: &str
 #[track_caller]
 fn assert_healthy(device: &Device) {
     let x = device.zeros::<f32>(10).unwrap();
-    let x = add_one(device).launch(LaunchConfig::for_elements(10).unwrap(), (x, 10)).unwrap().await_result().unwrap();
+    let x = add_one(device).launch(LaunchConfig::for_elements(10).unwrap(), (x, Len)).unwrap().await_result().unwrap();
     assert_eq!(down(device, &x), [1.0; 10]);
     assert_eq!(device.health().phase, windlass::Phase::Healthy);
 }
@@ -263,7 +263,7 @@ fn signatures_that_do_not_fit_are_refused_when_they_are_declared() {
         // An address is an address to the kernel; what it points at is for the signature and the twin to agree on.
         let twin = kernel.twin::<(Write<f64>, usize)>(|_, _| {}).unwrap();
         // SAFETY: refused.
-        let error = unsafe { twin.typed::<(Write<f32>, usize)>() }.map(drop).unwrap_err();
+        let error = unsafe { twin.typed::<(Write<f32>, Len)>() }.map(drop).unwrap_err();
         assert_eq!(refused(&error).0, "S");
     }
 }

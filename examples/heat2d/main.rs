@@ -1,0 +1,83 @@
+//! Heat that spreads over a plate: thousands of steps of a stencil, each a kernel that follows the one before, and a
+//! picture at the end.
+//!
+//! ```text
+//! cargo run --release --example heat2d                       # 1024 x 1024, 5000 steps, into heat2d.png
+//! cargo run --release --example heat2d -- 256 2000 out.png
+//! WINDLASS_DEVICE=host cargo run --release --example heat2d -- 256 2000
+//! ```
+//!
+//! `step.rs` is the kernel: CUDA C++, compiled when the program runs, and its twin in Rust for the CPU. `picture.rs`
+//! writes the PNG. The plate loses no heat at its edges, so its sum must stay what it was: the program checks that.
+
+mod picture;
+mod step;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+use windlass::Device;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("heat2d: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let size: u32 = arguments.next().map_or(Ok(1024), |text| text.parse())?;
+    let steps: usize = arguments.next().map_or(Ok(5000), |text| text.parse())?;
+    let file = arguments.next().map_or_else(|| PathBuf::from("heat2d.png"), PathBuf::from);
+
+    let device = Device::from_env()?;
+    let start = Instant::now();
+    let step = step::Step::new(&device, size, size)?;
+    println!("{} ({}): kernel ready after {:.0?}", device.name(), device.info().name, start.elapsed());
+
+    let plate = plate(size);
+    let before: f64 = plate.iter().map(|t| f64::from(*t)).sum();
+    let mut now = device.upload(plate)?.into_output();
+    let mut next = device.uninit::<f32>(now.len())?;
+    let start = Instant::now();
+    for _ in 0..steps {
+        // Each step reads what the one before wrote, on the device: nothing is awaited here.
+        let written = step.submit(&now, next)?.into_output();
+        next = std::mem::replace(&mut now, written);
+    }
+    let plate = device.download(&now)?.await_result()?;
+    let time = start.elapsed();
+
+    let cells = f64::from(size).powi(2) * steps as f64;
+    println!(
+        "{steps} steps of {size} x {size} in {time:.2?}: {:.2} billion cells a second",
+        cells / time.as_secs_f64() / 1e9
+    );
+    let after: f64 = plate.iter().map(|t| f64::from(*t)).sum();
+    println!("heat before {before:.1}, after {after:.1}");
+    // Each step rounds each cell once, by 2^-24 of at most 1, to either side.
+    let bound = steps as f64 * f64::from(size).powi(2) * 2f64.powi(-24);
+    if (after - before).abs() > bound {
+        return Err(format!("heat was lost: {before} became {after}, the bound is {bound:.1}").into());
+    }
+    picture::write(&file, &plate, size)?;
+    println!("written to {}", file.display());
+    Ok(())
+}
+
+/// A cold plate with a hot ring and three hot spots.
+fn plate(size: u32) -> Vec<f32> {
+    let at = |i: u32| (f64::from(i) + 0.5) / f64::from(size) - 0.5;
+    let spots = [(-0.3, -0.25, 0.06), (0.32, -0.1, 0.08), (-0.05, 0.36, 0.05)];
+    let temperature = |x: f64, y: f64| {
+        let ring = (x.hypot(y) - 0.2).abs() < 0.02;
+        let spot = spots.iter().any(|(sx, sy, radius)| (x - sx).hypot(y - sy) < *radius);
+        f32::from(u8::from(ring || spot))
+    };
+    (0..size).flat_map(|y| (0..size).map(move |x| temperature(at(x), at(y)))).collect()
+}

@@ -1,0 +1,32 @@
+//! `y = a * x + y` by a kernel of one's own, compiled when the program runs; on the CPU by its twin.
+//!
+//! ```text
+//! cargo run --release --example saxpy
+//! WINDLASS_DEVICE=host cargo run --release --example saxpy
+//! ```
+
+use windlass::nvrtc::{LaunchConfig, Len, Program, Read, Write};
+use windlass::{Device, Result};
+
+const SOURCE: &str = r#"extern "C" __global__ void saxpy(float a, const float* x, float* y, size_t n) {
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}"#;
+
+fn main() -> Result<()> {
+    let (device, n) = (Device::from_env()?, 1 << 20);
+    let saxpy = device.nvrtc().module(&Program::new(SOURCE))?.kernel("saxpy")?;
+    // SAFETY: these are its parameters, and it touches nothing past `n`, which is the length of both buffers.
+    let saxpy = unsafe { saxpy.typed::<(f32, Read<f32>, Write<f32>, Len)>() }?.twin(|at, (a, x, y, n)| {
+        if at.x() < n {
+            y.set(at.x(), a * x.get(at.x()) + y.get(at.x()));
+        }
+    })?;
+    let x = device.upload(vec![1.0f32; n])?.into_output();
+    let y = device.upload((0..n).map(|i| i as f32).collect::<Vec<_>>())?.into_output();
+    let y = saxpy.launch(LaunchConfig::for_elements(n)?, (2.0, &x, y, Len))?.await_result()?;
+    let y = device.download(&y)?.await_result()?;
+    assert!((0..n).all(|i| y[i] == i as f32 + 2.0));
+    println!("{n} elements on {}: {} {} {} ... {}", device.name(), y[0], y[1], y[2], y[n - 1]);
+    Ok(())
+}
