@@ -18,6 +18,10 @@ pub(super) fn identity() -> Result<&'static Identity> {
     absent("NVRTC")
 }
 
+pub(super) fn linker() -> Result<&'static Identity> {
+    absent("nvJitLink")
+}
+
 pub(super) fn compile(_: &Program, _: &Prepared, _: Arch) -> Result<Answer> {
     absent("NVRTC")
 }

@@ -115,7 +115,8 @@ pub(super) fn free(option: &str) -> Result<()> {
 
 /// See [`CompileOptions::touches_files`](super::CompileOptions::touches_files).
 pub(super) fn touches_files(option: &str) -> bool {
-    FILES.contains(&name(option))
+    // An option for the assembler can name a file as well.
+    FILES.contains(&name(option)) || option.contains("file")
 }
 
 /// `--name=value`, `-name value` and `-name` are `name`.
@@ -189,6 +190,7 @@ mod tests {
     #[test]
     fn options_that_read_files_are_known() {
         assert!(touches_files("--pre-include=x.h") && touches_files("-include=x.h") && touches_files("-pch"));
+        assert!(touches_files("-Xptxas=--options-file=x"));
         assert!(!touches_files("-w") && !touches_files("--pch-verbose=true"));
     }
 }

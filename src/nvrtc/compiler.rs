@@ -9,12 +9,10 @@
 //! ```
 
 use super::cache::{Disk, DiskCache, Memory};
-use super::files::Files;
 use super::flight::{Flight, Flights, help};
-use super::key::Key;
-use super::link::Link;
+use super::job::{Job, Request};
 use super::produce::Maker;
-use super::{Arch, CompileStats, Emit, Image, PendingCompile, Program, backend};
+use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Program, backend};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -51,10 +49,8 @@ pub struct Compiler {
 struct Inner {
     flights: Flights,
     maker: Maker,
-    memory_hits: AtomicU64,
     memory_misses: AtomicU64,
     joined: AtomicU64,
-    linked: AtomicU64,
 }
 
 /// What a request comes to at once.
@@ -98,7 +94,7 @@ impl Compiler {
         self.pending_for(program, None)
     }
 
-    /// Links images: see [`Link`].
+    /// Links images, or finds what came of it where it is kept: see [`Link`]. Runs as a compilation does.
     ///
     /// # Errors
     /// As [`Link`] says.
@@ -111,10 +107,8 @@ impl Compiler {
         let inner = &*self.inner;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut stats = CompileStats {
-            memory_hits: read(&inner.memory_hits),
             memory_misses: read(&inner.memory_misses),
             joined: read(&inner.joined),
-            linked: read(&inner.linked),
             ..CompileStats::default()
         };
         inner.maker.fill(&mut stats);
@@ -136,7 +130,7 @@ impl Compiler {
     /// # Errors
     /// [`Error::LibraryMissing`] without libnvrtc.
     pub fn version(&self) -> Result<(u32, u32)> {
-        Ok(backend::identity()?.mark.version)
+        Ok(backend::identity()?.version)
     }
 
     /// The portable architectures that the compiler knows, oldest first.
@@ -148,54 +142,51 @@ impl Compiler {
     }
 
     pub(super) fn compile_for(&self, program: &Program, device: Option<Arch>) -> Result<Image> {
-        match self.begin(program, device) {
-            Ok(Begun::Kept(image)) => Ok(image),
-            Ok(Begun::UnderWay(flight)) => PendingCompile::under_way(flight).await_result(),
-            Err(error) => Err(error),
-        }
-        .map_err(|error| error.in_op("compile", "nvrtc"))
+        self.answer(Request::Compile(program.clone()), device).map_err(|error| error.in_op("compile", "nvrtc"))
     }
 
     pub(super) fn pending_for(&self, program: &Program, device: Option<Arch>) -> Result<PendingCompile> {
-        match self.begin(program, device).map_err(|error| error.in_op("compile", "nvrtc"))? {
-            Begun::Kept(image) => Ok(PendingCompile::done(image)),
-            Begun::UnderWay(flight) => Ok(PendingCompile::under_way(flight)),
+        match self.begin(Request::Compile(program.clone()), device) {
+            Ok(Begun::Kept(image)) => Ok(PendingCompile::done(image)),
+            Ok(Begun::UnderWay(flight)) => Ok(PendingCompile::under_way(flight)),
+            Err(error) => Err(error.in_op("compile", "nvrtc")),
         }
     }
 
     pub(super) fn link_for(&self, link: &Link, device: Option<Arch>) -> Result<Image> {
-        let image = link.run(device).map_err(|error| error.in_op("link", "nvrtc"))?;
-        self.inner.linked.fetch_add(1, Ordering::Relaxed);
-        Ok(image)
+        self.answer(Request::Link(link.clone()), device).map_err(|error| error.in_op("link", "nvrtc"))
     }
 
-    fn begin(&self, program: &Program, device: Option<Arch>) -> Result<Begun> {
+    fn answer(&self, request: Request, device: Option<Arch>) -> Result<Image> {
+        match self.begin(request, device)? {
+            Begun::Kept(image) => Ok(image),
+            Begun::UnderWay(flight) => PendingCompile::under_way(flight).await_result(),
+        }
+    }
+
+    fn begin(&self, request: Request, device: Option<Arch>) -> Result<Begun> {
         let inner = &self.inner;
-        let prepared = program.prepared()?;
-        let identity = backend::identity()?;
-        let arch = identity.target(program.compile_options().target(), device, program.emits())?;
-        let files = Files::of(program, prepared);
-        let (flight, key) = match files {
+        let job = Job::new(request, device)?;
+        let key = job.key()?;
+        let flight = match &key {
             // Whether two of these are the same is not known either.
-            Files::Unknown(_) => (Arc::<Flight>::default(), None),
-            _ => {
-                let key = Key::new(prepared, arch, &files);
-                if let Some(image) = inner.maker.memory.get(&key, program) {
-                    inner.memory_hits.fetch_add(1, Ordering::Relaxed);
+            None => Arc::<Flight>::default(),
+            Some(key) => {
+                if let Some(image) = inner.maker.in_memory(key, &job.request) {
                     return Ok(Begun::Kept(image));
                 }
                 inner.memory_misses.fetch_add(1, Ordering::Relaxed);
-                let (flight, leads) = inner.flights.join(&key);
+                let (flight, leads) = inner.flights.join(key);
                 if !leads {
                     inner.joined.fetch_add(1, Ordering::Relaxed);
                     return Ok(Begun::UnderWay(flight));
                 }
-                (flight, Some(key))
+                flight
             }
         };
-        let (inner, program, landing) = (inner.clone(), program.clone(), flight.clone());
+        let (inner, landing) = (inner.clone(), flight.clone());
         help(Box::new(move || {
-            let work = || backend::unless_exiting(|| inner.maker.make(&program, identity, arch, &files, key.as_ref()));
+            let work = || backend::unless_exiting(|| inner.maker.make(&job, key.as_ref()));
             inner.flights.fly(&landing, key.as_ref(), work);
         }));
         Ok(Begun::UnderWay(flight))
@@ -270,19 +261,20 @@ impl CompilerBuilder {
         let inner = Inner {
             flights: Flights::default(),
             maker: Maker::new(Memory::new(self.memory_images, self.memory_bytes), disk),
-            memory_hits: zero(),
             memory_misses: zero(),
             joined: zero(),
-            linked: zero(),
         };
         Compiler { inner: Arc::new(inner) }
     }
 }
 
-/// Which compiler this process has.
+/// Which compiler, or linker, this process has.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
-    pub(super) mark: super::key::CompilerMark,
+    /// Major and minor.
+    pub(super) version: (u32, u32),
+    /// Tells one build from another.
+    pub(super) build: [u8; 32],
     /// The architectures it knows, oldest first: 75, 80, ...
     pub(super) archs: Vec<u32>,
 }
@@ -293,7 +285,7 @@ impl Identity {
         let number = |arch: Arch| arch.capability().0 * 10 + arch.capability().1;
         let knows = |arch: Arch| self.archs.contains(&number(arch));
         let refuse = |arch: Arch| {
-            let (major, minor) = self.mark.version;
+            let (major, minor) = self.version;
             let known = self.archs.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
             Err(Error::unsupported(format!("NVRTC {major}.{minor} does not compile for {arch}; it knows {known}")))
         };
@@ -316,12 +308,10 @@ impl Identity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvrtc::key::CompilerMark;
 
     #[test]
     fn the_architecture_is_the_one_asked_for_then_the_devices_then_a_stated_one() {
-        let identity =
-            Identity { mark: CompilerMark { version: (12, 4), build: [0; 32] }, archs: vec![70, 75, 80, 86, 90] };
+        let identity = Identity { version: (12, 4), build: [0; 32], archs: vec![70, 75, 80, 86, 90] };
         let target = |asked, device, emit| identity.target(asked, device, emit);
         assert_eq!(target(Some(Arch::SM_90A), Some(Arch::SM_80), Emit::Cubin), Ok(Arch::SM_90A));
         assert_eq!(target(None, Some(Arch::SM_90), Emit::Cubin), Ok(Arch::SM_90));

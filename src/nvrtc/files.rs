@@ -35,12 +35,9 @@ impl Files {
         if let Some(why) = prepared.scan.opaque {
             return Files::Unknown(why);
         }
-        // The compiler adds these by itself.
-        if ["NVRTC_APPEND_FLAGS", "NVRTC_PREPEND_FLAGS"]
-            .iter()
-            .any(|v| std::env::var_os(v).is_some_and(|v| !v.is_empty()))
-        {
-            return Files::Unknown("NVRTC_APPEND_FLAGS or NVRTC_PREPEND_FLAGS is set");
+        // The library knows this variable. What it makes of it is not documented, so nothing is known of the answer.
+        if std::env::var_os("NVRTC_APPEND_FLAGS").is_some_and(|flags| !flags.is_empty()) {
+            return Files::Unknown("NVRTC_APPEND_FLAGS is set");
         }
         let paths = program.compile_options().include_paths();
         let reaches_a_file = |include: &Include| !paths.is_empty() || Path::new(&include.name).is_absolute();

@@ -4,7 +4,7 @@ use super::recognise::recognise;
 use super::{Arch, Program};
 use crate::{Error, Result};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What an [`Image`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +43,7 @@ struct Inner {
     names: Box<[(String, String)]>,
     log: String,
     program: Option<Program>,
+    digest: OnceLock<[u8; 32]>,
 }
 
 impl Image {
@@ -102,7 +103,7 @@ impl Image {
         program: Option<Program>,
     ) -> Self {
         let (bytes, names) = (bytes.into(), names.into());
-        Image { inner: Arc::new(Inner { kind, arch, bytes, names, log, program }) }
+        Image { inner: Arc::new(Inner { kind, arch, bytes, names, log, program, digest: OnceLock::new() }) }
     }
 
     /// What it holds.
@@ -148,6 +149,16 @@ impl Image {
     /// The program it was compiled from, with its options: enough to compile it again. `None` for an image from outside.
     pub fn program(&self) -> Option<&Program> {
         self.inner.program.as_ref()
+    }
+
+    /// The hash of the bytes; they are hashed once.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        *self.inner.digest.get_or_init(|| *blake3::hash(self.bytes()).as_bytes())
+    }
+
+    /// The same object, not only the same contents.
+    pub(crate) fn is_same(&self, other: &Image) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 }
 

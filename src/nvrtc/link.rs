@@ -1,7 +1,8 @@
 //! Linking images.
 
 use super::check;
-use super::{Arch, Emit, Image, ImageKind, backend};
+use super::key::{self, Writer};
+use super::{Arch, Emit, Image, ImageKind};
 use crate::{Error, Result};
 
 /// Links images of one or several programs to one that a device loads (nvJitLink). Where LTO-IR is among them, all code
@@ -74,21 +75,75 @@ impl Link {
         self
     }
 
-    pub(super) fn run(&self, device: Option<Arch>) -> Result<Image> {
-        let arch = self.arch.or(device).unwrap_or(Arch::SM_80);
-        let arguments = self.arguments(arch)?;
-        let answer = backend::link(&self.inputs, arch, self.emit, &arguments)?;
-        let kind = if self.emit == Emit::Ptx { ImageKind::Ptx } else { ImageKind::Cubin };
+    pub(super) fn inputs(&self) -> &[Image] {
+        &self.inputs
+    }
+
+    pub(super) fn emits(&self) -> Emit {
+        self.emit
+    }
+
+    /// The architecture to link for.
+    pub(super) fn target(&self, device: Option<Arch>) -> Arch {
+        self.arch.or(device).unwrap_or(Arch::SM_80)
+    }
+
+    /// The names that all inputs bring.
+    pub(super) fn names(&self) -> Vec<(String, String)> {
         let mut names: Vec<(String, String)> = Vec::new();
         for (expression, name) in self.inputs.iter().flat_map(Image::names) {
             if !names.iter().any(|(known, _)| known == expression) {
                 names.push((expression.to_owned(), name.to_owned()));
             }
         }
-        Ok(Image::compiled(kind, Some(arch.to_real()), answer.bytes, names, answer.log, None))
+        names
     }
 
-    fn arguments(&self, arch: Arch) -> Result<Vec<String>> {
+    /// The same link of the same inputs; at once where these are the same objects.
+    pub(super) fn is(&self, other: &Link) -> bool {
+        let same = |(a, b): (&Image, &Image)| {
+            a.is_same(b) || (a.kind() == b.kind() && a.bytes() == b.bytes() && a.names().eq(b.names()))
+        };
+        self.arch == other.arch
+            && self.emit == other.emit
+            && self.options == other.options
+            && self.inputs.len() == other.inputs.len()
+            && self.inputs.iter().zip(&other.inputs).all(same)
+    }
+
+    /// The hash of all that the link is. The inputs count by their own hashes, which they remember.
+    pub(super) fn fingerprint(&self, arguments: &[String]) -> [u8; 32] {
+        key::hash(|writer| self.describe(arguments, writer, |image, writer| writer.piece(&image.digest())))
+    }
+
+    /// All that the link is, as bytes that nothing else has.
+    pub(super) fn write<F: FnMut(&[u8])>(&self, arguments: &[String], out: &mut Writer<F>) {
+        self.describe(arguments, out, |image, out| out.piece(image.bytes()));
+    }
+
+    fn describe<F: FnMut(&[u8])>(
+        &self,
+        arguments: &[String],
+        out: &mut Writer<F>,
+        bytes: impl Fn(&Image, &mut Writer<F>),
+    ) {
+        out.piece(b"link");
+        out.piece(if self.emit == Emit::Ptx { b"ptx" } else { b"cubin" });
+        out.list(arguments);
+        out.number(self.inputs.len() as u64);
+        for image in &self.inputs {
+            out.piece(format!("{:?}", image.kind()).as_bytes());
+            bytes(image, out);
+            out.number(image.names().len() as u64);
+            for (expression, name) in image.names() {
+                out.piece(expression.as_bytes());
+                out.piece(name.as_bytes());
+            }
+        }
+    }
+
+    /// The linker's arguments, after a look whether it can be done at all.
+    pub(super) fn arguments(&self, arch: Arch) -> Result<Vec<String>> {
         if self.inputs.is_empty() {
             return Err(Error::invalid("inputs", "0 images, a link needs at least 1"));
         }
@@ -135,7 +190,7 @@ mod tests {
     }
 
     fn argument(link: &Link) -> String {
-        match link.run(None) {
+        match link.arguments(link.target(None)) {
             Err(Error::InvalidArgument { argument, .. }) => argument.into_owned(),
             other => panic!("{other:?}"),
         }

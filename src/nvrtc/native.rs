@@ -3,8 +3,7 @@
 use super::Arch;
 use super::cache::Answer;
 use super::compiler::Identity;
-use super::key::CompilerMark;
-pub(super) use super::native_link::link;
+pub(super) use super::native_link::{link, linker};
 use super::program::{Emit, Prepared, Program};
 use crate::cuda::api::nvrtc::Program as NvrtcProgram;
 use crate::cuda::api::{Code, Nvrtc, codes};
@@ -33,8 +32,7 @@ pub(super) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     process::unless_exiting(f).unwrap_or_else(gone)
 }
 
-/// Its version and architectures, and what tells its build from another: releases of one minor version differ in their
-/// code. That is the file's length and the hash of its first page, where the linker puts the build's own hash.
+/// Its version, build and architectures.
 fn look(api: &Nvrtc) -> Result<Identity> {
     let (mut major, mut minor, mut count) = (0, 0, 0);
     // SAFETY: two ints are written through valid pointers.
@@ -44,17 +42,25 @@ fn look(api: &Nvrtc) -> Result<Identity> {
     let mut archs = vec![0 as c_int; usize::try_from(count).unwrap_or(0)];
     // SAFETY: there is room for as many as the library said.
     check(unsafe { api.supported_archs(archs.as_mut_ptr()) }, "nvrtcGetSupportedArchs")?;
+    Ok(Identity {
+        version: (major.unsigned_abs(), minor.unsigned_abs()),
+        build: build(&api.library().path),
+        archs: archs.into_iter().map(c_int::unsigned_abs).collect(),
+    })
+}
+
+/// What tells one build of a library from another: releases of one minor version differ in their code. That is the
+/// file's length and the hash of its first page, where the linker puts the build's own hash.
+pub(super) fn build(file: &std::path::Path) -> [u8; 32] {
+    use std::io::Read;
     let mut hasher = blake3::Hasher::new();
-    if let Ok(mut file) = std::fs::File::open(&api.library().path) {
-        use std::io::Read;
+    if let Ok(mut file) = std::fs::File::open(file) {
         let mut page = [0; 4096];
         let read = file.read(&mut page).unwrap_or(0);
         hasher.update(&file.metadata().map_or(0, |m| m.len()).to_le_bytes());
         hasher.update(page.get(..read).unwrap_or_default());
     }
-    let mark =
-        CompilerMark { version: (major.unsigned_abs(), minor.unsigned_abs()), build: *hasher.finalize().as_bytes() };
-    Ok(Identity { mark, archs: archs.into_iter().map(c_int::unsigned_abs).collect() })
+    *hasher.finalize().as_bytes()
 }
 
 fn error(code: Code, call: &str) -> Error {

@@ -1,12 +1,16 @@
 //! The linker itself: one link from images to an image.
 
 use super::cache::Answer;
+use super::compiler::Identity;
+use super::native::build;
 use super::{Arch, Emit, Image, ImageKind};
 use crate::cuda::api::nvjitlink::Handle;
 use crate::cuda::api::{Code, NvJitLink, codes};
+use crate::engine::process;
 use crate::error::Diagnostic;
 use crate::{Error, Result};
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
 
 /// A linker of the library, destroyed at the end.
 struct Native {
@@ -21,6 +25,21 @@ impl Drop for Native {
             let _ = unsafe { self.api.destroy(&mut self.handle) };
         }
     }
+}
+
+/// The linker of this process. The first call loads it.
+pub(super) fn linker() -> Result<&'static Identity> {
+    static IDENTITY: OnceLock<Identity> = OnceLock::new();
+    if let Some(known) = IDENTITY.get() {
+        return Ok(known);
+    }
+    let api = NvJitLink::load()?;
+    let mut version = (0, 0);
+    // SAFETY: two numbers are written through valid pointers. The first releases do not tell; their build does.
+    let _ = unsafe { api.version(&mut version.0, &mut version.1) };
+    // After it was loaded, so that at the exit ours runs first, and waits for what links.
+    process::watch_exit();
+    Ok(IDENTITY.get_or_init(|| Identity { version, build: build(&api.library().path), archs: Vec::new() }))
 }
 
 /// Links. Holds no lock; takes the time it takes.

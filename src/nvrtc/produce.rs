@@ -1,10 +1,9 @@
-//! The making of one image: from disk, or by compiling.
+//! The making of one image: from disk, or by the compiler or linker.
 
 use super::cache::{Answer, Disk, Memory};
-use super::compiler::Identity;
-use super::files::Files;
-use super::key::{Key, material};
-use super::{Arch, CompileStats, Emit, Image, ImageKind, Program, backend};
+use super::job::{Job, Request};
+use super::key::Key;
+use super::{CompileStats, Image};
 use crate::Result;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -12,72 +11,90 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) struct Maker {
     pub(super) memory: Memory,
     pub(super) disk: Option<Disk>,
+    memory_hits: AtomicU64,
     memory_evicted: AtomicU64,
     compiled: AtomicU64,
+    linked: AtomicU64,
     failed: AtomicU64,
     uncacheable: AtomicU64,
+}
+
+fn count(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Ordering::Relaxed);
 }
 
 impl Maker {
     pub(super) fn new(memory: Memory, disk: Option<Disk>) -> Self {
         let zero = || AtomicU64::new(0);
-        Maker { memory, disk, memory_evicted: zero(), compiled: zero(), failed: zero(), uncacheable: zero() }
+        Maker {
+            memory,
+            disk,
+            memory_hits: zero(),
+            memory_evicted: zero(),
+            compiled: zero(),
+            linked: zero(),
+            failed: zero(),
+            uncacheable: zero(),
+        }
+    }
+
+    /// Looks in memory.
+    pub(super) fn in_memory(&self, key: &Key, request: &Request) -> Option<Image> {
+        let image = self.memory.get(key, request)?;
+        count(&self.memory_hits, 1);
+        Some(image)
     }
 
     /// On a helper thread, with no lock held. Without a key nothing is looked up or kept.
-    pub(super) fn make(
-        &self,
-        program: &Program,
-        identity: &Identity,
-        arch: Arch,
-        files: &Files,
-        key: Option<&Key>,
-    ) -> Result<Image> {
-        let prepared = program.prepared()?;
+    pub(super) fn make(&self, job: &Job, key: Option<&Key>) -> Result<Image> {
+        let Some(key) = key else {
+            let answer = self.work(job)?;
+            count(&self.uncacheable, 1);
+            return Ok(job.image(answer));
+        };
         // Between the caller's look and this one another flight may have landed.
-        if let Some(image) = key.and_then(|key| self.memory.get(key, program)) {
+        if let Some(image) = self.in_memory(key, &job.request) {
             return Ok(image);
         }
-        let on_disk = match (key, &self.disk) {
-            (Some(_), Some(disk)) => Some((disk, material(&identity.mark, program, prepared, arch, files))),
-            _ => None,
+        let on_disk = match &self.disk {
+            Some(disk) => Some((disk, job.material()?)),
+            None => None,
         };
-        let kept = on_disk.as_ref().and_then(|(disk, material)| disk.get(material));
-        let image = match kept {
-            Some(answer) => image(program, arch, answer),
+        let image = match on_disk.as_ref().and_then(|(disk, material)| disk.get(material)) {
+            Some(answer) => job.image(answer),
             None => {
-                let answer = match backend::compile(program, prepared, arch) {
-                    Ok(answer) => answer,
-                    Err(error) => {
-                        self.failed.fetch_add(1, Ordering::Relaxed);
-                        return Err(error);
-                    }
-                };
-                self.compiled.fetch_add(1, Ordering::Relaxed);
-                // A header that changed while the compiler read it: nobody can say under which state to keep this.
-                let is_keepable = key.is_some() && (*files == Files::None || Files::of(program, prepared) == *files);
-                if !is_keepable {
-                    self.uncacheable.fetch_add(1, Ordering::Relaxed);
-                    return Ok(image(program, arch, answer));
+                let answer = self.work(job)?;
+                if !job.is_as_it_was() {
+                    count(&self.uncacheable, 1);
+                    return Ok(job.image(answer));
                 }
                 if let Some((disk, material)) = &on_disk {
                     disk.put(material, &answer);
                 }
-                image(program, arch, answer)
+                job.image(answer)
             }
         };
-        if let Some(key) = key {
-            let evicted = self.memory.put(key.clone(), program, &image);
-            self.memory_evicted.fetch_add(evicted, Ordering::Relaxed);
-        }
+        count(&self.memory_evicted, self.memory.put(key.clone(), &job.request, &image));
         Ok(image)
+    }
+
+    fn work(&self, job: &Job) -> Result<Answer> {
+        let answer = job.run().inspect_err(|_| count(&self.failed, 1))?;
+        let done = match job.request {
+            Request::Compile(_) => &self.compiled,
+            Request::Link(_) => &self.linked,
+        };
+        count(done, 1);
+        Ok(answer)
     }
 
     pub(super) fn fill(&self, stats: &mut CompileStats) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        stats.memory_hits = read(&self.memory_hits);
         stats.memory_evicted = read(&self.memory_evicted);
         (stats.memory_images, stats.memory_bytes) = self.memory.held();
         stats.compiled = read(&self.compiled);
+        stats.linked = read(&self.linked);
         stats.failed = read(&self.failed);
         stats.uncacheable = read(&self.uncacheable);
         if let Some(disk) = &self.disk {
@@ -89,13 +106,4 @@ impl Maker {
             stats.disk_failures = read(&disk.failures);
         }
     }
-}
-
-fn image(program: &Program, arch: Arch, answer: Answer) -> Image {
-    let kind = match program.emits() {
-        Emit::Ptx => ImageKind::Ptx,
-        Emit::Cubin => ImageKind::Cubin,
-        Emit::LtoIr => ImageKind::LtoIr,
-    };
-    Image::compiled(kind, Some(arch.to_real()), answer.bytes, answer.names, answer.log, Some(program.clone()))
 }

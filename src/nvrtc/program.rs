@@ -1,6 +1,7 @@
 //! What is compiled.
 
 use super::check;
+use super::key::{self, Writer};
 use super::scan::Scan;
 use super::{Arch, CompileOptions};
 use crate::{Error, Result};
@@ -206,35 +207,26 @@ impl Program {
         if parts.emit == Emit::LtoIr {
             arguments.push("--dlink-time-opt".to_owned());
         }
-        let mut hasher = blake3::Hasher::new();
-        self.write(&arguments, &mut |bytes| {
-            hasher.update(bytes);
-        });
-        Ok(Prepared { arguments, fingerprint: *hasher.finalize().as_bytes(), scan: Scan::of_program(self) })
+        let fingerprint = key::hash(|writer| self.write(&arguments, writer));
+        Ok(Prepared { arguments, fingerprint, scan: Scan::of_program(self) })
     }
 
-    /// All that the program is, as bytes that no other program has: every piece has its length before it.
-    pub(super) fn write(&self, arguments: &[String], out: &mut impl FnMut(&[u8])) {
+    /// All that the program is, as bytes that no other program has.
+    pub(super) fn write<F: FnMut(&[u8])>(&self, arguments: &[String], out: &mut Writer<F>) {
         let parts = &*self.parts;
-        let mut piece = |bytes: &[u8]| {
-            out(&(bytes.len() as u64).to_le_bytes());
-            out(bytes);
-        };
-        piece(match parts.emit {
+        out.piece(match parts.emit {
             Emit::Ptx => b"ptx",
             Emit::Cubin => b"cubin",
             Emit::LtoIr => b"ltoir",
         });
-        for list in [arguments, &parts.expressions] {
-            piece(&(list.len() as u64).to_le_bytes());
-            list.iter().for_each(|text| piece(text.as_bytes()));
-        }
-        piece(parts.name.as_bytes());
-        piece(parts.source.as_bytes());
-        piece(&(parts.headers.len() as u64).to_le_bytes());
+        out.list(arguments);
+        out.list(&parts.expressions);
+        out.piece(parts.name.as_bytes());
+        out.piece(parts.source.as_bytes());
+        out.number(parts.headers.len() as u64);
         for (name, text) in &parts.headers {
-            piece(name.as_bytes());
-            piece(text.as_bytes());
+            out.piece(name.as_bytes());
+            out.piece(text.as_bytes());
         }
     }
 

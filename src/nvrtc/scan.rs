@@ -56,6 +56,10 @@ impl Scan {
         if ["__DATE__", "__TIME__", "__TIMESTAMP__"].iter().any(|word| text.contains(word)) {
             self.opaque = Some(CLOCK);
         }
+        // No compiler of today has it; one that does reads a file.
+        if text.match_indices("embed").any(|(at, _)| is_directive(text.get(..at).unwrap_or_default())) {
+            self.opaque = Some("an #embed");
+        }
         for (at, word) in text.match_indices("include") {
             let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + word.len()..).unwrap_or_default());
             if before.ends_with("__has_") {
@@ -193,6 +197,7 @@ mod tests {
     fn prose_is_no_include() {
         for text in [
             "// we include \"a.h\" here",
+            "int embed;",
             "int include = 3;",
             "/* to include <x> */",
             "#define include_x 1",
@@ -212,6 +217,7 @@ mod tests {
             "#if __has_include(NAME)",
             "#include \"a\nb\"",
             "const char* t = __TIME__;",
+            "#embed \"a.bin\"",
             "__DA\\\nTE__",
             "#define HAS __has_include\n#if HAS(\"x.h\")",
         ] {

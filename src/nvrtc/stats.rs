@@ -3,7 +3,8 @@
 /// What a [`Compiler`](super::Compiler) has done, from [`Compiler::stats`](super::Compiler::stats) and, for the compiler
 /// that a device works with, from [`Device::stats`](crate::Device::stats).
 ///
-/// Every request ends in one of: found in memory, joined to one under way, found on disk, compiled, or failed.
+/// Every request for a compilation or a link ends in one of: found in memory, joined to one under way, found on disk,
+/// done, or failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompileStats {
@@ -33,10 +34,10 @@ pub struct CompileStats {
     pub disk_failures: u64,
     /// Compilations that succeeded.
     pub compiled: u64,
-    /// Compilations that failed.
-    pub failed: u64,
-    /// Of both, those whose answer could not be kept, because the files that they read cannot be told.
-    pub uncacheable: u64,
-    /// Links.
+    /// Links that succeeded.
     pub linked: u64,
+    /// Compilations and links that failed.
+    pub failed: u64,
+    /// Of the compilations, those whose answer could not be kept, because the files that they read cannot be told.
+    pub uncacheable: u64,
 }

@@ -7,7 +7,7 @@ use windlass::Error;
 use windlass::nvrtc::{Arch, Compiler, CompilerBuilder, DiskCache, Emit, Link, Program};
 
 /// Past what the test harness captures, so that it is seen.
-fn loudly(what: &str, help: &str) {
+pub(crate) fn loudly(what: &str, help: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: no {what} here ({help})");

@@ -109,12 +109,21 @@ fn other_name_expressions_are_another_image() {
     if !nvrtc() {
         return;
     }
-    let compiler = memory_only();
+    let folder = Folder::new();
     let source = template().source().to_owned();
-    let float = compiler.compile(&Program::new(source.as_str()).expression("scale<float>")).unwrap();
-    let double = compiler.compile(&Program::new(source.as_str()).expression("scale<double>")).unwrap();
-    assert!(float.lowered_name("scale<double>").is_none() && double.lowered_name("scale<float>").is_none());
-    assert_ne!(entries_of(&float), entries_of(&double));
+    let program = |expression: &str| Program::new(source.as_str()).expression(expression);
+    let shared = folder.compiler();
+    for compiler in [shared.clone(), shared.clone(), folder.compiler()] {
+        let float = compiler.compile(&program("scale<float>")).unwrap();
+        let double = compiler.compile(&program("scale<double>")).unwrap();
+        assert!(float.lowered_name("scale<double>").is_none() && double.lowered_name("scale<float>").is_none());
+        assert_ne!(entries_of(&float), entries_of(&double));
+    }
+    assert_eq!((shared.stats().compiled, shared.stats().memory_hits), (2, 2));
+    // From disk alone, each by itself.
+    let float = folder.compiler().compile(&program("scale<float>")).unwrap();
+    let double = folder.compiler().compile(&program("scale<double>")).unwrap();
+    assert!(float.lowered_name("scale<float>").is_some() && double.lowered_name("scale<double>").is_some());
 }
 
 #[test]
@@ -219,13 +228,17 @@ fn a_device_compiles_for_itself_and_shows_it_in_its_stats() {
 /// Our own kernels are PTX. That a GPU's assembler takes them is seen here, without the GPU.
 #[test]
 fn our_own_kernels_assemble_for_every_generation_of_gpus() {
-    if !nvjitlink() {
+    if !nvrtc() || !nvjitlink() {
         return;
     }
-    let mut found = 0;
+    let (known, mut found) = (memory_only().archs().unwrap(), 0);
     for (name, text) in [("gemm_i8.ptx", include_str!("../../src/blas/gemm_i8.ptx"))] {
         let image = Image::ptx(text).unwrap();
         for arch in [Arch::SM_80, Arch::SM_90, Arch::SM_100] {
+            if !known.contains(&arch) {
+                crate::here::loudly(&format!("tools for {arch}"), "a newer release");
+                continue;
+            }
             let linked =
                 memory_only().link(&Link::new(arch).input(&image)).unwrap_or_else(|e| panic!("{name} {arch}: {e}"));
             let read = Image::from_bytes(linked.bytes()).unwrap();
@@ -233,5 +246,5 @@ fn our_own_kernels_assemble_for_every_generation_of_gpus() {
             found += 1;
         }
     }
-    assert_eq!(found, 3);
+    assert!(found >= 2);
 }

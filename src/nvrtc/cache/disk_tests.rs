@@ -193,3 +193,41 @@ fn readers_never_see_a_part_of_what_many_writers_write() {
     assert_eq!((counted(&disk.misses), counted(&disk.refused)), (0, 0));
     assert_eq!(files(&disk).len(), 1, "no temporary file stays");
 }
+
+const HAMMER: &str = "WINDLASS_TEST_CACHE_HAMMER";
+
+/// The other process's side of the test below; nothing in a usual run.
+#[test]
+fn hammers_one_entry() {
+    let Some(folder) = std::env::var_os(HAMMER) else { return };
+    let disk = Disk::new(Path::new(&folder), 64 << 20);
+    let large = answer(50_000);
+    let until = std::time::Instant::now() + Duration::from_millis(500);
+    while std::time::Instant::now() < until {
+        disk.put(&material(1), &large);
+        assert_eq!(disk.get(&material(1)).as_ref(), Some(&large));
+    }
+    assert_eq!((counted(&disk.failures), counted(&disk.refused), counted(&disk.misses)), (0, 0, 0));
+}
+
+#[test]
+fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
+    let folder = Folder::new();
+    let start = || {
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "nvrtc::cache::disk::tests::hammers_one_entry"])
+            .env(HAMMER, folder.path())
+            .output()
+    };
+    std::thread::scope(|scope| {
+        let children: Vec<_> = (0..3).map(|_| scope.spawn(start)).collect();
+        for child in children {
+            let output = child.join().unwrap().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        }
+    });
+    let disk = Disk::new(folder.path(), 64 << 20);
+    assert_eq!(disk.get(&material(1)), Some(answer(50_000)));
+    assert_eq!(files(&disk).len(), 1, "no temporary file stays");
+}

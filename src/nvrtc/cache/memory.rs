@@ -1,7 +1,8 @@
 //! Images in memory.
 
+use super::super::Image;
+use super::super::job::Request;
 use super::super::key::Key;
-use super::super::{Image, Program};
 use crate::sync::Mutex;
 use std::collections::HashMap;
 
@@ -22,14 +23,13 @@ struct Kept {
 
 struct Slot {
     image: Image,
-    program: Program,
+    request: Request,
     used: u64,
 }
 
-/// What an image holds on to.
-fn weight(image: &Image, program: &Program) -> u64 {
-    let headers: usize = program.headers().map(|(_, text)| text.len()).sum();
-    (image.bytes().len() + image.log().len() + program.source().len() + headers) as u64
+/// What an image and its request hold on to.
+fn weight(image: &Image, request: &Request) -> u64 {
+    (image.bytes().len() + image.log().len() + request.bytes()) as u64
 }
 
 impl Memory {
@@ -37,19 +37,19 @@ impl Memory {
         Memory { most_images, most_bytes, kept: Mutex::default() }
     }
 
-    /// The image of exactly this program; that the hashes are equal is not taken for it.
-    pub(in super::super) fn get(&self, key: &Key, program: &Program) -> Option<Image> {
+    /// The image of exactly this request; that the hashes are equal is not taken for it.
+    pub(in super::super) fn get(&self, key: &Key, request: &Request) -> Option<Image> {
         let mut kept = self.kept.lock();
         kept.clock += 1;
         let clock = kept.clock;
-        let slot = kept.images.get_mut(key).filter(|slot| slot.program.is(program))?;
+        let slot = kept.images.get_mut(key).filter(|slot| slot.request.is(request))?;
         slot.used = clock;
         Some(slot.image.clone())
     }
 
     /// Keeps an image; the number of others that had to go for it. One that is too large by itself is not kept.
-    pub(in super::super) fn put(&self, key: Key, program: &Program, image: &Image) -> u64 {
-        let size = weight(image, program);
+    pub(in super::super) fn put(&self, key: Key, request: &Request, image: &Image) -> u64 {
+        let size = weight(image, request);
         if self.most_images == 0 || size > self.most_bytes {
             return 0;
         }
@@ -58,10 +58,10 @@ impl Memory {
         let mut kept = self.kept.lock();
         let kept = &mut *kept;
         kept.clock += 1;
-        let slot = Slot { image: image.clone(), program: program.clone(), used: kept.clock };
+        let slot = Slot { image: image.clone(), request: request.clone(), used: kept.clock };
         kept.bytes += size;
         if let Some(old) = kept.images.insert(key, slot) {
-            kept.bytes = kept.bytes.saturating_sub(weight(&old.image, &old.program));
+            kept.bytes = kept.bytes.saturating_sub(weight(&old.image, &old.request));
             gone.push(old);
         }
         let replaced = gone.len();
@@ -71,7 +71,7 @@ impl Memory {
                 break;
             };
             if let Some(slot) = kept.images.remove(&oldest) {
-                kept.bytes = kept.bytes.saturating_sub(weight(&slot.image, &slot.program));
+                kept.bytes = kept.bytes.saturating_sub(weight(&slot.image, &slot.request));
                 gone.push(slot);
             }
         }
@@ -94,35 +94,40 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvrtc::Program;
 
     fn image(bytes: usize) -> Image {
         Image::ptx(format!(".version 8.0\n{}", "/".repeat(bytes - 13))).unwrap()
     }
 
+    fn request(source: &str) -> Request {
+        Request::Compile(Program::new(source))
+    }
+
     #[test]
     fn the_least_recently_used_goes_first() {
-        let (memory, program) = (Memory::new(3, 1 << 20), Program::new("x"));
+        let (memory, request) = (Memory::new(3, 1 << 20), request("x"));
         for i in 1..=3 {
-            assert_eq!(memory.put(Key::test(i), &program, &image(100)), 0);
+            assert_eq!(memory.put(Key::test(i), &request, &image(100)), 0);
         }
-        assert!(memory.get(&Key::test(1), &program).is_some());
-        assert_eq!(memory.put(Key::test(4), &program, &image(100)), 1);
-        let there: Vec<u8> = (1..=4).filter(|&i| memory.get(&Key::test(i), &program).is_some()).collect();
+        assert!(memory.get(&Key::test(1), &request).is_some());
+        assert_eq!(memory.put(Key::test(4), &request, &image(100)), 1);
+        let there: Vec<u8> = (1..=4).filter(|&i| memory.get(&Key::test(i), &request).is_some()).collect();
         assert_eq!(there, [1, 3, 4]);
     }
 
     #[test]
     fn the_bytes_are_bounded_and_counted_back() {
-        let (memory, program) = (Memory::new(100, 1000), Program::new("x"));
+        let (memory, request) = (Memory::new(100, 1000), request("x"));
         for i in 0..20 {
-            memory.put(Key::test(i), &program, &image(299));
+            memory.put(Key::test(i), &request, &image(299));
             assert!(memory.held().1 <= 1000);
         }
         assert_eq!(memory.held(), (3, 900));
-        memory.put(Key::test(19), &program, &image(199));
+        memory.put(Key::test(19), &request, &image(199));
         assert_eq!(memory.held(), (3, 800), "the same key replaces");
-        memory.put(Key::test(50), &program, &image(1000));
-        assert!(memory.get(&Key::test(50), &program).is_none(), "too large by itself");
+        memory.put(Key::test(50), &request, &image(1000));
+        assert!(memory.get(&Key::test(50), &request).is_none(), "too large by itself");
         memory.clear();
         assert_eq!(memory.held(), (0, 0));
     }
@@ -130,8 +135,8 @@ mod tests {
     #[test]
     fn an_equal_hash_of_another_program_is_a_miss() {
         let memory = Memory::new(3, 1 << 20);
-        memory.put(Key::test(1), &Program::new("x"), &image(100));
-        assert!(memory.get(&Key::test(1), &Program::new("y")).is_none());
-        assert!(memory.get(&Key::test(1), &Program::new("x")).is_some());
+        memory.put(Key::test(1), &request("x"), &image(100));
+        assert!(memory.get(&Key::test(1), &request("y")).is_none());
+        assert!(memory.get(&Key::test(1), &request("x")).is_some());
     }
 }

@@ -22,12 +22,25 @@ impl DiskCache {
     /// The folder, if any.
     pub(in super::super) fn folder(&self) -> Option<PathBuf> {
         match self {
+            // The variables of a set-user-id program are somebody else's.
+            DiskCache::Default if is_privileged() => None,
             DiskCache::Default => default_folder(&|name| std::env::var_os(name)),
             DiskCache::At(folder) => Some(folder.clone()),
             DiskCache::Off => None,
         }
         .map(|folder| std::path::absolute(&folder).unwrap_or(folder))
     }
+}
+
+#[cfg(unix)]
+fn is_privileged() -> bool {
+    // SAFETY: these take nothing and cannot fail.
+    unsafe { libc::geteuid() != libc::getuid() || libc::getegid() != libc::getgid() }
+}
+
+#[cfg(not(unix))]
+fn is_privileged() -> bool {
+    false
 }
 
 fn default_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

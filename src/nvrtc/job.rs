@@ -1,0 +1,198 @@
+//! One piece of work for the compiler or the linker, with all that its answer depends on.
+
+use super::cache::Answer;
+use super::compiler::Identity;
+use super::files::Files;
+use super::key::{Key, Writer};
+use super::{Arch, Emit, Image, ImageKind, Link, Program, backend};
+use crate::Result;
+
+/// What is asked for.
+#[derive(Clone)]
+pub(super) enum Request {
+    Compile(Program),
+    Link(Link),
+}
+
+impl Request {
+    /// The same thing, in all its bytes; at once where both are clones of one.
+    pub(super) fn is(&self, other: &Request) -> bool {
+        match (self, other) {
+            (Request::Compile(a), Request::Compile(b)) => a.is(b),
+            (Request::Link(a), Request::Link(b)) => a.is(b),
+            _ => false,
+        }
+    }
+
+    /// Bytes that it holds on to.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Request::Compile(program) => {
+                program.source().len() + program.headers().map(|(_, t)| t.len()).sum::<usize>()
+            }
+            Request::Link(link) => link.inputs().iter().map(|image| image.bytes().len()).sum(),
+        }
+    }
+}
+
+/// A request with what was found out for it: the tool, the architecture, the files it may read.
+pub(super) struct Job {
+    pub(super) request: Request,
+    identity: &'static Identity,
+    arch: Arch,
+    files: Files,
+}
+
+impl Job {
+    /// Checks the request. `device` is the architecture where it names none.
+    pub(super) fn new(request: Request, device: Option<Arch>) -> Result<Self> {
+        let (identity, arch, files) = match &request {
+            Request::Compile(program) => {
+                let prepared = program.prepared()?;
+                let identity = backend::identity()?;
+                let arch = identity.target(program.compile_options().target(), device, program.emits())?;
+                (identity, arch, Files::of(program, prepared))
+            }
+            Request::Link(link) => {
+                let arch = link.target(device);
+                link.arguments(arch)?;
+                (backend::linker()?, arch, Files::None)
+            }
+        };
+        Ok(Job { request, identity, arch, files })
+    }
+
+    /// What the answer is kept under; `None` where it may not be kept.
+    pub(super) fn key(&self) -> Result<Option<Key>> {
+        if matches!(self.files, Files::Unknown(_)) {
+            return Ok(None);
+        }
+        let fingerprint = match &self.request {
+            Request::Compile(program) => program.prepared()?.fingerprint,
+            Request::Link(link) => link.fingerprint(&link.arguments(self.arch)?),
+        };
+        Ok(Some(Key::new(fingerprint, self.arch, self.files.digest())))
+    }
+
+    /// All that an entry on disk depends on, in full: it is stored, and compared byte for byte.
+    pub(super) fn material(&self) -> Result<Vec<u8>> {
+        let mut all = Vec::with_capacity(self.request.bytes() + 1024);
+        let mut writer = Writer(|bytes: &[u8]| all.extend_from_slice(bytes));
+        writer.number(self.identity.version.0.into());
+        writer.number(self.identity.version.1.into());
+        writer.piece(&self.identity.build);
+        writer.piece(self.arch.to_string().as_bytes());
+        writer.piece(self.files.listing());
+        match &self.request {
+            Request::Compile(program) => program.write(&program.prepared()?.arguments, &mut writer),
+            Request::Link(link) => link.write(&link.arguments(self.arch)?, &mut writer),
+        }
+        Ok(all)
+    }
+
+    /// Does it. Holds no lock; takes the time it takes.
+    pub(super) fn run(&self) -> Result<Answer> {
+        match &self.request {
+            Request::Compile(program) => backend::compile(program, program.prepared()?, self.arch),
+            Request::Link(link) => backend::link(link.inputs(), self.arch, link.emits(), &link.arguments(self.arch)?),
+        }
+    }
+
+    /// Whether the files are still what they were when it began: else nobody can say under which state of them its
+    /// answer is to be kept.
+    pub(super) fn is_as_it_was(&self) -> bool {
+        match &self.request {
+            Request::Compile(program) if self.files != Files::None => {
+                program.prepared().is_ok_and(|prepared| Files::of(program, prepared) == self.files)
+            }
+            _ => true,
+        }
+    }
+
+    /// The image of an answer.
+    pub(super) fn image(&self, answer: Answer) -> Image {
+        let Answer { bytes, log, names } = answer;
+        let (emit, names, program) = match &self.request {
+            Request::Compile(program) => (program.emits(), names, Some(program.clone())),
+            Request::Link(link) => (link.emits(), link.names(), None),
+        };
+        let kind = match emit {
+            Emit::Ptx => ImageKind::Ptx,
+            Emit::Cubin => ImageKind::Cubin,
+            Emit::LtoIr => ImageKind::LtoIr,
+        };
+        Image::compiled(kind, Some(self.arch.to_real()), bytes, names, log, program)
+    }
+}
+
+#[cfg(test)]
+impl Job {
+    /// With a tool and files of the test's choice.
+    pub(super) fn test(request: Request, identity: &'static Identity, arch: Arch) -> Self {
+        let files = match &request {
+            Request::Compile(program) => Files::of(program, program.prepared().unwrap()),
+            Request::Link(_) => Files::None,
+        };
+        Job { request, identity, arch, files }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvrtc::CompileOptions;
+
+    fn identity(version: (u32, u32), build: u8) -> &'static Identity {
+        Box::leak(Box::new(Identity { version, build: [build; 32], archs: vec![80, 90] }))
+    }
+
+    fn both(request: Request, arch: Arch, identity: &'static Identity) -> (Key, Vec<u8>) {
+        let job = Job::test(request, identity, arch);
+        (job.key().unwrap().unwrap(), job.material().unwrap())
+    }
+
+    fn link(text: &str) -> Link {
+        Link::new(Arch::SM_90).input(&Image::ptx(text).unwrap())
+    }
+
+    #[test]
+    fn whatever_the_answer_depends_on_changes_the_key_and_the_material() {
+        let (plain, tool) = (Program::new("int x;"), identity((13, 0), 1));
+        let one = link(".version 8.0\n");
+        let all = [
+            (Request::Compile(plain.clone()), Arch::SM_90),
+            (Request::Compile(plain.clone()), Arch::SM_90A),
+            (Request::Compile(plain.clone()), Arch::SM_90.to_virtual()),
+            (Request::Compile(Program::new("int y;")), Arch::SM_90),
+            (Request::Compile(plain.clone().options(CompileOptions::new().ftz(true))), Arch::SM_90),
+            (Request::Compile(plain.clone().header("a.h", "1")), Arch::SM_90),
+            (Request::Compile(plain.clone().header("a.h", "2")), Arch::SM_90),
+            (Request::Compile(plain.clone().expression("x")), Arch::SM_90),
+            (Request::Compile(plain.emit(Emit::Cubin)), Arch::SM_90),
+            (Request::Link(one.clone()), Arch::SM_90),
+            (Request::Link(one.clone()), Arch::SM_90A),
+            (Request::Link(one.clone().option("-lineinfo")), Arch::SM_90),
+            (Request::Link(link(".version 8.1\n")), Arch::SM_90),
+            (Request::Link(one.input(&Image::ptx(".version 8.0\n").unwrap())), Arch::SM_90),
+        ];
+        let all: Vec<_> = all.into_iter().map(|(request, arch)| both(request, arch, tool)).collect();
+        for (i, a) in all.iter().enumerate() {
+            for b in &all[i + 1..] {
+                assert_ne!(a.0, b.0);
+                assert_ne!(a.1, b.1);
+            }
+        }
+        let again = both(Request::Compile(Program::new("int x;")), Arch::SM_90, tool);
+        assert_eq!(again, all[0]);
+        assert_eq!(both(Request::Link(link(".version 8.0\n")), Arch::SM_90, tool), all[9]);
+    }
+
+    #[test]
+    fn another_compiler_makes_other_material() {
+        let material = |tool| both(Request::Compile(Program::new("int x;")), Arch::SM_90, tool).1;
+        let plain = material(identity((13, 0), 1));
+        for tool in [identity((13, 1), 1), identity((12, 0), 1), identity((13, 0), 2)] {
+            assert_ne!(material(tool), plain, "{tool:?}");
+        }
+    }
+}
