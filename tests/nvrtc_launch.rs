@@ -8,6 +8,9 @@ mod common;
 
 #[path = "nvrtc_launch/buffers.rs"]
 mod buffers;
+#[cfg(feature = "nvrtc")]
+#[path = "nvrtc_launch/compiled.rs"]
+mod compiled;
 #[path = "nvrtc_launch/generations.rs"]
 mod generations;
 #[path = "nvrtc_launch/globals.rs"]

@@ -1,10 +1,31 @@
 //! What submitting costs: everything until the dispatch returns, the device left to itself.
 
 use crate::harness::{Bench, Goal, Unit, timed};
-use crate::ops::{AddOne, Empty, EmptyOn, EmptyOnThree};
+use crate::ops::{AddOne, Empty, EmptyOn, EmptyOnThree, PTX};
 use crate::raw::{Memory, NO_TIMING, Raw};
 use cudarc::driver::sys::{CUevent, CUstream};
-use windlass::await_all;
+use windlass::nvrtc::{LaunchConfig, Len, Read, Write};
+use windlass::{Device, DeviceBuffer, Element, Image, await_all};
+
+/// Six buffers to be read, two to be written, eight scalars.
+type Sixteen = (
+    Read<f32>,
+    Read<f64>,
+    Read<i32>,
+    Read<u8>,
+    Read<u64>,
+    Read<i16>,
+    Write<f64>,
+    Write<u32>,
+    f32,
+    f64,
+    u8,
+    u16,
+    u32,
+    u64,
+    f32,
+    f64,
+);
 
 /// Dispatches of a batch: few enough that no queue of the driver fills.
 const BATCH: usize = 64;
@@ -87,7 +108,76 @@ pub(crate) fn run(bench: &mut Bench) {
         three,
         one_stream,
     );
+    launches(bench);
     chains(bench);
+}
+
+/// Kernels launched through their typed handles: what checking and ordering the arguments adds.
+fn launches(bench: &mut Bench) {
+    let (device, raw) = (bench.device.clone(), bench.raw);
+    let stream = raw.stream();
+    let events: Vec<_> = (0..BATCH).map(|_| raw.event(NO_TIMING)).collect();
+    let module = device.nvrtc().load(&Image::ptx(PTX).unwrap()).unwrap();
+    let one = LaunchConfig::new(1, 1);
+
+    // SAFETY: the kernel's parameters; it stays below the length.
+    let add_one = unsafe { module.kernel("add_one_f32").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();
+    let mut buffer = Some(device.zeros::<f32>(1).unwrap());
+    let chained = || {
+        let next = |x| add_one.launch(one, (x, Len)).unwrap();
+        let mut x = buffer.take();
+        let sample = timed(BATCH, || x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| next(x).into_output())));
+        buffer = Some(next(x.unwrap()).await_result().unwrap());
+        sample
+    };
+    let memory = raw.upload(&[0f32], stream);
+    let (mut address, mut count) = (memory.address, 1u64);
+    let of_raw = || {
+        let mut args = [(&raw mut address).cast(), (&raw mut count).cast()];
+        let sample = timed(BATCH, || {
+            for event in &events {
+                raw.launch(raw.add_one, stream, &mut args);
+                raw.record(*event, stream);
+            }
+        });
+        raw.settle();
+        sample
+    };
+    bench.pair("launch of a typed kernel, 2 arguments, chained", Unit::Ns, Goal::Over(300.0), 300, chained, of_raw);
+
+    // SAFETY: the kernel's parameters; it touches nothing.
+    let sixteen = unsafe { module.kernel("sixteen").unwrap().typed::<Sixteen>() }.unwrap();
+    let reads = (zeros::<f32>(&device), zeros::<f64>(&device), zeros::<i32>(&device));
+    let others = (zeros::<u8>(&device), zeros::<u64>(&device), zeros::<i16>(&device));
+    let mut written = Some((zeros::<f64>(&device), zeros::<u32>(&device)));
+    let chained = || {
+        let next = |(g, h)| {
+            let ((a, b, c), (d, e, f)) = (&reads, &others);
+            sixteen.launch(one, (a, b, c, d, e, f, g, h, 1f32, 2f64, 3u8, 4u16, 5u32, 6u64, 7f32, 8f64)).unwrap()
+        };
+        let mut x = written.take();
+        let sample = timed(BATCH, || x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| next(x).into_output())));
+        written = Some(next(x.unwrap()).await_result().unwrap());
+        sample
+    };
+    let (mut addresses, mut values) = ([memory.address; 8], [1u64; 8]);
+    let of_raw = || {
+        let buffers = addresses.iter_mut().map(|address| std::ptr::from_mut(address).cast());
+        let mut args: Vec<_> = buffers.chain(values.iter_mut().map(|value| std::ptr::from_mut(value).cast())).collect();
+        let sample = timed(BATCH, || {
+            for event in &events {
+                raw.launch(raw.sixteen, stream, &mut args);
+                raw.record(*event, stream);
+            }
+        });
+        raw.settle();
+        sample
+    };
+    bench.pair("launch of a typed kernel, 16 arguments, chained", Unit::Ns, Goal::Over(300.0), 300, chained, of_raw);
+}
+
+fn zeros<T: Element>(device: &Device) -> DeviceBuffer<T> {
+    device.zeros(1).unwrap()
 }
 
 /// Long chains, the wait for their end included; the sum that comes out proves that every link ran, in order.

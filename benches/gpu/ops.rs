@@ -2,7 +2,8 @@
 
 use windlass::{DeviceBuffer, Enqueue, LaunchDims, Op, Ptx, Result, Slices, SlicesMut, Spans, WritesOf};
 
-/// A kernel that does nothing, one that adds 1 to each element, and one that runs for so many nanoseconds.
+/// A kernel that does nothing, one that adds 1 to each element, one that does nothing with sixteen arguments, and one
+/// that runs for so many nanoseconds.
 pub(crate) const PTX: &str = "\
 .version 7.0
 .target sm_70
@@ -35,6 +36,13 @@ pub(crate) const PTX: &str = "\
     add.f32 %value, %value, 0f3F800000;
     st.global.f32 [%address], %value;
 END:
+    ret;
+}
+
+.visible .entry sixteen(
+    .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h,
+    .param .f32 i, .param .f64 j, .param .u8 k, .param .u16 l, .param .u32 m, .param .u64 n, .param .f32 o, .param .f64 p)
+{
     ret;
 }
 

@@ -34,6 +34,7 @@ pub(crate) struct Raw {
     device: c_int,
     pub(crate) empty: CUfunction,
     pub(crate) add_one: CUfunction,
+    pub(crate) sixteen: CUfunction,
     pub(crate) busy: CUfunction,
     pub(crate) pool: CUmemoryPool,
 }
@@ -62,8 +63,9 @@ impl Raw {
             function
         };
         let (empty, add_one, busy) = (function(c"empty"), function(c"add_one_f32"), function(c"busy"));
+        let sixteen = function(c"sixteen");
         let pool = make_pool(&driver, device);
-        Raw { driver, context, device, empty, add_one, busy, pool }
+        Raw { driver, context, device, empty, add_one, sixteen, busy, pool }
     }
 
     /// The context is current for the calling thread.
