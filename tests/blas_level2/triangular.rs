@@ -50,13 +50,13 @@ fn check<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize, stor
 
                 let got = device.blas().trsv(spec, &da, x.view_mut(device)).unwrap().await_result().unwrap();
                 let solved = x.changed(&down(device, &got), &what);
-                for i in 0..n {
+                for (i, was) in xs.iter().enumerate() {
                     let element = |k: usize| match of {
                         Transpose::No => a.entry(i, k),
                         Transpose::Yes => a.entry(k, i),
                         Transpose::Conjugate => conj(a.entry(k, i)),
                     };
-                    let (rest, bound) = reference::residual((0..n).map(element), &solved, xs[i]);
+                    let (rest, bound) = reference::residual((0..n).map(element), &solved, *was);
                     assert!(rest <= bound, "{rest:e} is left of row {i}, not {bound:e}, of trsv by {what}");
                 }
             }

@@ -31,10 +31,10 @@ pub(crate) fn each_of<T: Send>(
 }
 
 /// Calls `f` with each of `all`.
-pub(crate) fn each_in<P: Send>(stored: Stored, all: Vec<P>, f: impl Fn(P) + Sync) {
+pub(crate) fn each_in<P: Send>(stored: Stored, all: Vec<P>, f: impl Fn(P) + Send + Sync) {
     if stored.elements().saturating_mul(all.len()) < PARALLEL {
         all.into_iter().for_each(f);
     } else {
-        all.into_par_iter().with_min_len(least(stored)).for_each(|one| f(one));
+        all.into_par_iter().with_min_len(least(stored)).for_each(f);
     }
 }
