@@ -41,7 +41,7 @@ pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 pub use element::{Letter, OnHost};
 pub use flags::{Diag, Side, Transpose, Uplo};
 pub use gemm::{Gemm, GemmElement};
-pub use level2::{Gemv, Ger, Her, Symv, Syr, Syr2, Trmv};
+pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
 pub use modes::Math;
 pub(crate) use modes::Modes;
 pub use scalar::{Scaled, Spec};

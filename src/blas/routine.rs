@@ -160,9 +160,8 @@ mod cuda {
             mode: PointerMode,
             call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
         ) -> Result<()> {
-            let blas = self.blas(mode)?;
-            let called = call(blas.typed, blas.handle);
-            self.enqueue.blas_called(called)
+            let modes = self.modes;
+            self.enqueue.blas_typed(mode, modes, call)
         }
 
         /// `y = beta * y`, where the product is known to be zero and its operands are not to be read: as a product

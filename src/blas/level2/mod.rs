@@ -4,6 +4,7 @@
 //! `Symv::banded` for what BLAS calls `sbmv`, `Symv::packed` for `spmv`.
 
 mod gemv;
+mod gemv_batched;
 mod ger;
 mod symv;
 mod syr;
@@ -12,6 +13,7 @@ mod triangle;
 mod trmv;
 
 pub use gemv::Gemv;
+pub use gemv_batched::GemvBatch;
 pub use ger::Ger;
 pub use symv::Symv;
 pub use syr::{Her, Syr};

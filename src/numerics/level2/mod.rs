@@ -11,6 +11,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `batch` | many small problems over threads |
 //! | `stored` | where the columns of a stored matrix lie |
 //! | `dense` | vectors with increments as contiguous ones |
 //! | `product` | `op(A) x` of any stored matrix: gemv, gbmv, and the triangular trmv, tbmv, tpmv |
@@ -18,6 +19,7 @@
 //! | `solve` | trsv, tbsv, tpsv |
 //! | `update` | ger, syr, her, syr2, her2 and their packed forms |
 
+mod batch;
 mod dense;
 mod product;
 mod solve;
@@ -25,6 +27,7 @@ mod stored;
 mod symmetric;
 mod update;
 
+pub(crate) use batch::{each_in, each_of};
 pub(crate) use product::{gemv, trmv};
 pub(crate) use solve::trsv;
 pub(crate) use stored::{Layout, Stored};
