@@ -223,3 +223,33 @@ fn products_follow_each_other_through_their_buffers() {
         assert_eq!(down(&device, &x), [1.0]);
     }
 }
+
+/// GELU by the error function, the other one of that name: `x / 2 * (1 + erf(x / sqrt 2))`, by the series of erf.
+fn gelu_by_erf(x: f64) -> f64 {
+    let y = x / std::f64::consts::SQRT_2;
+    let terms = (0..80).scan(y, |term, n| {
+        let this = *term / f64::from(2 * n + 1);
+        *term *= -y * y / f64::from(n + 1);
+        Some(this)
+    });
+    0.5 * x * (1.0 + std::f64::consts::FRAC_2_SQRT_PI * terms.sum::<f64>())
+}
+
+#[test]
+fn gelu_is_the_one_by_tanh() {
+    for device in devices() {
+        const N: usize = 512;
+        let x: Vec<f32> = (0..N).map(|i| (i as f32 - 255.5) / 80.0).collect();
+        let (up_x, one) = (up(&device, x.clone()), up(&device, [1.0f32]));
+        let d = device.uninit(N).unwrap();
+        let epilogue = Epilogue::gelu();
+        let d = device.blas_lt().matmul_with(Matmul::new(N, 1, 1), Operands::new(&up_x, &one), epilogue, d).unwrap();
+        let got = down(&device, &d.await_result().unwrap());
+        let off = |other: fn(f64) -> f64| -> f64 {
+            x.iter().zip(&got).map(|(x, y)| (f64::from(*y) - other(f64::from(*x))).abs()).sum::<f64>() / N as f64
+        };
+        let (by_tanh, by_erf) = (off(windlass::reference::gelu), off(gelu_by_erf));
+        println!("{device:?} is {by_tanh:e} from GELU by tanh and {by_erf:e} from GELU by erf, on average");
+        assert!(by_tanh < by_erf / 2.0);
+    }
+}
