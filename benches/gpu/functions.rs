@@ -94,3 +94,39 @@ functions! {
         ) = b"cublasDotEx_64\0";
     } optional {}
 }
+
+/// cuBLASLt, which windlass has opened by then.
+///
+/// # Safety
+/// None is needed: the other libraries' look-ups are unsafe, and this stands in their place.
+unsafe fn lt_library() -> &'static libloading::Library {
+    static LIBRARY: std::sync::OnceLock<libloading::Library> = std::sync::OnceLock::new();
+    let open = || {
+        ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"].into_iter().find_map(|name| {
+            // SAFETY: the library is loaded already, so nothing of it runs now.
+            unsafe { libloading::Library::new(name) }.ok()
+        })
+    };
+    LIBRARY.get_or_init(|| open().expect("cuBLASLt"))
+}
+
+functions! {
+    /// Functions of `libcublasLt`.
+    CublasLt in lt_library {
+        create(*mut *mut c_void) = b"cublasLtCreate\0";
+        desc_create(*mut *mut c_void, c_int, u32) = b"cublasLtMatmulDescCreate\0";
+        desc_set(*mut c_void, u32, *const c_void, usize) = b"cublasLtMatmulDescSetAttribute\0";
+        layout_create(*mut *mut c_void, u32, u64, u64, i64) = b"cublasLtMatrixLayoutCreate\0";
+        preference_create(*mut *mut c_void) = b"cublasLtMatmulPreferenceCreate\0";
+        preference_set(*mut c_void, u32, *const c_void, usize) = b"cublasLtMatmulPreferenceSetAttribute\0";
+        heuristic(
+            *mut c_void, *mut c_void, *mut c_void, *mut c_void, *mut c_void, *mut c_void, *mut c_void, c_int,
+            *mut c_void, *mut c_int
+        ) = b"cublasLtMatmulAlgoGetHeuristic\0";
+        matmul(
+            *mut c_void, *mut c_void, *const c_void, *const c_void, *mut c_void, *const c_void, *mut c_void,
+            *const c_void, *const c_void, *mut c_void, *mut c_void, *mut c_void, *const c_void, *mut c_void, usize,
+            CUstream
+        ) = b"cublasLtMatmul\0";
+    } optional {}
+}

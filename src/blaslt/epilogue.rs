@@ -3,7 +3,6 @@
 use crate::buffer::In;
 use crate::op::{Bufs, Immediate, Output};
 use crate::{Device, DeviceBuffer, Element, Result};
-use std::fmt::Debug;
 
 /// What happens to a value on its way into D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -83,12 +82,6 @@ pub struct Epilogue<'a, Bias: Element, Aux: Element, W = ()> {
     pub(super) mask: Option<In<'a, u8>>,
     pub(super) pre: Option<In<'a, Aux>>,
     pub(super) beside: W,
-}
-
-impl<T: Element> Debug for In<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "In<{}>({})", T::DTYPE, self.len())
-    }
 }
 
 /// An epilogue that reads nothing and writes nothing.

@@ -27,6 +27,12 @@ impl<T: Element> Clone for In<'_, T> {
 
 impl<T: Element> Copy for In<'_, T> {}
 
+impl<T: Element> std::fmt::Debug for In<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "In<{}>({})", T::DTYPE, self.len())
+    }
+}
+
 impl<'a, T: Element> In<'a, T> {
     pub(crate) fn new(region: &'a Arc<Region>, offset: usize, len: usize) -> Self {
         In { region, offset, len, _type: PhantomData }

@@ -1,6 +1,7 @@
 //! A bounded map that forgets what was not asked for the longest.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// At most so many entries.
@@ -25,14 +26,32 @@ impl<K: Hash + Eq + Copy, V> Lru<K, V> {
         })
     }
 
-    /// Remembers `value`; a full map looks at all of its entries for the one to forget, which is given back.
+    /// The value of `key`, made if need be, which is then the one most recently asked for.
+    pub(crate) fn get_or_insert<E>(&mut self, key: &K, make: impl FnOnce() -> Result<V, E>) -> Result<&mut V, E> {
+        if self.entries.len() >= self.capacity && !self.entries.contains_key(key) {
+            self.forget_oldest();
+        }
+        self.now += 1;
+        let now = self.now;
+        let (value, used) = match self.entries.entry(*key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((make()?, now)),
+        };
+        *used = now;
+        Ok(value)
+    }
+
+    /// Looks at all entries for the one to forget.
+    fn forget_oldest(&mut self) -> Option<V> {
+        let oldest = self.entries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
+        oldest.and_then(|key| self.entries.remove(&key)).map(|(value, _)| value)
+    }
+
+    /// Remembers `value`, and gives back what it takes the place of, or what a full map forgets for it.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.now += 1;
-        let mut out = None;
-        if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {
-            let oldest = self.entries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
-            out = oldest.and_then(|key| self.entries.remove(&key)).map(|(value, _)| value);
-        }
+        let full = self.entries.len() >= self.capacity && !self.entries.contains_key(&key);
+        let out = if full { self.forget_oldest() } else { None };
         self.entries.insert(key, (value, self.now)).map(|(value, _)| value).or(out)
     }
 
@@ -92,6 +111,17 @@ mod tests {
         assert_eq!(lru.insert(3, "d"), Some("c"));
         let (first, third) = (lru.get(&1).copied(), lru.get(&3).copied());
         assert_eq!((first, third, lru.len()), (Some("a"), Some("d"), 2));
+    }
+
+    #[test]
+    fn what_is_not_there_is_made_once() {
+        let mut lru = Lru::new(2);
+        for key in [1, 2, 1, 3] {
+            assert_eq!(lru.get_or_insert(&key, || Ok::<_, ()>(10 * key)), Ok(&mut (10 * key)));
+        }
+        assert_eq!(lru.get_or_insert(&1, || Err("asked again")), Ok(&mut 10));
+        assert_eq!(lru.get_or_insert(&2, || Err("forgotten")), Err("forgotten"));
+        assert!(lru.len() <= 2);
     }
 
     #[test]

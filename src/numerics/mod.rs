@@ -22,7 +22,7 @@
 //! | `simd` | loops compiled for more than the target's baseline |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
-//! A new narrow type (fp8, say) needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
+//! A new narrow type needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
 //! `level1::kernel` and its walk over the vector in `level1`.
 
 pub(crate) mod gemm;

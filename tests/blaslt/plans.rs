@@ -1,1 +1,96 @@
-//! soon
+//! What the library is asked once and remembered, and what is measured.
+
+use crate::common::{devices, down, is_host, up};
+use windlass::blaslt::{Epilogue, Operands};
+use windlass::{Error, Matmul, Transpose, bf16};
+
+#[test]
+fn a_problem_is_asked_for_once() {
+    for device in devices() {
+        let (lt, n) = (device.blas_lt(), 64);
+        let x = up(&device, vec![bf16::ONE; n * n + 8]);
+        let mut d = device.zeros::<bf16>(n * n).unwrap();
+        let before = device.stats();
+        let count =
+            |stats: &windlass::Stats| (stats.plan_hits - before.plan_hits, stats.plan_misses - before.plan_misses);
+        let a = |from: usize| x.as_in().slice(from..n * n + from).unwrap();
+        for _ in 0..20 {
+            d = lt.matmul(Matmul::new(n, n, n), a(0), a(0), d).unwrap().into_output();
+        }
+        device.synchronize(std::time::Duration::from_secs(10)).unwrap();
+        let expected = |hits, misses| if is_host(&device) { (0, 0) } else { (hits, misses) };
+        assert_eq!(count(&device.stats()), expected(19, 1));
+        // Each differs in one thing that the answer may depend on.
+        d = lt.matmul(Matmul::new(n, n, n).trans_a(Transpose::Yes), a(0), a(0), d).unwrap().into_output();
+        d = lt.matmul(Matmul::new(n, n, n).beta(1.0), a(0), a(0), d).unwrap().into_output();
+        assert_eq!(count(&device.stats()), expected(20, 2), "another beta is the same problem");
+        d = lt.matmul(Matmul::new(n, n, n), a(1), a(0), d).unwrap().into_output();
+        assert_eq!(count(&device.stats()), expected(20, 3), "another alignment");
+        d = lt.matmul(Matmul::new(n, n, n - 8).lda(n).ldb(n - 8), a(0), a(0), d).unwrap().into_output();
+        assert_eq!(count(&device.stats()), expected(20, 4), "another size");
+        d = lt.matmul_with(Matmul::new(n, n, n), Operands::new(a(0), a(0)), Epilogue::relu(), d).unwrap().into_output();
+        assert_eq!(count(&device.stats()), expected(20, 5), "another epilogue");
+        assert_eq!(down(&device, &d), vec![bf16::from_f32(n as f32); n * n]);
+    }
+}
+
+#[test]
+fn tuning_measures_pins_and_leaves_the_outputs_alone() {
+    for device in devices() {
+        let (lt, n) = (device.blas_lt(), 256);
+        let x = up(&device, vec![bf16::from_f32(0.5); n * n]);
+        let bias = up(&device, vec![bf16::ONE; n]);
+        let spec = Matmul::new(n, n, n).trans_a(Transpose::Yes).beta(2.0);
+        let d = up(&device, vec![bf16::from_f32(3.0); n * n]);
+        let operands = Operands::new(&x, &x);
+        let before = device.stats();
+        let (d, tuning) = lt.autotune(spec, operands, Epilogue::relu_bias(&bias), d).unwrap();
+        assert_eq!(down(&device, &d), vec![bf16::from_f32(3.0); n * n]);
+        let tuned = lt.matmul_with(spec, operands, Epilogue::relu_bias(&bias), d).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &tuned), vec![bf16::from_f32(64.0 + 6.0 + 1.0); n * n]);
+        let stats = device.stats();
+        if is_host(&device) {
+            assert_eq!((tuning.candidates.len(), tuning.chosen, stats.plans_pinned), (0, None, 0));
+            continue;
+        }
+        println!("{tuning:?}");
+        let chosen = &tuning.candidates[tuning.chosen.unwrap()];
+        assert!(chosen.time.as_nanos() > 0 && tuning.candidates.iter().all(|other| other.time >= chosen.time));
+        assert_eq!(stats.plans_pinned, before.plans_pinned + 1);
+        assert_eq!(stats.plan_misses, before.plan_misses, "the pinned choice answers without asking");
+        assert_eq!(stats.plan_hits, before.plan_hits + 1);
+    }
+}
+
+#[test]
+fn tuning_refuses_what_a_product_refuses_and_gives_everything_back() {
+    for device in devices() {
+        let x = up(&device, [1.0f32; 4]);
+        let spec = Matmul::new(2, 2, 2);
+        let epilogue = Epilogue::relu_aux(up(&device, [1u8; 3]));
+        let outcome = device.blas_lt().autotune(spec, Operands::new(&x, &x), epilogue, up(&device, [7.0f32; 4]));
+        let rejected = outcome.unwrap_err();
+        assert!(matches!(rejected.error, Error::InvalidArgument { .. }), "{}", rejected.error);
+        let (d, mask) = rejected.back.unwrap();
+        assert_eq!((down(&device, &d), down(&device, &mask)), (vec![7.0; 4], vec![1; 3]));
+    }
+}
+
+/// Problems of more kinds than are remembered: the oldest are asked for anew, and every answer stays right.
+#[test]
+fn more_problems_than_are_remembered_stay_right() {
+    for device in devices() {
+        let lt = device.blas_lt();
+        let x = up(&device, vec![1.0f32; 300]);
+        for round in 0..2 {
+            for n in 1..300 {
+                let spec = Matmul::new(1, n, 1);
+                let d = device.uninit(n).unwrap();
+                let d = lt.matmul(spec, x.as_in().slice(0..1).unwrap(), x.as_in().slice(0..n).unwrap(), d).unwrap();
+                if n % 37 == round {
+                    assert_eq!(down(&device, &d.await_result().unwrap()), vec![1.0; n]);
+                }
+            }
+        }
+    }
+}

@@ -1,1 +1,80 @@
-//! soon
+//! What a network uses must work on a GPU: here nothing may be refused.
+
+use crate::case::{Freedom, Kind, Num, Plan};
+use crate::check::check;
+use crate::common::{devices, seeds};
+use windlass::blaslt::{MatmulElement, MatmulTypes};
+use windlass::{F8E4M3, bf16, f16};
+
+/// Sizes in multiples of 16, A transposed, one matrix, scalars from the host.
+fn all_done<A, B, C, D>(kinds: &[Kind])
+where
+    A: MatmulElement<B, D, C> + Num,
+    B: Num,
+    C: Num,
+    D: Num,
+    A::Types: MatmulTypes<C = C>,
+    <A::Types as MatmulTypes>::Scalar: Num,
+    <A::Types as MatmulTypes>::Bias: Num,
+    <A::Types as MatmulTypes>::Aux: Num,
+{
+    for device in devices() {
+        for kind in kinds {
+            seeds(4, |rng, _| {
+                let mut plan = Plan::random(rng, *kind, Freedom { tidy: true, in_place: true, ..Freedom::default() });
+                (plan.batch, plan.on_device, plan.separate) = (1, false, false);
+                plan.lay.iter_mut().for_each(|lay| lay.batch = 1);
+                if C::DTYPE != D::DTYPE {
+                    plan.beta = 0.0;
+                }
+                assert!(check::<A, B, C, D>(&device, &plan, rng, false));
+            });
+        }
+    }
+}
+
+/// Forward and backward of a layer in halves.
+const NETWORK: [Kind; 13] = [
+    Kind::None,
+    Kind::Bias,
+    Kind::Relu,
+    Kind::ReluBias,
+    Kind::ReluAux,
+    Kind::ReluAuxBias,
+    Kind::Gelu,
+    Kind::GeluBias,
+    Kind::GeluAux,
+    Kind::GeluAuxBias,
+    Kind::DReluBgrad,
+    Kind::DGeluBgrad,
+    Kind::BgradB,
+];
+
+#[test]
+fn layers_of_f16_are_done() {
+    all_done::<f16, f16, f16, f16>(&NETWORK);
+}
+
+#[test]
+fn layers_of_bf16_are_done() {
+    all_done::<bf16, bf16, bf16, bf16>(&NETWORK);
+}
+
+/// What the example `mlp` uses.
+#[test]
+fn layers_of_f32_are_done() {
+    all_done::<f32, f32, f32, f32>(&[
+        Kind::None,
+        Kind::Bias,
+        Kind::ReluAuxBias,
+        Kind::GeluAuxBias,
+        Kind::DReluBgrad,
+        Kind::DGeluBgrad,
+    ]);
+}
+
+#[test]
+fn layers_of_8_bit_floats_are_done() {
+    all_done::<F8E4M3, F8E4M3, bf16, bf16>(&[Kind::None, Kind::Bias]);
+    all_done::<F8E4M3, F8E4M3, bf16, F8E4M3>(&[Kind::None, Kind::Bias]);
+}

@@ -55,9 +55,13 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     };
     let driver = named(|name| !name.starts_with("cublas") && name != "selftest.c");
     library("libcuda.so.1", &driver, &[])?;
-    library("libcublas.so.13", &named(|name| name.starts_with("cublas")), &link("libcuda.so.1"))?;
+    let of_blas = named(|name| name.starts_with("cublas") && name != "cublaslt.c");
+    library("libcublas.so.13", &of_blas, &link("libcuda.so.1"))?;
+    let of_lt = named(|name| matches!(name, "cublaslt.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    library("libcublasLt.so.13", &of_lt, &link("libcuda.so.1"))?;
     library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
     library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
+    library("libcublasLt.so", &[&nothing], &link("libcublasLt.so.13"))?;
     let uses = [link("libcublas.so.13"), link("libcuda.so.1")].concat();
     compile(&named(|name| name == "selftest.c"), &into.join("selftest"), &uses)
 }

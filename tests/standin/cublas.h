@@ -26,6 +26,8 @@ enum data_type {
     C_64F = 5,
     R_32I = 10,
     R_16BF = 14,
+    R_8F_E4M3 = 28,
+    R_8F_E5M2 = 29,
 };
 
 struct blas {

@@ -1,4 +1,4 @@
-//! The scripted stand-in for `libcuda` and `libcublas`: compiled when first needed, opened before cudarc looks.
+//! The scripted stand-in for `libcuda`, `libcublas` and `libcublasLt`: compiled when first needed, opened before cudarc looks.
 //!
 //! `mod standin;` in an integration test, then `let driver = standin::session();` as the first line of a test. A session
 //! holds a lock, because the simulated driver is one per process as the real one is, and begins with a reset. What the

@@ -1,0 +1,121 @@
+//! The ways to multiply that an epoch knows.
+
+use super::{Problem, REMEMBERED};
+use crate::cuda::api::cublaslt::Heuristic;
+use crate::cuda::lru::Lru;
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// A way to multiply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Choice {
+    pub(super) algo: [u64; 8],
+    /// Bytes of workspace that it takes.
+    pub(crate) workspace: usize,
+    /// How often it fills the GPU.
+    pub(crate) waves: f32,
+    /// It was measured, not guessed.
+    tuned: bool,
+}
+
+impl From<&Heuristic> for Choice {
+    fn from(h: &Heuristic) -> Self {
+        Choice { algo: h.algo, workspace: h.workspace, waves: h.waves, tuned: false }
+    }
+}
+
+/// The choices of an epoch.
+pub(crate) struct Choices {
+    known: Mutex<Lru<Problem, Choice>>,
+    /// Counts the choices pinned.
+    pub(super) version: AtomicU64,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Choices { known: Mutex::new(Lru::new(REMEMBERED)), version: AtomicU64::new(0) }
+    }
+}
+
+impl Choices {
+    /// Puts a measured choice in the place of a guessed one.
+    pub(crate) fn pin(&self, problem: &Problem, choice: Choice) {
+        self.known.lock().insert(*problem, Choice { tuned: true, ..choice });
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Choices pinned.
+    pub(crate) fn pinned(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn of(&self, problem: &Problem) -> Option<Choice> {
+        self.known.lock().get(problem).copied()
+    }
+
+    /// Remembers what the heuristic said, unless something was measured meanwhile.
+    pub(super) fn remember(&self, problem: &Problem, choice: Choice) -> Choice {
+        let mut known = self.known.lock();
+        match known.get(problem) {
+            Some(other) if other.tuned => *other,
+            _ => {
+                known.insert(*problem, choice);
+                choice
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::tests::problem;
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_problem_is_part_of_the_key() {
+        let known = problem();
+        let others: Vec<Box<dyn Fn(&mut Problem)>> = vec![
+            Box::new(|p| p.matrices[0].ld = 65),
+            Box::new(|p| p.matrices[1].stride = 0),
+            Box::new(|p| p.matrices[2].order = 1),
+            Box::new(|p| p.matrices[3].data_type = 14),
+            Box::new(|p| p.matrices[3].rows = 33),
+            Box::new(|p| p.trans = [0, 0]),
+            Box::new(|p| p.batch = 4),
+            Box::new(|p| p.compute = 77),
+            Box::new(|p| p.scale = 1),
+            Box::new(|p| p.epilogue = 1),
+            Box::new(|p| p.bias_type = None),
+            Box::new(|p| p.aux_type = None),
+            Box::new(|p| p.bias_stride = 0),
+            Box::new(|p| p.aux_ld = 40),
+            Box::new(|p| p.aux_stride = 0),
+            Box::new(|p| p.scaled[3] = false),
+            Box::new(|p| p.outer[1] = false),
+            Box::new(|p| p.factors_on_device = false),
+            Box::new(|p| p.fast_accumulation = false),
+            Box::new(|p| p.in_place = true),
+            Box::new(|p| p.alignment[5] = 16),
+            Box::new(|p| p.workspace = 0),
+        ];
+        let choice = Choice { algo: [7; 8], workspace: 0, waves: 1.0, tuned: false };
+        let choices = Choices::default();
+        choices.remember(&known, choice);
+        for change in others {
+            let mut other = known;
+            change(&mut other);
+            assert_eq!(choices.of(&other), None, "{other:?}");
+        }
+        assert_eq!(choices.of(&known), Some(choice));
+    }
+
+    #[test]
+    fn a_measured_choice_outlives_what_the_heuristic_says() {
+        let (choices, problem) = (Choices::default(), problem());
+        let guess = |waves| Choice { algo: [1; 8], workspace: 0, waves, tuned: false };
+        assert_eq!(choices.remember(&problem, guess(1.0)).waves, 1.0);
+        choices.pin(&problem, guess(2.0));
+        assert_eq!(choices.pinned(), 1);
+        assert_eq!(choices.remember(&problem, guess(3.0)).waves, 2.0);
+        assert_eq!(choices.of(&problem).map(|c| (c.waves, c.tuned)), Some((2.0, true)));
+    }
+}

@@ -1,0 +1,129 @@
+//! What the library is told of a product, in its own numbers.
+
+/// One matrix of a problem: rows and columns as stored, `cublasLtOrder_t`, leading dimension, distance in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct MatrixOf {
+    pub(crate) data_type: u32,
+    pub(crate) order: u32,
+    pub(crate) rows: u64,
+    pub(crate) columns: u64,
+    pub(crate) ld: i64,
+    pub(crate) stride: i64,
+}
+
+/// Everything that the library's answer depends on besides the GPU, which is the epoch's: the key of both caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Problem {
+    /// A, B, C, D.
+    pub(crate) matrices: [MatrixOf; 4],
+    /// `cublasOperation_t` of A and B.
+    pub(crate) trans: [u32; 2],
+    pub(crate) batch: u32,
+    pub(crate) compute: u32,
+    pub(crate) scale: u32,
+    pub(crate) epilogue: u32,
+    /// `cudaDataType` of the bias and of the pre-activation, where it is not that of D.
+    pub(crate) bias_type: Option<u32>,
+    pub(crate) aux_type: Option<u32>,
+    pub(crate) bias_stride: i64,
+    pub(crate) aux_ld: i64,
+    pub(crate) aux_stride: i64,
+    /// There are scales of A, B and D, and a largest magnitude is asked for.
+    pub(crate) scaled: [bool; 4],
+    /// The scales of A and B are vectors.
+    pub(crate) outer: [bool; 2],
+    /// Alpha and beta are on the device.
+    pub(crate) factors_on_device: bool,
+    pub(crate) fast_accumulation: bool,
+    /// C is D.
+    pub(crate) in_place: bool,
+    /// What the addresses of A, B, C, D, the bias and the auxiliary matrix are multiples of, up to 256; 0 for none.
+    pub(crate) alignment: [u16; 6],
+    pub(crate) workspace: usize,
+}
+
+/// In the library's own numbers, for a refusal.
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = ["A", "B", "C", "D"];
+        for (name, m) in names.into_iter().zip(&self.matrices) {
+            let order = if m.order == 1 { " by rows" } else { "" };
+            write!(f, "{name} {} x {} of type {}, ld {}{order}; ", m.rows, m.columns, m.data_type, m.ld)?;
+        }
+        let [a, b] = self.trans;
+        write!(f, "operations {a} and {b}, compute type {}, epilogue {}", self.compute, self.epilogue)?;
+        write!(f, ", batch {}, alignments {:?}", self.batch, self.alignment)
+    }
+}
+
+/// Where the operands of a call lie; 0 for none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Addresses {
+    pub(crate) a: u64,
+    pub(crate) b: u64,
+    pub(crate) c: u64,
+    pub(crate) d: u64,
+    pub(crate) bias: u64,
+    pub(crate) aux: u64,
+    /// Of A, B and D, and where the largest magnitude goes.
+    pub(crate) scales: [u64; 4],
+    /// Alpha and beta on the device.
+    pub(crate) factors: Option<[u64; 2]>,
+}
+
+impl Addresses {
+    /// What they are multiples of.
+    pub(crate) fn alignment(&self) -> [u16; 6] {
+        let of = |address: u64| if address == 0 { 0 } else { 1u16 << address.trailing_zeros().min(8) };
+        [self.a, self.b, self.c, self.d, self.bias, self.aux].map(of)
+    }
+}
+
+/// A scalar on the host, aligned as the library's vector instructions want it.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(crate) struct Factor(pub(crate) [u8; 16]);
+
+impl Factor {
+    pub(crate) fn of<S: crate::Element>(scalar: &S) -> Self {
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(bytemuck::bytes_of(scalar)).for_each(|(to, from)| *to = *from);
+        Factor(bytes)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn problem() -> Problem {
+        let matrix = |rows, columns| MatrixOf { data_type: 28, order: 0, rows, columns, ld: rows as i64, stride: 4096 };
+        let matrices = [matrix(64, 32), matrix(64, 16), matrix(32, 16), matrix(32, 16)];
+        Problem {
+            matrices,
+            trans: [1, 0],
+            batch: 3,
+            compute: 68,
+            scale: 0,
+            epilogue: 164,
+            bias_type: Some(14),
+            aux_type: Some(2),
+            bias_stride: 32,
+            aux_ld: 32,
+            aux_stride: 512,
+            scaled: [true; 4],
+            outer: [true; 2],
+            factors_on_device: true,
+            fast_accumulation: true,
+            in_place: false,
+            alignment: [256, 16, 32, 64, 4, 8],
+            workspace: 1 << 20,
+        }
+    }
+
+    #[test]
+    fn an_address_is_as_aligned_as_its_lowest_bit() {
+        let addresses = Addresses { a: 0x1000, b: 0x1010, c: 0x1002, d: 0x10c0, aux: 0x1001, ..Addresses::default() };
+        assert_eq!(addresses.alignment(), [256, 16, 2, 64, 0, 1]);
+    }
+}
