@@ -39,6 +39,9 @@ struct Inner {
 impl Kernel {
     /// The kernel `name` of a module, which is loaded for it.
     pub(super) fn find(device: &Device, module: &Arc<Held>, name: &str) -> Result<Self> {
+        if name.is_empty() {
+            return Err(module.no_kernel(name)); // to the driver it is no name at all
+        }
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "the driver knows more"))]
         let mut parameters = module.parameters(name);
         #[cfg(feature = "cuda")]

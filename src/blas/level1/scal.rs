@@ -90,7 +90,8 @@ impl Blas {
     }
 
     /// `x = alpha * x` for a real `alpha` (`cublas<t>scal`, `csscal`, `zdscal`): of complex numbers both parts are
-    /// multiplied by it, so that no infinity meets a zero.
+    /// multiplied by it, so that no infinity meets a zero. (cuBLAS 13.1 multiplies as if `alpha` were complex: an infinity
+    /// may make a NaN of the other part there.)
     ///
     /// # Errors
     /// As [`scal`](Self::scal).
