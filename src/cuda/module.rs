@@ -214,7 +214,15 @@ impl Core {
             }
             leases.push(lease);
         }
-        let Ok(_bound) = self.context.bind() else { return false };
+        let _bound = match self.context.bind() {
+            Ok(bound) => bound,
+            // Somebody destroyed it, and the modules with it.
+            Err(code) if fault::is_context_gone(code) => {
+                self.modules.close();
+                return false;
+            }
+            Err(_) => return true,
+        };
         while let Some(module) = self.modules.leaving.pop() {
             let mut loaded = self.modules.loaded.lock();
             let Some(place) = loaded.iter().position(|m| *m == module) else { continue };

@@ -154,18 +154,18 @@ pub(crate) struct Passed {
     /// The values of all that are no buffers.
     pub(super) bytes: SmallVec<[u8; 64]>,
     /// Where the length is to be filled in.
-    pub(super) len_at: SmallVec<[u32; 1]>,
+    pub(super) len_at: SmallVec<[u16; 1]>,
 }
 
 /// One argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// The read operand of this number.
-    Read(DType, u32),
+    Read(DType, u16),
     /// The written operand of this number.
-    Write(DType, u32, Written),
+    Write(DType, u16, Written),
     /// A value at this place among the bytes.
-    Value { at: u32, len: u32, kind: ValueKind },
+    Value { at: u16, len: u16, kind: ValueKind },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,12 +202,12 @@ impl<'a> Args<'a> {
         let slot = match value {
             Value::Read(input) => {
                 self.reads.push(input);
-                Slot::Read(input.dtype(), (self.reads.len() - 1) as u32)
+                Slot::Read(input.dtype(), place(self.reads.len() - 1))
             }
             Value::Write(buffer, written) => {
                 let dtype = buffer.dtype();
                 self.writes.push(buffer);
-                Slot::Write(dtype, (self.writes.len() - 1) as u32, written)
+                Slot::Write(dtype, place(self.writes.len() - 1), written)
             }
             Value::Scalar(dtype, bytes) => {
                 let bytes = bytes.get(..dtype.size()).unwrap_or_default();
@@ -215,13 +215,21 @@ impl<'a> Args<'a> {
             }
             Value::Pointer(address) => self.passed.value(&address.to_ne_bytes(), ValueKind::Pointer),
             Value::Len => {
-                self.passed.len_at.push(self.passed.bytes.len() as u32);
+                self.passed.len_at.push(place(self.passed.bytes.len()));
                 self.passed.value(&[0; 8], ValueKind::Scalar(DType::U64))
             }
             Value::Plain(bytes) => self.passed.value(&bytes, ValueKind::Plain),
         };
         self.passed.slots.push(slot);
     }
+}
+
+/// Of parameters that any kernel can have.
+const MOST_BYTES: usize = 32764;
+
+/// A place among the arguments. What has more than fit is refused before it is looked at: see [`Args::complete`].
+fn place(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
 }
 
 impl Args<'_> {
@@ -234,8 +242,12 @@ impl Args<'_> {
         }
     }
 
-    /// Fills in the length where [`Len`] was passed.
-    pub(super) fn fill_len(&mut self) -> Result<()> {
+    /// Looks whether any kernel could take so much, and fills in the length where [`Len`] was passed.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        let bytes = self.passed.bytes.len() + 8 * (self.reads.len() + self.writes.len());
+        if bytes > MOST_BYTES || self.len() > MOST_BYTES {
+            return Err(Error::invalid("args", format!("{bytes} bytes, a kernel takes {MOST_BYTES} at most")));
+        }
         if self.passed.len_at.is_empty() {
             return Ok(());
         }
@@ -265,13 +277,13 @@ impl Args<'_> {
 
 impl Passed {
     fn value(&mut self, bytes: &[u8], kind: ValueKind) -> Slot {
-        let at = self.bytes.len() as u32;
+        let at = place(self.bytes.len());
         self.bytes.extend_from_slice(bytes);
-        Slot::Value { at, len: bytes.len() as u32, kind }
+        Slot::Value { at, len: place(bytes.len()), kind }
     }
 
     /// The bytes of a value.
-    pub(super) fn bytes_of(&self, at: u32, len: u32) -> &[u8] {
+    pub(super) fn bytes_of(&self, at: u16, len: u16) -> &[u8] {
         self.bytes.get(at as usize..at as usize + len as usize).unwrap_or_default()
     }
 

@@ -262,7 +262,7 @@ impl Kernel {
 
     /// Everything of a launch but the promise.
     pub(super) fn submit<'a>(&'a self, config: LaunchConfig, mut args: Args<'a>) -> Submitted<AnyBuffers> {
-        let filled = args.fill_len();
+        let filled = args.complete();
         let Args { passed, reads, writes } = args;
         let code = match filled.and_then(|()| self.check(&config, &passed)) {
             Ok(code) => code,

@@ -317,7 +317,7 @@ signatures! {
 impl Kind {
     /// Passed for it would be this.
     fn slot(self) -> Slot {
-        let value = |len: usize, kind| Slot::Value { at: 0, len: len as u32, kind };
+        let value = |len: usize, kind| Slot::Value { at: 0, len: u16::try_from(len).unwrap_or(u16::MAX), kind };
         match self {
             Kind::Read(dtype) => Slot::Read(dtype, 0),
             Kind::Write(dtype) => Slot::Write(dtype, 0, Written::Some),

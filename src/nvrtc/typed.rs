@@ -66,7 +66,7 @@ impl<S: Signature> TypedKernel<S> {
     /// As [`Kernel::launch`], with the buffers back.
     pub fn launch<'a>(&'a self, config: impl Into<LaunchConfig>, args: impl Arguments<'a, S>) -> Submitted<S::Output> {
         let (config, mut args) = (config.into(), args.pass());
-        let checked = args.fill_len().and_then(|()| match S::given(&args) {
+        let checked = args.complete().and_then(|()| match S::given(&args) {
             Some(given) => (self.check)(&config, given),
             None => Err(Error::library("arguments of another signature")),
         });

@@ -241,3 +241,27 @@ fn the_twin_is_not_called_on_a_gpu() {
     drop((kernel, x, y, device));
     driver.assert_finished();
 }
+
+#[test]
+fn buffers_and_kernels_of_another_gpu_are_refused_without_a_call() {
+    let driver = session();
+    driver.set_device_count(2);
+    let (device, other) = (device(1), windlass::Device::cuda(1).unwrap());
+    let (kernel, theirs, ours) = (add_one(&device), up(&other, [1f32]), up(&device, [1f32]));
+    let axpb = axpb(&device);
+    driver.silently("launching on a foreign buffer", || {
+        let (argument, reason) = refused(&kernel.launch(config(), (theirs, Len)).map(drop).unwrap_err().error);
+        assert!(argument == "argument 0" && reason.contains("cuda:1") && reason.contains("cuda:0"), "{reason}");
+        assert_eq!(refused(&kernel.on(&other).map(drop).unwrap_err()).0, "device");
+    });
+    let (theirs, mixed) = (up(&other, [1f32]), up(&device, [0f32]));
+    driver.silently("reading a foreign buffer", || {
+        // SAFETY: refused.
+        let mixed = unsafe { axpb.launch(config(), (&theirs, mixed, 1usize, 1f32, 1f32)) };
+        assert_eq!(refused(&mixed.map(drop).unwrap_err().error).0, "argument 0");
+    });
+    let same = kernel.on(&device.labelled("again")).unwrap();
+    assert_eq!(down(&device, &same.launch(config(), (ours, Len)).unwrap().into_output()), [2.0]);
+    drop((kernel, same, axpb, theirs, device, other));
+    driver.assert_finished();
+}

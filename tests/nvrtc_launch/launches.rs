@@ -1,9 +1,10 @@
 //! What a launch computes.
 
-use crate::common::{devices, down, seeds, up};
+use crate::common::{builders, devices, down, seeds, up};
 use crate::kernels::{Mix, add_one, axpb, sixteen, turn_blocks, where_am_i};
+use std::sync::{Arc, Mutex};
 use windlass::nvrtc::{Arg, Args, DevicePtr, Dim3, LaunchConfig, Len, Plain};
-use windlass::{DType, DeviceBuffer};
+use windlass::{DType, DeviceBuffer, OpInfo, Trace};
 
 /// What `axpb` gives, in plain Rust.
 fn plain(x: &[f32], a: f32, b: f32) -> Vec<f32> {
@@ -196,5 +197,33 @@ fn a_launch_can_be_timed_and_is_counted() {
         assert_eq!(device.stats().dispatches - launches, 1);
         assert!(timed.device.is_some() && device.stats().dispatches > before);
         assert_eq!(down(&device, &timed.output), [1.0; 1000]);
+    }
+}
+
+/// Keeps what it is told when work is submitted.
+#[derive(Default)]
+struct Seen(Mutex<Vec<OpInfo>>);
+
+impl Trace for Seen {
+    fn before_enqueue(&self, op: &OpInfo) {
+        self.0.lock().unwrap().push(*op);
+    }
+}
+
+#[test]
+fn a_trace_is_told_the_kernel_and_the_types_of_its_buffers() {
+    for builder in builders() {
+        let seen = Arc::new(Seen::default());
+        let device = builder.trace(seen.clone()).open().unwrap();
+        let (axpb, x) = (axpb(&device), up(&device, vec![1f32; 100]));
+        let y = up(&device, vec![1f32; 50]);
+        seen.0.lock().unwrap().clear();
+        // SAFETY: fifty elements are there.
+        let pending = unsafe { axpb.launch(LaunchConfig::new(1, 64), (&x, y, 50usize, 1f32, 1f32)) };
+        drop(pending.unwrap().await_result().unwrap());
+        let seen = seen.0.lock().unwrap().clone();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        assert_eq!((seen[0].op, seen[0].library, seen[0].kernel), ("launch", "nvrtc", Some("axpb_f32")));
+        assert_eq!((seen[0].reads, seen[0].writes, seen[0].bytes), (&[DType::F32][..], &[DType::F32][..], 600));
     }
 }

@@ -289,3 +289,29 @@ fn lto_ir_is_for_the_linker() {
         assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("link")), "{error}");
     }
 }
+
+#[test]
+fn twins_alone_are_for_the_host() {
+    for device in devices() {
+        let module = device.nvrtc().twins();
+        assert!(module.image().is_none() && module.program().is_none());
+        match module.kernel("any") {
+            Ok(kernel) => assert!(is_host(&device) && kernel.name() == "any"),
+            Err(error) => assert!(matches!(error, Error::Unsupported { .. }) && !is_host(&device), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn more_than_any_kernel_takes_is_refused() {
+    for device in devices() {
+        let kernel = axpb(&device);
+        let y = up(&device, [7.0f32, 8.0]);
+        let huge = (0..70_000).fold(Args::new().arg(y), |args, _| args.arg(1u64));
+        // SAFETY: refused.
+        assert_refused(&device, unsafe { kernel.launch(one(), huge) }, "args", &["560008", "32764"]);
+        // SAFETY: refused.
+        let answer = unsafe { kernel.launch(one(), (up(&device, [7.0f32, 8.0]), Plain([0u64; 4096]))) };
+        assert_refused(&device, answer, "args", &["32776", "32764"]);
+    }
+}
