@@ -90,7 +90,7 @@ pub(crate) struct View<'a> {
 }
 
 /// The operands of one dispatch.
-pub(crate) type Views<'a> = SmallVec<[View<'a>; 4]>;
+pub(crate) type Views<'a> = SmallVec<[View<'a>; 8]>;
 
 /// Where an operand lies: an address of the engine's memory and a length in elements.
 ///
