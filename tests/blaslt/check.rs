@@ -11,6 +11,8 @@ type Types<A, B, C, D> = <A as MatmulElement<B, D, C>>::Types;
 type Scalar<A, B, C, D> = <Types<A, B, C, D> as MatmulTypes>::Scalar;
 type Bias<A, B, C, D> = <Types<A, B, C, D> as MatmulTypes>::Bias;
 type Aux<A, B, C, D> = <Types<A, B, C, D> as MatmulTypes>::Aux;
+type DataOf<A, B, C, D> = Data<A, B, C, D, Scalar<A, B, C, D>, Bias<A, B, C, D>, Aux<A, B, C, D>>;
+type AnswerOf<A, B, C, D> = Answer<D, Bias<A, B, C, D>, Aux<A, B, C, D>>;
 
 const fn is_eight(dtype: DType) -> bool {
     matches!(dtype, DType::F8E4M3 | DType::F8E5M2)
@@ -74,7 +76,7 @@ where
     Aux<A, B, C, D>: Num,
 {
     let [lay_a, lay_b, lay_c, lay_d] = plan.lay;
-    let data = Data::<A, B, C, D, Scalar<A, B, C, D>, Bias<A, B, C, D>, Aux<A, B, C, D>> {
+    let mut data = DataOf::<A, B, C, D> {
         a: lay_a.fill(rng),
         b: lay_b.fill(rng),
         c: lay_c.fill(rng),
@@ -95,7 +97,6 @@ where
             }
         },
     };
-    let mut data = data;
     if plan.beta == 0.0 && !plan.on_device {
         // Neither is read.
         data.d.fill(D::POISON);
@@ -118,11 +119,7 @@ where
     }
 }
 
-fn run<A, B, C, D>(
-    device: &Device,
-    plan: &Plan,
-    data: &Data<A, B, C, D, Scalar<A, B, C, D>, Bias<A, B, C, D>, Aux<A, B, C, D>>,
-) -> windlass::Result<Answer<D, Bias<A, B, C, D>, Aux<A, B, C, D>>>
+fn run<A, B, C, D>(device: &Device, plan: &Plan, data: &DataOf<A, B, C, D>) -> windlass::Result<AnswerOf<A, B, C, D>>
 where
     A: MatmulElement<B, D, C> + Num,
     B: Num,

@@ -113,19 +113,24 @@ fn results_of_8_bits_saturate() {
         let lt = device.blas_lt();
         // Large positive, large negative, in the form that the library takes.
         const N: usize = 16;
-        let signs: Vec<f32> = (0..N * N).map(|at| if at / N % 2 == 0 { 448.0 } else { -448.0 }).collect();
+        let signs: Vec<f32> = (0..N * N).map(|at| if (at / N).is_multiple_of(2) { 448.0 } else { -448.0 }).collect();
         let a = up(&device, signs.iter().map(|x| F8E4M3::from_f32(*x)).collect::<Vec<_>>());
         let b = up(&device, [F8E4M3::from_f32(448.0); N * N]);
         let spec = Matmul::new(N, N, N).trans_a(Transpose::Yes);
         let d = lt.matmul(spec, &a, &b, device.uninit::<F8E4M3>(N * N).unwrap()).unwrap().await_result().unwrap();
         let got = down(&device, &d);
-        assert!(got.iter().enumerate().all(|(at, x)| x.to_f32() == if at % N % 2 == 0 { 448.0 } else { -448.0 }));
+        assert!(
+            got.iter().enumerate().all(|(at, x)| x.to_f32() == if (at % N).is_multiple_of(2) { 448.0 } else { -448.0 })
+        );
 
         let a = up(&device, signs.iter().map(|x| x.signum() as i8 * 100).collect::<Vec<_>>());
         let b = up(&device, [100i8; N * N]);
         let d = lt.matmul(spec, &a, &b, device.uninit::<i8>(N * N).unwrap()).unwrap().await_result().unwrap();
         let got = down(&device, &d);
-        assert!(got.iter().enumerate().all(|(at, x)| *x == if at % N % 2 == 0 { 127 } else { -128 }), "{got:?}");
+        assert!(
+            got.iter().enumerate().all(|(at, x)| *x == if (at % N).is_multiple_of(2) { 127 } else { -128 }),
+            "{got:?}"
+        );
         // Halves round to even: 3 * 0.5 = 1.5 -> 2, 5 * 0.5 = 2.5 -> 2.
         let mut a = vec![0i8; N * N];
         (0..N).for_each(|i| a[i * N] = i as i8);

@@ -128,7 +128,8 @@ pub(crate) fn driver() -> &'static Driver {
     DRIVER.get_or_init(|| {
         let folder = build::build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
         // The unversioned names come last: they are empty and depend on the others, for callers who try them first.
-        let names = ["libcuda.so.1", "libcublas.so.13", "libcuda.so", "libcublas.so"];
+        let names =
+            ["libcuda.so.1", "libcublas.so.13", "libcublasLt.so.13", "libcuda.so", "libcublas.so", "libcublasLt.so"];
         let [driver, ..] = names.map(|name| {
             // SAFETY: our own library; its constructor only sets up its state. It is never closed.
             unsafe { Library::open(Some(folder.join(name)), RTLD_NOW | RTLD_GLOBAL) }.expect(name)

@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn every_part_of_a_problem_is_part_of_the_key() {
         let known = problem();
-        let others: Vec<Box<dyn Fn(&mut Problem)>> = vec![
+        type Change = Box<dyn Fn(&mut Problem)>;
+        let others: Vec<Change> = vec![
             Box::new(|p| p.matrices[0].ld = 65),
             Box::new(|p| p.matrices[1].stride = 0),
             Box::new(|p| p.matrices[2].order = 1),

@@ -75,7 +75,7 @@ pub(crate) enum Which<'c> {
 }
 
 impl<O: Op> Enqueue<'_, O> {
-    /// The slot's handle, made if need be; and the workspace with its size.
+    /// The slot's handle, made if need be.
     fn lt(&mut self) -> Result<(Opaque, &'static CublasLt)> {
         if let Some(handle) = &self.state.lt {
             return Ok((handle.raw.0, handle.api));
@@ -84,8 +84,8 @@ impl<O: Op> Enqueue<'_, O> {
         let mut raw: Opaque = std::ptr::null_mut();
         // SAFETY: `raw` is valid for the write; the context is current.
         let code = unsafe { api.create(&mut raw) };
+        // Nothing is on the stream by that: what the library refuses after it has cost nothing.
         self.library_status("cublasLtCreate", code)?;
-        self.untouched = false;
         self.state.lt = Some(LtHandle { raw: Native(raw), api, plans: Lru::new(REMEMBERED) });
         Ok((raw, api))
     }
