@@ -26,6 +26,7 @@
 pub(crate) mod gemm;
 mod integer;
 pub(crate) mod level1;
+pub(crate) mod level3;
 pub(crate) mod reference;
 mod simd;
 mod spec;

@@ -22,7 +22,7 @@ mod field;
 mod kernel;
 mod reduce;
 mod update;
-mod view;
+pub(super) mod view;
 
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
