@@ -74,6 +74,13 @@ pub trait Op: Sized + Send + Sync + 'static {
         false
     }
 
+    /// [`overwrites`](Self::overwrites), for the output at `index` alone, in the order of the buffers. For an op that
+    /// updates one output and only writes another.
+    fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
+        let _ = index;
+        self.overwrites(writes)
+    }
+
     /// How much work it is, for traces.
     fn cost(&self) -> Cost {
         Cost::default()

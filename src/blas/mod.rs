@@ -28,6 +28,7 @@ mod gemm;
 #[cfg(feature = "blas")]
 mod gemm_i8;
 mod level1;
+mod level3;
 mod matrix;
 mod modes;
 mod routine;
@@ -38,7 +39,8 @@ pub use element::{BlasElement, ComplexElement, VectorElement};
 #[doc(hidden)]
 pub use element::{Letter, OnHost};
 pub use flags::{Diag, Side, Transpose, Uplo};
-pub use gemm::{Gemm, GemmElement};
+pub use gemm::{Gemm, GemmElement, MixedElement};
+pub use level3::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 pub(crate) use modes::Modes;
 pub use scalar::{Scaled, Spec};

@@ -104,16 +104,7 @@ impl Core {
         op: O,
     ) -> Result<()> {
         let Some(slot) = self.slots.get(index) else { return Ok(()) };
-        let s = Submission {
-            op,
-            epoch,
-            options: device.options(),
-            views: &[],
-            read_count: 0,
-            reads: (),
-            writes: (),
-            overwrites: true,
-        };
+        let s = Submission { op, epoch, options: device.options(), views: &[], read_count: 0, reads: (), writes: () };
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self.enqueue(s, &Marks::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);

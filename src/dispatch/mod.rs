@@ -50,8 +50,6 @@ pub(crate) struct Submission<'a, 'x, O: Op> {
     pub(crate) read_count: usize,
     pub(crate) reads: Spans<O::Reads>,
     pub(crate) writes: Spans<WritesOf<O>>,
-    /// Earlier contents of the outputs do not matter.
-    pub(crate) overwrites: bool,
 }
 
 /// What submitting gives: the work in flight, or the error with the buffers that were moved in.
@@ -92,6 +90,9 @@ impl Device {
         let read_spans = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
         let write_spans = WritesOf::<O>::write(writes, &mut Visit(&mut views));
+        for (index, view) in views.iter_mut().skip(read_count).enumerate() {
+            view.overwritten = op.overwrites_each(&write_spans, index);
+        }
         // The device is that of what is written, if anything is.
         let epoch = match views.get(read_count).or(views.first()) {
             Some(view) => &view.region.epoch,
@@ -100,8 +101,7 @@ impl Device {
                 &current
             }
         };
-        let overwrites = op.overwrites(&write_spans);
-        self.admit(epoch, &views, read_count, overwrites, O::FROM_PEER)?;
+        self.admit(epoch, &views, read_count, O::FROM_PEER)?;
         op.check(&read_spans, &write_spans)?;
         self.inner().in_flight.admit(epoch)?;
         let submission = Submission {
@@ -112,7 +112,6 @@ impl Device {
             read_count,
             reads: read_spans,
             writes: write_spans,
-            overwrites,
         };
         match &epoch.engine {
             #[cfg(feature = "host")]
@@ -123,14 +122,7 @@ impl Device {
     }
 
     /// Step 1: the life of every operand, and what it holds.
-    fn admit(
-        &self,
-        epoch: &Arc<Epoch>,
-        views: &[View<'_>],
-        read_count: usize,
-        overwrites: bool,
-        from_peer: bool,
-    ) -> Result<()> {
+    fn admit(&self, epoch: &Arc<Epoch>, views: &[View<'_>], read_count: usize, from_peer: bool) -> Result<()> {
         if epoch.device != self.inner().id {
             return Err(self.foreign(epoch, if views.len() > read_count { read_count } else { 0 }, read_count));
         }
@@ -147,7 +139,7 @@ impl Device {
             match view.region.worth.get() {
                 Content::Valid => {}
                 // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
-                _ if i >= read_count && overwrites => {}
+                _ if view.overwritten => {}
                 Content::Uninit => {
                     return Err(Error::invalid(
                         operand_name(i, read_count),

@@ -133,7 +133,7 @@ mod typed {
                     track.publish_read(Completion::Host(me.clone()));
                 } else {
                     // What overwrites a window only leaves the rest as it was, failures included.
-                    let data = !(s.overwrites && view.whole);
+                    let data = !(view.overwritten && view.whole);
                     edges.extend(track.writers.drain(..).map(|c| (c, data)));
                     edges.extend(track.readers.drain(..).map(|c| (c, false)));
                     track.publish_write(Completion::Host(me.clone()));
