@@ -194,6 +194,15 @@ impl<T: Element> Output for T {
     }
 }
 
+/// A place, where there is one.
+impl Output for Option<usize> {
+    type Writes = ();
+    type Host = Self;
+    fn join(_: (), host: Self) -> Result<Self> {
+        Ok(host)
+    }
+}
+
 macro_rules! buffer_tuples { ($(($($t:ident),*))*) => { $(
     impl<$($t: Element),*> Output for ($(DeviceBuffer<$t>,)*) {
         type Writes = ($($t,)*);
@@ -223,4 +232,5 @@ impl<T: Element> Immediate for Vec<DeviceBuffer<T>> {
     }
 }
 
+pub(crate) use crate::dispatch::raw::Index;
 pub use crate::dispatch::raw::Raw;

@@ -12,7 +12,5 @@ mod gemm;
 mod integer;
 #[path = "conformance/shape.rs"]
 mod shape;
-#[path = "conformance/vectors.rs"]
-mod vectors;
 #[path = "conformance/views.rs"]
 mod views;

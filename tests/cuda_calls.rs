@@ -267,3 +267,49 @@ fn a_drop_calls_nothing() {
     driver.silently("dropping a device", || drop(device));
     driver.assert_finished();
 }
+
+/// Modes go with the call: set where the handle is in another, and back for the next call that has others.
+#[test]
+fn a_mode_is_set_when_it_changes_and_does_not_stay_behind() {
+    use windlass::{Gemm, blas::Math};
+    let driver = session();
+    let device = device(1);
+    let x = up(&device, vec![1.0f32; 4]);
+    let (plain, tf32) = (device.blas(), device.blas().math(Math::Tf32));
+    let modes = |blas: &windlass::Blas| {
+        let c = device.zeros::<f32>(4).unwrap();
+        let (c, calls) = driver.calls_in(|| blas.gemm(Gemm::new(2, 2, 2), &x, &x, c).unwrap().into_output());
+        assert_eq!(down(&device, &c), [2.0; 4]);
+        calls.into_iter().filter(|call| call.starts_with("cublasSet")).collect::<Vec<_>>()
+    };
+    modes(&plain);
+    assert_eq!(modes(&plain), [""; 0]);
+    assert_eq!(modes(&tf32), ["cublasSetMathMode"]);
+    assert_eq!(modes(&tf32), [""; 0]);
+    assert_eq!(modes(&tf32.clone().atomics(true)), ["cublasSetAtomicsMode"]);
+    assert_eq!(modes(&tf32.clone().atomics(true).deterministic(true)), ["cublasSetAtomicsMode"]);
+    assert_eq!(modes(&plain), ["cublasSetMathMode"]);
+    assert_eq!(modes(&plain.clone().reduced_precision_reduction(false)), ["cublasSetMathMode"]);
+    assert_eq!(modes(&plain), ["cublasSetMathMode"]);
+    drop((x, plain, tf32, device));
+    driver.assert_finished();
+}
+
+/// The stand-in lacks most typed routines, as an old library would.
+#[test]
+fn a_routine_that_the_library_lacks_is_named_and_nothing_is_lost() {
+    use windlass::Error;
+    let driver = session();
+    let device = device(1);
+    let (x, y) = (up(&device, vec![1.0f32; 4]), up(&device, vec![2.0f32; 4]));
+    let error = device.blas().asum(&x).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("cublasSasum_v2_64"), "{error}");
+    let rejected = device.blas().swap(device.duplicate(&x).unwrap().into_output(), y).unwrap_err();
+    assert!(rejected.error.to_string().contains("cublasSswap_v2_64"), "{rejected}");
+    let (_, y) = rejected.back.unwrap();
+    assert_eq!(down(&device, &y), [2.0; 4], "nothing was touched");
+    let y = device.blas().axpy(1.0, &x, y).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &y), [3.0; 4], "and everything goes on");
+    drop((x, y, device));
+    driver.assert_finished();
+}

@@ -239,6 +239,28 @@ fn a_pointer_mode_that_could_not_be_set_is_set_by_the_next_call() {
 }
 
 #[test]
+fn a_mode_that_could_not_be_set_is_set_by_the_next_call() {
+    let driver = session();
+    for call in ["cublasSetMathMode", "cublasSetAtomicsMode"] {
+        fails(&driver, call, 14, |device, x, y| {
+            let blas = device.blas().math(windlass::blas::Math::Pedantic).atomics(true);
+            let y = match blas.axpy(1.0, &x, y) {
+                Ok(_) => panic!("the mode was to be refused"),
+                Err(rejected) => device.fill(rejected.back.unwrap().0, 1.0).unwrap().into_output(),
+            };
+            let before = driver.calls_of(call);
+            drop(blas.axpy(1.0, &x, y).unwrap());
+            assert_eq!(driver.calls_of(call), before + 1, "the mode was taken for set");
+        });
+    }
+    // A library that does not know the mode is an answer of its own.
+    fails(&driver, "cublasSetMathMode", 7, |device, x, y| {
+        let rejected = device.blas().math(windlass::blas::Math::EmulatedBf16x9).axpy(1.0, &x, y).unwrap_err();
+        assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
+    });
+}
+
+#[test]
 fn what_fails_before_anything_was_enqueued_leaves_the_contents() {
     let driver = session();
     // Without events left, one has to be made.

@@ -145,3 +145,8 @@ blas_elements! { f32, f32, S; f64, f64, D; Complex<f32>, f32, C; Complex<f64>, f
 pub trait ComplexElement: BlasElement {}
 impl ComplexElement for Complex<f32> {}
 impl ComplexElement for Complex<f64> {}
+
+/// An element type without an imaginary part: f32, f64. What only they have is `rotm` and its like.
+pub trait RealElement: BlasElement<Real = Self> {}
+impl RealElement for f32 {}
+impl RealElement for f64 {}

@@ -124,9 +124,12 @@ pub(super) use cuda::Queue;
 #[cfg(feature = "blas")]
 mod cuda {
     use super::super::modes::{Math, Modes};
+    use super::super::scalar::Scalar;
+    use super::super::vector::Strided;
+    use super::super::{BlasElement, GemmElement};
     use super::{Call, Routine};
     use crate::cuda::{BlasCall, Called, CublasTyped, PointerMode};
-    use crate::{Enqueue, Result};
+    use crate::{Enqueue, Result, Span};
     use cudarc::cublas::sys::cublasHandle_t;
     use std::ops::{Deref, DerefMut};
 
@@ -167,9 +170,49 @@ mod cuda {
             mode: PointerMode,
             call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
         ) -> Result<()> {
-            let blas = self.blas(mode)?;
-            let called = call(blas.typed, blas.handle);
-            self.enqueue.blas_called(called)
+            let modes = self.modes;
+            self.enqueue.blas_typed(mode, modes, call)
+        }
+
+        /// `y = beta * y`, where the product is known to be zero and its operands are not to be read: as a product
+        /// without columns, which does not read what a zero `beta` discards either.
+        pub(in crate::blas) fn scale<T: BlasElement>(
+            &mut self,
+            y: Span<T>,
+            at: Strided,
+            beta: &Scalar<T>,
+        ) -> Result<()> {
+            let (blas, codes) = (self.blas(beta.mode())?, <T as GemmElement>::CODES);
+            let (code, n, step) = (codes.input, at.len64(), at.inc64().abs());
+            let (y, nothing) = (y.address() as *mut std::ffi::c_void, y.address() as *const _);
+            let factor = beta.pointer();
+            // SAFETY: the handle is bound to this slot's stream, which is leased; the elements of the vector, as a matrix
+            // of one row, lie inside its buffer (checked), which lives until this work is done; matrices without
+            // elements are not read; a scalar in host memory is read before the call returns.
+            let status = unsafe {
+                blas.api.gemm_ex(
+                    blas.handle,
+                    0,
+                    0,
+                    1,
+                    n,
+                    0,
+                    factor,
+                    nothing,
+                    code,
+                    1,
+                    nothing,
+                    code,
+                    1,
+                    factor,
+                    y,
+                    code,
+                    step,
+                    codes.compute,
+                    -1,
+                )
+            };
+            self.enqueue.blas_status("cublasGemmEx_64", status)
         }
     }
 }

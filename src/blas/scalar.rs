@@ -116,11 +116,6 @@ pub(super) struct Scalar<S> {
 
 #[cfg(feature = "blas")]
 impl<S: Element> Scalar<S> {
-    /// By value.
-    pub(super) fn of(value: S) -> Self {
-        Scalar { value, at: None }
-    }
-
     /// In device memory where `at` says so.
     pub(super) fn new(value: S, at: &Option<Span<S>>) -> Self {
         Scalar { value, at: at.as_ref().map(Span::address) }
@@ -154,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_scalar_lies_where_c_would_put_it() {
-        let scalars = [(1.0, 2.0), (3.0, 4.0)].map(|(re, im)| Scalar::of(crate::Complex::new(re, im)));
+        let scalars = [(1.0, 2.0), (3.0, 4.0)].map(|(re, im)| Scalar::new(crate::Complex::new(re, im), &None));
         assert!(scalars.iter().all(|s| (s.pointer() as usize).is_multiple_of(16)));
     }
 }

@@ -90,6 +90,14 @@ impl<T: Element> From<DeviceBuffer<T>> for VectorMut<T> {
 }
 
 impl Strided {
+    /// Elements from the first to the last; `None` past the address space.
+    pub(super) fn span(&self) -> Option<usize> {
+        match self.n.checked_sub(1) {
+            None => Some(0),
+            Some(last) => last.checked_mul(self.inc.unsigned_abs())?.checked_add(1),
+        }
+    }
+
     /// Checks that the vector lies inside a buffer of `len` elements.
     pub(super) fn check(&self, name: &'static str, len: usize) -> Result<()> {
         let Strided { n, inc } = *self;
@@ -97,11 +105,7 @@ impl Strided {
             return Err(Error::invalid(name, format!("an increment of 0, with {n} elements")));
         }
         check_size(name, n)?;
-        let need = match n.checked_sub(1) {
-            None => Some(0),
-            Some(last) => last.checked_mul(inc.unsigned_abs()).and_then(|last| last.checked_add(1)),
-        };
-        match need {
+        match self.span() {
             Some(need) if need <= len => Ok(()),
             Some(need) => Err(Error::invalid(
                 name,

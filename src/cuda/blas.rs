@@ -193,10 +193,27 @@ impl<O: Op> Enqueue<'_, O> {
         Ok(handle)
     }
 
-    /// What a call of a typed routine came to.
+    /// One call of a typed routine. Where the library lacks it nothing was touched.
+    pub(crate) fn blas_typed(
+        &mut self,
+        pointer: PointerMode,
+        modes: Modes,
+        call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
+    ) -> Result<()> {
+        let untouched = self.untouched;
+        let blas = self.blas(pointer, modes)?;
+        let called = call(blas.typed, blas.handle);
+        if called.code.is_none() {
+            self.untouched = untouched;
+        }
+        self.blas_called(called)
+    }
+
+    /// What a call of a function came to that not every cuBLAS has.
     pub(crate) fn blas_called(&self, called: Called) -> Result<()> {
         match called.code {
             Some(code) => self.blas_status(called.name, code),
+            None if called.name.is_empty() => Err(Error::unsupported("cuBLAS has no such routine for this type")),
             None => Err(Error::unsupported(format!("the cuBLAS of this machine has no function {}", called.name))),
         }
     }

@@ -54,6 +54,29 @@ impl<T: Element> Raw for T {
     }
 }
 
+/// A place in a vector as BLAS leaves it: counted from 1, with 0 for none. As an `Option<usize>` it counts from 0.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Index(i64);
+
+impl sealed::Sealed for Index {}
+impl Raw for Index {
+    const BYTES: usize = size_of::<i64>();
+    fn land(landing: Landing) -> Result<Self> {
+        i64::land(landing).map(Index)
+    }
+}
+impl From<i64> for Index {
+    fn from(place: i64) -> Self {
+        Index(place)
+    }
+}
+impl From<Index> for Option<usize> {
+    fn from(place: Index) -> Self {
+        usize::try_from(place.0).ok()?.checked_sub(1)
+    }
+}
+
 /// Host data that a download brought: owned by us, or still in the pinned memory where the device put it.
 pub struct Landed<T>(pub(crate) Place<T>);
 

@@ -16,8 +16,10 @@
 //! | `gemm` | products of f32, f64 and their complex, on crate `gemm` |
 //! | `widen` | products of halves, into halves or f32: panels widened to f32, one rounding |
 //! | `integer` | i8 x i8 -> i32, exact |
-//! | `level1` | axpy, scal, dot, nrm2 |
-//! | `simd` | loops compiled for more than the target's baseline |
+//! | `level1` | vector operations |
+//! | `level2` | matrices and vectors |
+//! | `level3` | products with special matrices, solutions, small factorizations, batches |
+//! | `simd` | loops compiled for more than the target's baseline; vectors of any width |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
 //! A new narrow type (fp8, say) needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
@@ -26,6 +28,7 @@
 pub(crate) mod gemm;
 mod integer;
 pub(crate) mod level1;
+pub(crate) mod level2;
 pub(crate) mod level3;
 pub(crate) mod reference;
 mod simd;

@@ -4,9 +4,11 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod laid;
 mod sample;
 mod work;
 
+pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};
 pub use work::{Gate, Map, busy, map};
 

@@ -3,7 +3,7 @@
 use crate::common::{Rng, Sample, assert_same_bits, devices, down, seeds, up};
 use crate::shape::{SIZES, Shape, TRANSPOSES};
 use windlass::blas::GemmElement;
-use windlass::reference::{self, gemm_error_bound};
+use windlass::reference::{self, Value, gemm_error_bound};
 use windlass::{Complex, Device, bf16, f16};
 
 /// What goes into one product.
@@ -31,6 +31,11 @@ where
     }
 
     fn check(&self, device: &Device) {
+        self.check_with(device, false);
+    }
+
+    /// With the scalars by value, or each as the element of a buffer with more of them.
+    fn check_with(&self, device: &Device, scalars_at: bool) {
         let what = format!("{:?} alpha {:?} beta {:?} on {device:?}", self.shape, self.alpha, self.beta);
         let spec = self.shape.spec(self.alpha, self.beta);
         let mut want = self.c.clone();
@@ -40,8 +45,15 @@ where
         let bounds = gemm_error_bound(&spec, &self.a, &self.b, &self.c, unit);
 
         let (a, b, c) = (up(device, &self.a[..]), up(device, &self.b[..]), up(device, &self.c[..]));
-        let call = self.shape.call::<T>(self.alpha, self.beta);
-        let c = device.blas().gemm(call, &a, &b, c).expect(&what).await_result().expect(&what);
+        let pending = if scalars_at {
+            let scalars = up(device, vec![S::real(9.0), self.alpha, self.beta]);
+            let at = |i: usize| scalars.as_in().slice(i..i + 1).unwrap();
+            let call = self.shape.call::<T>(S::real(7.0), S::real(7.0)).scalars_at(at(1), at(2));
+            device.blas().gemm(call, &a, &b, c)
+        } else {
+            device.blas().gemm(self.shape.call::<T>(self.alpha, self.beta), &a, &b, c)
+        };
+        let c = pending.expect(&what).await_result().expect(&what);
         let got = down(device, &c);
 
         assert_eq!(got.len(), want.len());
@@ -195,17 +207,7 @@ where
 {
     let shape = Shape { m: 5, n: 3, k: 9, trans: [TRANSPOSES[1], TRANSPOSES[0]], gaps: [1, 2, 3] };
     for (alpha, beta) in [(S::sample(rng), S::sample(rng)), (S::real(1.0), S::real(0.0))] {
-        let case = Case::<T, S>::new(shape, alpha, beta, rng);
-        let (a, b) = (up(device, &case.a[..]), up(device, &case.b[..]));
-        // Each the element of a buffer with more of them.
-        let scalars = up(device, vec![S::real(9.0), alpha, beta]);
-        let (at_alpha, at_beta) = (scalars.as_in().slice(1..2).unwrap(), scalars.as_in().slice(2..3).unwrap());
-        let blas = device.blas();
-        let call = shape.call::<T>(alpha, beta);
-        let want = blas.gemm(call, &a, &b, up(device, &case.c[..])).unwrap().await_result().unwrap();
-        let call = shape.call::<T>(S::real(7.0), S::real(7.0)).scalars_at(at_alpha, at_beta);
-        let got = blas.gemm(call, &a, &b, up(device, &case.c[..])).unwrap().await_result().unwrap();
-        assert_same_bits(&down(device, &got), &down(device, &want), "scalars by value and on the device");
+        Case::<T, S>::new(shape, alpha, beta, rng).check_with(device, true);
     }
 }
 

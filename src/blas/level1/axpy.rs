@@ -1,19 +1,6 @@
 //! `y = alpha * x + y`.
 
-#[cfg(feature = "host")]
-use super::super::element::HostVector;
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-use super::super::scalar::check_scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::vector::{Strided, Vector, VectorMut};
-use super::super::{Blas, VectorElement};
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
+use super::super::prelude::*;
 
 struct Axpy<T: VectorElement> {
     alpha: T::Scalar,

@@ -1,15 +1,7 @@
 //! The Euclidean norm.
 
-#[cfg(feature = "host")]
-use super::super::element::HostVector;
-#[cfg(feature = "blas")]
-use super::super::routine::{Queue, Routine};
-use super::super::vector::{Strided, Vector};
-use super::super::{Blas, VectorElement};
+use super::super::prelude::*;
 use super::reduction::{Left, Reduction, Returned};
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, PendingDispatch, Result, Submitted};
-use std::marker::PhantomData;
 
 struct Nrm2<T> {
     x: Strided,

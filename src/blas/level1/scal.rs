@@ -1,19 +1,6 @@
 //! `x = alpha * x`.
 
-#[cfg(feature = "host")]
-use super::super::element::HostVector;
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-use super::super::scalar::check_scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::vector::{Strided, VectorMut};
-use super::super::{Blas, VectorElement};
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
+use super::super::prelude::*;
 
 struct Scal<T: VectorElement> {
     alpha: T::Scalar,
@@ -100,5 +87,71 @@ impl Blas {
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(Scal::<T> { alpha: T::Scalar::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
+    }
+
+    /// `x = alpha * x` for a real `alpha` (`cublas<t>scal`, `csscal`, `zdscal`): of complex numbers both parts are
+    /// multiplied by it, so that no infinity meets a zero.
+    ///
+    /// # Errors
+    /// As [`scal`](Self::scal).
+    #[doc(alias = "csscal")]
+    #[doc(alias = "zdscal")]
+    pub fn scal_real<T: BlasElement>(&self, alpha: T::Real, x: impl Into<VectorMut<T>>) -> Submitted<DeviceBuffer<T>> {
+        let x = x.into();
+        self.submit(ScalReal::<T> { alpha, x: x.at }, (None,), (x.data,))
+    }
+
+    /// As [`scal_real`](Self::scal_real), with `alpha` read from device memory, the first element, when the work runs.
+    ///
+    /// # Errors
+    /// As [`scal`](Self::scal).
+    pub fn scal_real_at<'a, T: BlasElement>(
+        &self,
+        alpha: impl Into<In<'a, T::Real>>,
+        x: impl Into<VectorMut<T>>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let x = x.into();
+        self.submit(ScalReal::<T> { alpha: T::Real::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
+    }
+}
+
+struct ScalReal<T: BlasElement> {
+    alpha: T::Real,
+    x: Strided,
+}
+
+impl<T: BlasElement> Routine for ScalReal<T> {
+    const NAME: &'static str = "scal_real";
+    type Reads = (Option<T::Real>,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (alpha,): &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
+        check_scalar("alpha", alpha)?;
+        self.x.check("x", x.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let n = self.x.n as u64;
+        Cost { flops: n, bytes: 2 * n * size_of::<T>() as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (alpha,): (Option<&[T::Real]>,), (x,): (&mut [T],)) -> Result<()> {
+        T::scal_real(self.x.forwards().n, value(self.alpha, alpha), x, self.x.inc);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let ((alpha,), (x,), at) = (*queue.reads(), *queue.writes(), self.x.forwards());
+        if at.n == 0 {
+            return Ok(());
+        }
+        let alpha = Scalar::new(self.alpha, &alpha);
+        // SAFETY: the vector lies inside its buffer (checked), which lives until this work is done.
+        queue.typed(alpha.mode(), |blas, handle| unsafe {
+            blas.scal_real(T::LETTER, handle, at.len64(), alpha.pointer(), x.address() as *mut _, at.inc64())
+        })
     }
 }

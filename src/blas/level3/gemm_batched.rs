@@ -100,7 +100,7 @@ impl<T: GemmElement> Routine for Grouped<T> {
         if size_of::<T>() == 1 {
             // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
             for (i, spec) in self.each().enumerate() {
-                let scalars = (Scalar::of(spec.alpha), Scalar::of(spec.beta));
+                let scalars = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
                 if let Some(at) = address(i) {
                     enqueue::<T, Same, _>(queue, spec, &scalars, at)?;
                 }
@@ -159,7 +159,7 @@ impl<T: GemmElement> Grouped<T> {
         [a, b, c]: [*const std::ffi::c_void; 3],
         count: usize,
     ) -> Result<()> {
-        let (alpha, beta) = (Scalar::of(spec.alpha), Scalar::of(spec.beta));
+        let (alpha, beta) = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
         let compute = T::CODES.compute_in(queue.math());
         let blas = queue.blas(crate::cuda::PointerMode::Host)?;
         // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers

@@ -54,14 +54,14 @@ fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crat
 impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
     /// `C = beta * C`, an `m x n` matrix: what is left of a routine whose `alpha` is zero. A product of no columns does
     /// it, which reads nothing else.
-    fn scale<T: super::BlasElement>(
+    fn scale_matrix<T: super::BlasElement>(
         &mut self,
         (m, n): (usize, usize),
         beta: &super::scalar::Scalar<T>,
         c: u64,
         ldc: i64,
     ) -> crate::Result<()> {
-        let (m, n, zero) = (m as i64, n as i64, super::scalar::Scalar::of(T::default()));
+        let (m, n, zero) = (m as i64, n as i64, super::scalar::Scalar::new(T::default(), &None));
         let c = c as *mut std::ffi::c_void;
         // SAFETY: C lies inside its buffer (the routine's check), which lives until this work is done; with no columns
         // A and B are not read; the scalars are in host memory and read before the call returns.

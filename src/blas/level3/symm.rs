@@ -114,7 +114,7 @@ impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
         }
         let (alpha, beta) = (Scalar::new(spec.alpha, &alpha), Scalar::new(spec.beta, &beta));
         if alpha.is_zero() {
-            return queue.scale::<T>((spec.m, spec.n), &beta, c.address(), ldc);
+            return queue.scale_matrix::<T>((spec.m, spec.n), &beta, c.address(), ldc);
         }
         let (side, uplo) = (spec.side.code(), spec.uplo.code());
         let (a, b, c) = (a.address() as *const _, b.address() as *const _, c.address() as *mut _);

@@ -37,7 +37,7 @@ fn enqueue<T: BlasElement, R: Routine>(
         return Ok(());
     }
     if alpha.is_zero() {
-        return queue.scale::<T>((spec.m, spec.n), alpha, c, ldc as i64);
+        return queue.scale_matrix::<T>((spec.m, spec.n), alpha, c, ldc as i64);
     }
     let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
     let (diag, ldc) = (spec.diag.code(), ldc as i64);

@@ -127,7 +127,7 @@ impl<T: BlasElement> Routine for Trsm<T> {
         }
         let alpha = Scalar::new(spec.alpha, &alpha);
         if alpha.is_zero() {
-            return queue.scale::<T>((spec.m, spec.n), &alpha, b.address(), ldb);
+            return queue.scale_matrix::<T>((spec.m, spec.n), &alpha, b.address(), ldb);
         }
         let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
         let (diag, a, b) = (spec.diag.code(), a.address() as *const _, b.address() as *mut _);

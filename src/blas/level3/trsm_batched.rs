@@ -70,7 +70,7 @@ impl<T: BlasElement> Routine for Solve<T> {
         let alpha = Scalar::new(spec.alpha, &alpha);
         if alpha.is_zero() {
             for b in of_b.addresses::<T>(count, b.address()) {
-                queue.scale::<T>((spec.m, spec.n), &alpha, b, ldb)?;
+                queue.scale_matrix::<T>((spec.m, spec.n), &alpha, b, ldb)?;
             }
             return Ok(());
         }

@@ -6,7 +6,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 use num_complex::{Complex, Complex64};
 
 use super::kernel::{self, ComplexLanes, Factor, LANES};
-use super::reduce::{halves, total};
+use super::reduce::{halves, magnitudes, total};
+use super::update;
 
 /// f32, f64, or a complex number of two of them.
 pub trait Field:
@@ -25,9 +26,7 @@ pub trait Field:
     /// The type of its parts.
     type Part: Field<Part = Self::Part> + PartialOrd + Into<f64>;
     /// One.
-    const ONE: Self;
-    /// Reals in one element.
-    const PARTS: usize;
+    const IDENTITY: Self;
 
     /// The conjugate; a real number itself.
     fn conj(self) -> Self;
@@ -36,19 +35,31 @@ pub trait Field:
     /// The imaginary part.
     fn im(self) -> Self::Part;
     /// A real number.
-    fn real(re: Self::Part) -> Self;
+    fn from_part(re: Self::Part) -> Self;
     /// The quotient, which overflows or underflows on the way only where it is near doing so itself.
     fn over(self, divisor: Self) -> Self;
+    /// The product with a real number, part by part.
+    fn times(self, factor: Self::Part) -> Self;
+    /// `|re| + |im|`.
+    fn size(self) -> Self::Part;
+    /// An infinity.
+    fn infinity() -> Self;
+    /// The rotation that takes `(a, b)` to `(r, 0)`: `r`, `z`, `c`, `s` as `Blas::rotg` says.
+    fn rotg(a: Self, b: Self) -> (Self, Self, Self::Part, Self);
     /// The elements as reals.
     fn reals(x: &[Self]) -> &[Self::Part];
     /// The elements as reals.
     fn reals_mut(x: &mut [Self]) -> &mut [Self::Part];
     /// `y += factor * x`, over as many elements as both have, on this thread. No factor is skipped.
     fn axpy(factor: Self, x: &[Self], y: &mut [Self]);
+    /// `x = alpha * x`, part by part; nothing for `incx < 1`.
+    fn scal_real(n: usize, alpha: Self::Part, x: &mut [Self], incx: isize);
+    /// The sum of the magnitudes of the parts, summed in f64 and rounded once; zero for `incx < 1`.
+    fn asum(n: usize, x: &[Self], incx: isize) -> Self::Part;
     /// The sum of `x_i * y_i`, of `conj(x_i) * y_i`, over as many elements as both have, on this thread.
     fn dot(conj: bool, x: &[Self], y: &[Self]) -> Complex64;
     /// Rounds a sum.
-    fn nearest(sum: Complex64) -> Self;
+    fn rounded(sum: Complex64) -> Self;
 
     /// The conjugate where asked for.
     fn conj_if(self, conj: bool) -> Self {
@@ -59,8 +70,7 @@ pub trait Field:
 macro_rules! fields { ($($real:ty),*) => {$(
     impl Field for $real {
         type Part = $real;
-        const ONE: Self = 1.0;
-        const PARTS: usize = 1;
+        const IDENTITY: Self = 1.0;
 
         fn conj(self) -> Self {
             self
@@ -71,11 +81,36 @@ macro_rules! fields { ($($real:ty),*) => {$(
         fn im(self) -> Self {
             0.0
         }
-        fn real(re: Self) -> Self {
+        fn from_part(re: Self) -> Self {
             re
         }
         fn over(self, divisor: Self) -> Self {
             self / divisor
+        }
+        fn times(self, factor: Self) -> Self {
+            self * factor
+        }
+        fn size(self) -> Self {
+            self.abs()
+        }
+        fn infinity() -> Self {
+            Self::INFINITY
+        }
+        fn rotg(a: Self, b: Self) -> (Self, Self, Self, Self) {
+            let r = a.hypot(b);
+            if r == 0.0 {
+                return (0.0, 0.0, 1.0, 0.0);
+            }
+            let r = r.copysign(if a.abs() > b.abs() { a } else { b });
+            let (c, s) = (a / r, b / r);
+            let z = if a.abs() > b.abs() {
+                s
+            } else if c != 0.0 {
+                1.0 / c
+            } else {
+                1.0
+            };
+            (r, z, c, s)
         }
         fn reals(x: &[Self]) -> &[Self] {
             x
@@ -86,21 +121,26 @@ macro_rules! fields { ($($real:ty),*) => {$(
         fn axpy(factor: Self, x: &[Self], y: &mut [Self]) {
             kernel::axpy(Factor::real(factor), x, y);
         }
+        fn scal_real(n: usize, alpha: $real, x: &mut [Self], incx: isize) {
+            update::scal(n, Factor::real(alpha), x, incx);
+        }
+        fn asum(n: usize, x: &[Self], incx: isize) -> $real {
+            magnitudes(n, x, incx) as $real
+        }
         fn dot(_: bool, x: &[Self], y: &[Self]) -> Complex64 {
             let n = x.len().min(y.len());
             let mut lanes = [0.0; LANES];
             kernel::dot(&mut lanes, x.get(..n).unwrap_or_default(), y.get(..n).unwrap_or_default());
             Complex::new(total(&lanes), 0.0)
         }
-        fn nearest(sum: Complex64) -> Self {
+        fn rounded(sum: Complex64) -> Self {
             sum.re as $real
         }
     }
 
     impl Field for Complex<$real> {
         type Part = $real;
-        const ONE: Self = Complex { re: 1.0, im: 0.0 };
-        const PARTS: usize = 2;
+        const IDENTITY: Self = Complex { re: 1.0, im: 0.0 };
 
         fn conj(self) -> Self {
             Complex::conj(&self)
@@ -111,7 +151,7 @@ macro_rules! fields { ($($real:ty),*) => {$(
         fn im(self) -> $real {
             self.im
         }
-        fn real(re: $real) -> Self {
+        fn from_part(re: $real) -> Self {
             Complex { re, im: 0.0 }
         }
         fn over(self, divisor: Self) -> Self {
@@ -130,6 +170,25 @@ macro_rules! fields { ($($real:ty),*) => {$(
                 Complex::new((a * ratio + b) / denominator, (b * ratio - a) / denominator)
             }
         }
+        fn times(self, factor: $real) -> Self {
+            Complex::new(self.re * factor, self.im * factor)
+        }
+        fn size(self) -> $real {
+            self.re.abs() + self.im.abs()
+        }
+        fn infinity() -> Self {
+            Complex::new(<$real>::INFINITY, 0.0)
+        }
+        fn rotg(a: Self, b: Self) -> (Self, Self, $real, Self) {
+            let size = a.re.hypot(a.im);
+            if size == 0.0 {
+                return (b, b, 0.0, Self::IDENTITY);
+            }
+            let norm = size.hypot(b.re.hypot(b.im));
+            let direction = Complex::new(a.re / size, a.im / size);
+            let s = direction * Complex::new(b.re / norm, -b.im / norm);
+            (direction.times(norm), b, size / norm, s)
+        }
         fn reals(x: &[Self]) -> &[$real] {
             bytemuck::cast_slice(x)
         }
@@ -139,6 +198,12 @@ macro_rules! fields { ($($real:ty),*) => {$(
         fn axpy(factor: Self, x: &[Self], y: &mut [Self]) {
             kernel::axpy(Factor::complex(factor), Self::reals(x), Self::reals_mut(y));
         }
+        fn scal_real(n: usize, alpha: $real, x: &mut [Self], incx: isize) {
+            update::scal(n, Factor::real(alpha), x, incx);
+        }
+        fn asum(n: usize, x: &[Self], incx: isize) -> $real {
+            magnitudes(n, x, incx) as $real
+        }
         fn dot(conj: bool, x: &[Self], y: &[Self]) -> Complex64 {
             let n = x.len().min(y.len());
             let mut lanes = ComplexLanes::new();
@@ -146,7 +211,7 @@ macro_rules! fields { ($($real:ty),*) => {$(
             kernel::complex_dot(&mut lanes, Self::reals(x), Self::reals(y));
             lanes.product(conj)
         }
-        fn nearest(sum: Complex64) -> Self {
+        fn rounded(sum: Complex64) -> Self {
             Complex::new(sum.re as $real, sum.im as $real)
         }
     }

@@ -154,6 +154,33 @@ pub(super) fn squares<R: Real>(lanes: &mut [f64; LANES], x: &[R], scale: f64) {
     run(Squares(lanes, x, scale));
 }
 
+/// `lanes[l] += |x[i]|` for `l = i % LANES`, in f64.
+pub(super) fn magnitudes<R: Real>(lanes: &mut [f64; LANES], x: &[R]) {
+    struct Magnitudes<'a, R>(&'a mut [f64; LANES], &'a [R]);
+    impl<R: Real> Kernel for Magnitudes<'_, R> {
+        type Output = ();
+
+        #[inline(always)]
+        fn body(self) {
+            let Self(out, x) = self;
+            let mut lanes = *out;
+            let (x, tail) = x.as_chunks::<LANES>();
+            let size = |x: R| {
+                let x: f64 = x.into();
+                x.abs()
+            };
+            for x in x {
+                each_lane(&mut lanes, x, x, |x, _| size(x));
+            }
+            for (lane, x) in lanes.iter_mut().zip(tail) {
+                *lane += size(*x);
+            }
+            *out = lanes;
+        }
+    }
+    run(Magnitudes(lanes, x));
+}
+
 /// `y += factor * x`.
 pub(super) fn axpy<R: Real>(factor: Factor<R>, x: &[R], y: &mut [R]) {
     struct Axpy<'a, R>(Factor<R>, &'a [R], &'a mut [R]);

@@ -1,4 +1,4 @@
-//! Vector operations: axpy, scal, dot, nrm2, with the increments of BLAS.
+//! Vector operations with the increments of BLAS.
 //!
 //! Increments: element `i` lies at `i * inc`; for a negative one counting starts at `(1 - n) * inc`, so the vector is
 //! read backwards; zero means the same element `n` times, except for scal and nrm2, which take an increment below one
@@ -14,12 +14,17 @@
 //! | `kernel` | the loops over contiguous reals, compiled for AVX2 too |
 //! | `element` | how each type becomes contiguous reals |
 //! | `view` | increments |
-//! | `reduce` | the tree; dot and nrm2 |
+//! | `reduce` | the tree; dot, nrm2 and asum |
+//! | `extreme` | iamax and iamin |
 //! | `update` | axpy and scal |
+//! | `pairs` | copy, swap and rotations |
+//! | `field` | what the four types of BLAS can do, for these and for level 2 |
 
 mod element;
+mod extreme;
 mod field;
 mod kernel;
+mod pairs;
 mod reduce;
 mod update;
 pub(super) mod view;
@@ -27,8 +32,10 @@ pub(super) mod view;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
+pub(crate) use extreme::find_extreme;
 pub(crate) use field::Field;
 use kernel::Factor;
+pub(crate) use pairs::{copy, rot, rotm, rotmg, swap};
 
 /// From so many elements on, threads are worth waking: below, memory answers one core nearly as fast as all.
 const PARALLEL: usize = 1 << 17;

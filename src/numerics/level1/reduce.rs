@@ -9,11 +9,11 @@ use super::{PARALLEL, PIECE};
 
 /// Elements that one set of lanes sums. A multiple of every number of lanes, as is a piece: so an element meets the
 /// same lane however its leaf is cut into pieces, and an increment does not change the sum.
-const LEAF: usize = 4096;
+pub(super) const LEAF: usize = 4096;
 const _: () = assert!(LEAF.is_multiple_of(PIECE) && PIECE.is_multiple_of(LANES) && PIECE.is_multiple_of(COMPLEX_LANES));
 
 /// Combines the leaves of `from..to` along a tree whose shape is a function of their number alone.
-fn tree<S: Send>(
+pub(super) fn tree<S: Send>(
     from: usize,
     to: usize,
     leaf: &(impl Fn(usize, usize) -> S + Sync),
@@ -97,6 +97,19 @@ fn pieces<T: Element>(x: &[T], view: View, from: usize, to: usize, mut f: impl F
     for from in (from..to).step_by(PIECE) {
         f(load(x, view, from, to.min(from + PIECE), &mut room));
     }
+}
+
+/// The sum of the magnitudes of the parts, in f64; zero for `incx < 1`.
+pub(super) fn magnitudes<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
+    let Some(view) = (incx > 0).then(|| View::new(n, incx, x.len())).flatten() else {
+        return 0.0;
+    };
+    let leaf = |from: usize, to: usize| {
+        let mut lanes = [0.0; LANES];
+        pieces(x, view, from, to, |x| kernel::magnitudes(&mut lanes, x));
+        total(&lanes)
+    };
+    tree(0, n, &leaf, &|a, b| a + b)
 }
 
 /// A sum of squares at or above this lost nothing that matters to underflow: each square lost at most 2^-1075, and

@@ -52,7 +52,7 @@ pub(super) fn scal<T: Element>(n: usize, factor: Factor<T::Real>, x: &mut [T], i
 
 /// Calls `f(from, to, part, step)` with parts of `n` elements that lie `step` apart: the elements `from..to` begin at
 /// the start of `part`. Large vectors are shared among threads.
-fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usize, usize, &mut [T], isize) + Sync) {
+pub(super) fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usize, usize, &mut [T], isize) + Sync) {
     let signed = isize::try_from(step).unwrap_or(isize::MAX);
     if n <= PARALLEL {
         return f(0, n, y, signed);

@@ -66,3 +66,51 @@ pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     let squares = parts().map(scaled).fold(Double::default(), |sum, x| sum + Double::product(x, x));
     real(squares.sqrt() * half.into() * half.into())
 }
+
+/// The sum of the magnitudes of the parts, rounded to `N`; zero for `incx < 1`.
+pub fn asum<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
+    let parts = (0..n).take_while(|_| incx > 0).flat_map(|i| at(x, place(n, incx, i)).parts());
+    let sum = parts.fold(Double::default(), |sum, x| sum + x.abs().into());
+    N::nearest(Complex::new(sum, Double::default()))
+}
+
+/// The first place, from 0, of the largest (or smallest) sum of the magnitudes of the parts, each rounded as `T` rounds;
+/// none for `incx < 1`.
+pub fn extreme<T: Value>(n: usize, x: &[T], incx: isize, largest: bool) -> Option<usize> {
+    let size = |i: usize| {
+        let [re, im] = at(x, place(n, incx, i)).parts();
+        let sum = T::nearest(Complex::new(Double::from(re.abs()) + im.abs().into(), Double::default()));
+        sum.parts().into_iter().next().unwrap_or_default()
+    };
+    let better = |a: f64, b: f64| if largest { a > b } else { a < b };
+    (0..n).take_while(|_| incx > 0).reduce(|best, i| if better(size(i), size(best)) { i } else { best })
+}
+
+/// `x = round(c * x + s * y)`, `y = round(c * y - conj(s) * x)`; `c` is real.
+pub fn rot<T: Value, C: Value>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, c: C, s: T) {
+    for i in 0..n {
+        let (i, j) = (place(n, incx, i), place(n, incy, i));
+        let (a, b) = (at(x, i), at(y, j));
+        let minus = |p: Pair| Complex::new(-p.re, -p.im);
+        let first = add_product(scaled(c, exact(a)), s, b, false, false);
+        let second = sum(scaled(c, exact(b)), minus(add_product(Pair::default(), s, a, true, false)));
+        if let (Some(x), Some(y)) = (x.get_mut(i), y.get_mut(j)) {
+            (*x, *y) = (T::nearest(first), T::nearest(second));
+        }
+    }
+}
+
+/// `x = round(h11 * x + h12 * y)`, `y = round(h21 * x + h22 * y)`, with H in rows.
+pub fn rotm<T: Value>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, h: [[T; 2]; 2]) {
+    for i in 0..n {
+        let (i, j) = (place(n, incx, i), place(n, incy, i));
+        let (a, b) = (at(x, i), at(y, j));
+        let [first, second] = h.map(|[p, q]| {
+            let both = add_product(Pair::default(), p, a, false, false);
+            T::nearest(add_product(both, q, b, false, false))
+        });
+        if let (Some(x), Some(y)) = (x.get_mut(i), y.get_mut(j)) {
+            (*x, *y) = (first, second);
+        }
+    }
+}

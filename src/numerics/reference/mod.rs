@@ -8,13 +8,15 @@
 mod bound;
 mod double;
 mod level1;
+mod level2;
 mod level3;
 mod matmul;
 mod value;
 
 pub use bound::{dot_error_bound, gamma, gemm_error_bound, nrm2_error_bound};
 pub use double::Double;
-pub use level1::{axpy, dot, dotc, nrm2, scal};
+pub use level1::{asum, axpy, dot, dotc, extreme, nrm2, rot, rotm, scal};
+pub use level2::{Update, residual};
 pub use level3::{Bounded, Exact};
 pub use matmul::{gemm, gemm_i8};
 pub use value::{Pair, Value};

@@ -2,6 +2,7 @@
 
 mod gemm;
 mod level1;
+mod level2;
 mod reference;
 
 use half::{bf16, f16};

@@ -1,6 +1,6 @@
 //! Vector operations against the oracle, within its error bounds.
 
-use crate::common::{Rng, Sample, assert_same_bits, devices, down, seeds, up};
+use crate::common::{Rng, Sample, assert_near, assert_same_bits, devices, down, magnitude, seeds, unit, up};
 use windlass::blas::VectorElement;
 use windlass::reference::{self, Value, dot_error_bound, nrm2_error_bound};
 use windlass::{Complex, Device, bf16, f16};
@@ -17,24 +17,9 @@ macro_rules! each_type { ($check:ident($($arg:expr),*)) => {
     $check::<bf16, f32, bf16>($($arg),*);
 } }
 
-/// The unit of the arithmetic: halves compute in f32.
-fn unit<T: Value>() -> f64 {
-    T::UNIT.min(f32::UNIT)
-}
-
 /// Roundings that a term of a sum over `n` elements meets at most, in any order of summation.
 fn terms<T: Value>(n: usize) -> usize {
     n * if T::COMPLEX { 2 } else { 1 } + 8
-}
-
-#[track_caller]
-fn assert_near<T: Value + std::fmt::Debug>(got: T, want: T, bound: f64, what: &str) {
-    let near = |(got, want): (&f64, f64)| (got - want).abs() <= bound || got.is_nan() && want.is_nan() || *got == want;
-    assert!(got.parts().iter().zip(want.parts()).all(near), "{got:?} is not within {bound:e} of {want:?}: {what}");
-}
-
-fn size<T: Value>(x: T) -> f64 {
-    x.parts().iter().map(|x| x.abs()).sum()
 }
 
 /// All five operations on these vectors.
@@ -64,14 +49,14 @@ where
     reference::axpy(n, alpha, x, 1, &mut want, 1);
     let got = down(device, &blas.axpy(alpha, &dx, dy).unwrap().await_result().unwrap());
     for i in 0..n {
-        let bound = roundings * (size(alpha) * size(x[i]) + size(y[i])) + T::TINY;
+        let bound = roundings * (magnitude(alpha) * magnitude(x[i]) + magnitude(y[i])) + T::TINY;
         assert_near(got[i], want[i], bound, &format!("axpy at {i} of {what}"));
     }
     let mut want = x.to_vec();
     reference::scal(n, alpha, &mut want, 1);
     let got = down(device, &blas.scal(alpha, dx).unwrap().await_result().unwrap());
     for i in 0..n {
-        let bound = roundings * size(alpha) * size(x[i]) + T::TINY;
+        let bound = roundings * magnitude(alpha) * magnitude(x[i]) + T::TINY;
         assert_near(got[i], want[i], bound, &format!("scal at {i} of {what}"));
     }
 }

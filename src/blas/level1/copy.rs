@@ -1,0 +1,138 @@
+//! `y = x`, and the exchange of two vectors.
+
+use super::super::prelude::*;
+
+struct Copy<T> {
+    x: Strided,
+    y: Strided,
+    _type: PhantomData<T>,
+}
+
+impl<T: BlasElement> Routine for Copy<T> {
+    const NAME: &'static str = "copy";
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (x,): &Spans<(T,)>, (y,): &Spans<(T,)>) -> Result<()> {
+        self.x.check_n("x", x.len(), self.y.n, "the length of y")?;
+        self.y.check("y", y.len())
+    }
+
+    fn overwrites(&self, (y,): &Spans<(T,)>) -> bool {
+        self.y.fills(y.len())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: 2 * self.y.n as u64 * size_of::<T>() as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x,): (&[T],), (y,): (&mut [T],)) -> Result<()> {
+        numerics::level1::copy(self.y.n, x, self.x.inc, y, self.y.inc);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        if self.y.n == 0 {
+            return Ok(());
+        }
+        let ((x,), (y,)) = (*queue.reads(), *queue.writes());
+        let (n, incx, incy) = (self.y.len64(), self.x.inc64(), self.y.inc64());
+        // SAFETY: both vectors lie inside their buffers (checked), which live until this work is done.
+        queue.typed(PointerMode::Host, |blas, handle| unsafe {
+            blas.copy(T::LETTER, handle, n, x.address() as *const _, incx, y.address() as *mut _, incy)
+        })
+    }
+}
+
+struct Swap<T> {
+    x: Strided,
+    y: Strided,
+    _type: PhantomData<T>,
+}
+
+impl<T: BlasElement> Routine for Swap<T> {
+    const NAME: &'static str = "swap";
+    type Reads = ();
+    type Output = (DeviceBuffer<T>, DeviceBuffer<T>);
+    type Raw = ();
+
+    fn check(&self, (): &(), (x, y): &Spans<(T, T)>) -> Result<()> {
+        self.x.check_n("x", x.len(), self.y.n, "the length of y")?;
+        self.y.check("y", y.len())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: 4 * self.y.n as u64 * size_of::<T>() as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (x, y): (&mut [T], &mut [T])) -> Result<()> {
+        numerics::level1::swap(self.y.n, x, self.x.inc, y, self.y.inc);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        if self.y.n == 0 {
+            return Ok(());
+        }
+        let (x, y) = *queue.writes();
+        let (n, incx, incy) = (self.y.len64(), self.x.inc64(), self.y.inc64());
+        // SAFETY: both vectors lie inside their buffers (checked), which live until this work is done.
+        queue.typed(PointerMode::Host, |blas, handle| unsafe {
+            blas.swap(T::LETTER, handle, n, x.address() as *mut _, incx, y.address() as *mut _, incy)
+        })
+    }
+}
+
+impl Blas {
+    /// `y = x` (`cublas<t>copy`), bit for bit.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside its buffer; a stale or foreign
+    /// buffer. `y` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload([1.0f32, 2.0])?.into_output();
+    /// let y = device.blas().copy(x.strided(2, -1), device.uninit(2)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [2.0, 1.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn copy<'a, T: BlasElement>(
+        &self,
+        x: impl Into<Vector<'a, T>>,
+        y: impl Into<VectorMut<T>>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let (x, y) = (x.into(), y.into());
+        self.submit(Copy { x: x.at, y: y.at, _type: PhantomData }, (x.data,), (y.data,))
+    }
+
+    /// Exchanges the elements of two vectors (`cublas<t>swap`), bit for bit. The buffers come back in the order in which
+    /// they were given.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy); both come back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let (x, y) = (device.upload([1.0f64, 2.0])?.into_output(), device.upload([3.0, 4.0])?.into_output());
+    /// let (x, y) = device.blas().swap(x, y)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [3.0, 4.0]);
+    /// assert_eq!(device.download(&y)?.await_result()?, [1.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn swap<T: BlasElement>(
+        &self,
+        x: impl Into<VectorMut<T>>,
+        y: impl Into<VectorMut<T>>,
+    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
+        let (x, y) = (x.into(), y.into());
+        self.submit(Swap { x: x.at, y: y.at, _type: PhantomData }, (), (x.data, y.data))
+    }
+}

@@ -1,0 +1,123 @@
+//! Where the largest and the smallest magnitude are: iamax and iamin.
+
+use super::super::prelude::*;
+use super::reduction::{Left, Reduction, Returned};
+use crate::op::Index;
+
+/// The place of the largest magnitude, or of the smallest.
+struct Find<T, const LARGEST: bool> {
+    x: Strided,
+    _type: PhantomData<T>,
+}
+
+impl<T: BlasElement, const LARGEST: bool> Find<T, LARGEST> {
+    fn new(x: &Vector<'_, T>) -> Self {
+        Find { x: x.at, _type: PhantomData }
+    }
+}
+
+impl<T: BlasElement, const LARGEST: bool> Reduction for Find<T, LARGEST> {
+    const NAME: &'static str = if LARGEST { "iamax" } else { "iamin" };
+    type Reads = (T,);
+    /// From 1; 0 where there is none.
+    type Number = i64;
+    type Raw = Index;
+    type Answer = Option<usize>;
+
+    fn check(&self, (x,): &Spans<(T,)>) -> Result<()> {
+        self.x.check("x", x.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let n = self.x.n as u64;
+        Cost { flops: n, bytes: n * size_of::<T>() as u64 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.x.forwards().n == 0
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x,): (&[T],)) -> i64 {
+        numerics::level1::find_extreme(self.x.n, x, self.x.inc, LARGEST) as i64
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda<R: Routine<Reads = (T,)>>(
+        &self,
+        queue: &mut Queue<'_, '_, R>,
+        result: *mut std::ffi::c_void,
+    ) -> Result<()> {
+        let ((x,), n, inc) = (*queue.reads(), self.x.len64(), self.x.inc64());
+        let x = x.address() as *const _;
+        // SAFETY: the vector lies inside its buffer (checked), which lives until this work is done; the result, of 64
+        // bits, goes to device memory that does too.
+        queue.typed(PointerMode::Device, |blas, handle| unsafe {
+            if LARGEST {
+                blas.iamax(T::LETTER, handle, n, x, inc, result)
+            } else {
+                blas.iamin(T::LETTER, handle, n, x, inc, result)
+            }
+        })
+    }
+}
+
+impl Blas {
+    /// The first place, counted from 0, of the largest `|re| + |im|` (`cublasI<t>amax`); `None` for an empty vector, and
+    /// for one that runs backwards, which BLAS takes as empty.
+    ///
+    /// The host engine passes over elements that are NaN, and answers 0 where all are; cuBLAS does not say what it does
+    /// with them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale or foreign buffer.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload([1.0f64, -3.0, 3.0])?.into_output();
+    /// assert_eq!(device.blas().iamax(&x)?.await_result()?, Some(1));
+    /// assert_eq!(device.blas().iamin(&x)?.await_result()?, Some(0));
+    /// # Ok(()) }
+    /// ```
+    pub fn iamax<'a, T: BlasElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<Option<usize>>> {
+        let x = x.into();
+        Ok(self.submit(Returned(Find::<T, true>::new(&x)), (x.data,), ())?)
+    }
+
+    /// As [`iamax`](Self::iamax), of the smallest (`cublasI<t>amin`).
+    ///
+    /// # Errors
+    /// As [`iamax`](Self::iamax).
+    pub fn iamin<'a, T: BlasElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<Option<usize>>> {
+        let x = x.into();
+        Ok(self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())?)
+    }
+
+    /// As [`iamax`](Self::iamax), with the library's own number left in the first element of `result`: the place counted
+    /// **from 1**, and 0 for an empty vector.
+    ///
+    /// # Errors
+    /// As [`iamax`](Self::iamax), and when `result` is empty; it comes back.
+    pub fn iamax_into<'a, T: BlasElement>(
+        &self,
+        x: impl Into<Vector<'a, T>>,
+        result: DeviceBuffer<i64>,
+    ) -> Submitted<DeviceBuffer<i64>> {
+        let x = x.into();
+        self.submit(Left(Find::<T, true>::new(&x)), (x.data,), (result,))
+    }
+
+    /// As [`iamax_into`](Self::iamax_into), of the smallest.
+    ///
+    /// # Errors
+    /// As [`iamax_into`](Self::iamax_into).
+    pub fn iamin_into<'a, T: BlasElement>(
+        &self,
+        x: impl Into<Vector<'a, T>>,
+        result: DeviceBuffer<i64>,
+    ) -> Submitted<DeviceBuffer<i64>> {
+        let x = x.into();
+        self.submit(Left(Find::<T, false>::new(&x)), (x.data,), (result,))
+    }
+}

@@ -1,0 +1,146 @@
+//! The product of two vectors added to a matrix: ger, geru, gerc.
+
+use super::super::prelude::*;
+
+/// `A = alpha * x * y^T + A` with an `m x n` matrix; by [`Blas::gerc`] `alpha * x * y^H + A`.
+///
+/// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Ger<T: BlasElement> {
+    m: usize,
+    n: usize,
+    lda: Option<usize>,
+    alpha: T,
+}
+
+impl<T: BlasElement> Ger<T> {
+    /// A matrix of `m` rows and `n` columns.
+    pub fn new(m: usize, n: usize) -> Self {
+        Ger { m, n, lda: None, alpha: T::ONE }
+    }
+
+    /// Elements between the columns of A.
+    pub fn lda(mut self, lda: usize) -> Self {
+        self.lda = Some(lda);
+        self
+    }
+
+    fn leading(&self) -> usize {
+        self.lda.unwrap_or(self.m.max(1))
+    }
+}
+
+scalars!(Ger<T: BlasElement>, alpha: T);
+
+struct Update<T: BlasElement> {
+    spec: Ger<T>,
+    conjugate: bool,
+    x: Strided,
+    y: Strided,
+}
+
+impl<T: BlasElement> Routine for Update<T> {
+    const NAME: &'static str = "ger";
+    type Reads = (T, T, Option<T>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (x, y, alpha): &Spans<Self::Reads>, (a,): &Spans<(T,)>) -> Result<()> {
+        let Ger { m, n, .. } = self.spec;
+        check_scalar("alpha", alpha)?;
+        self.x.check_n("x", x.len(), m, "m")?;
+        self.y.check_n("y", y.len(), n, "n")?;
+        check_matrix("a", m, n, self.spec.leading(), a.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let elements = (self.spec.m as u64).saturating_mul(self.spec.n as u64).saturating_mul(2);
+        Cost { flops: elements, bytes: elements.saturating_mul(size_of::<T>() as u64) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x, y, alpha): (&[T], &[T], Option<&[T]>), (a,): (&mut [T],)) -> Result<()> {
+        let Ger { m, n, alpha: by_value, .. } = self.spec;
+        let layout = numerics::level2::Layout::Full { ld: self.spec.leading() };
+        let stored = numerics::level2::Stored { rows: m, cols: n, layout };
+        let alpha = value(by_value, alpha);
+        numerics::level2::ger(stored, self.conjugate, alpha, x, self.x.on_host(), y, self.y.on_host(), a);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let (spec, (x, y, alpha), (a,)) = (&self.spec, *queue.reads(), *queue.writes());
+        let alpha = Scalar::new(spec.alpha, &alpha);
+        if spec.m == 0 || spec.n == 0 || alpha.is_zero() {
+            return Ok(());
+        }
+        let (m, n, lda) = (spec.m as i64, spec.n as i64, spec.leading() as i64);
+        let (x, y, a) = (x.address() as *const _, y.address() as *const _, a.address() as *mut _);
+        let (incx, incy) = (self.x.inc64(), self.y.inc64());
+        // SAFETY: the matrix and both vectors lie inside their buffers (checked), which live until this work is done; a
+        // scalar in host memory is read before the call returns.
+        queue.typed(alpha.mode(), |blas, handle| unsafe {
+            let (letter, alpha) = (T::LETTER, alpha.pointer());
+            if self.conjugate {
+                blas.gerc(letter, handle, m, n, alpha, x, incx, y, incy, a, lda)
+            } else {
+                blas.ger(letter, handle, m, n, alpha, x, incx, y, incy, a, lda)
+            }
+        })
+    }
+}
+
+impl Blas {
+    /// `A = alpha * x * y^T + A` (`cublas<t>ger`, `geru`); see [`Ger`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when `lda` is too small, the matrix or a vector does not lie inside its buffer, or a
+    /// vector has another length than the matrix; a stale or foreign buffer. `a` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, blas::Ger};
+    /// let device = Device::host()?;
+    /// let (x, y) = (device.upload([1.0f64, 2.0])?.into_output(), device.upload([1.0, 10.0])?.into_output());
+    /// let a = device.blas().ger(Ger::new(2, 2), &x, &y, device.zeros(4)?)?.await_result()?;
+    /// assert_eq!(device.download(&a)?.await_result()?, [1.0, 2.0, 10.0, 20.0]);
+    /// # Ok(()) }
+    /// ```
+    #[doc(alias = "geru")]
+    pub fn ger<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Ger<T>>>,
+        x: impl Into<Vector<'a, T>>,
+        y: impl Into<Vector<'a, T>>,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.ger_of(false, spec.into(), x.into(), y.into(), a)
+    }
+
+    /// `A = alpha * x * y^H + A` (`cublas<t>gerc`); the same as [`ger`](Self::ger) for real types.
+    ///
+    /// # Errors
+    /// As [`ger`](Self::ger).
+    pub fn gerc<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Ger<T>>>,
+        x: impl Into<Vector<'a, T>>,
+        y: impl Into<Vector<'a, T>>,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.ger_of(true, spec.into(), x.into(), y.into(), a)
+    }
+
+    fn ger_of<T: BlasElement>(
+        &self,
+        conjugate: bool,
+        Scaled { spec, alpha, .. }: Scaled<'_, Ger<T>>,
+        x: Vector<'_, T>,
+        y: Vector<'_, T>,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.submit(Update { spec, conjugate, x: x.at, y: y.at }, (x.data, y.data, alpha), (a,))
+    }
+}

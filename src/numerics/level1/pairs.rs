@@ -1,0 +1,195 @@
+//! Operations that change two vectors element by element: swap and rotations; and copy.
+
+use rayon::prelude::*;
+
+use super::super::simd::{Kernel, run};
+use super::field::Field;
+use super::update::chunks;
+use super::view::View;
+use super::{PARALLEL, PIECE};
+
+/// Elements that one task takes of large vectors.
+const CHUNK: usize = PARALLEL / 8;
+
+/// `y = x`.
+pub(crate) fn copy<T: Field>(n: usize, x: &[T], incx: isize, y: &mut [T], incy: isize) {
+    let (Some(mut xv), Some(_)) = (View::new(n, incx, x.len()), View::new(n, incy, y.len())) else {
+        return;
+    };
+    if incy < 0 {
+        xv = xv.reversed(n);
+    }
+    chunks(n, incy.unsigned_abs(), y, |from, to, y, step| {
+        let Some(yv) = View::new(to - from, step, y.len()) else {
+            return;
+        };
+        if step == 1
+            && let Some(x) = xv.contiguous(x, from, to)
+            && let Some(y) = y.get_mut(..to - from)
+        {
+            return y.copy_from_slice(x);
+        }
+        let mut piece = [T::default(); PIECE];
+        for at in (from..to).step_by(PIECE) {
+            if let Some(piece) = piece.get_mut(..(to - at).min(PIECE)) {
+                xv.gather(x, at, piece);
+                yv.scatter(y, at - from, piece);
+            }
+        }
+    });
+}
+
+/// `(x_i, y_i) = f(x_i, y_i)`.
+fn pairwise<T: Field>(
+    n: usize,
+    x: &mut [T],
+    incx: isize,
+    y: &mut [T],
+    incy: isize,
+    f: impl Fn(T, T) -> (T, T) + Copy + Sync,
+) {
+    struct Pairwise<'a, T, F>(&'a mut [T], &'a mut [T], F);
+    impl<T: Copy, F: Fn(T, T) -> (T, T)> Kernel for Pairwise<'_, T, F> {
+        type Output = ();
+
+        #[inline(always)]
+        fn body(self) {
+            let Self(x, y, f) = self;
+            for (x, y) in x.iter_mut().zip(y) {
+                (*x, *y) = f(*x, *y);
+            }
+        }
+    }
+    if View::new(n, incx, x.len()).is_none() || View::new(n, incy, y.len()).is_none() {
+        return;
+    }
+    // Both backwards are the same pairs forwards.
+    let (incx, incy) = if incx < 0 && incy < 0 { (-incx, -incy) } else { (incx, incy) };
+    let part = |n: usize, x: &mut [T], y: &mut [T]| {
+        if let ((1, 1), Some(x), Some(y)) = ((incx, incy), x.get_mut(..n), y.get_mut(..n)) {
+            return run(Pairwise(x, y, f));
+        }
+        let (Some(xv), Some(yv)) = (View::new(n, incx, x.len()), View::new(n, incy, y.len())) else {
+            return;
+        };
+        let (mut xs, mut ys) = ([T::default(); PIECE], [T::default(); PIECE]);
+        for at in (0..n).step_by(PIECE) {
+            let len = (n - at).min(PIECE);
+            if let (Some(xs), Some(ys)) = (xs.get_mut(..len), ys.get_mut(..len)) {
+                xv.gather(x, at, xs);
+                yv.gather(y, at, ys);
+                run(Pairwise(xs, ys, f));
+                xv.scatter(x, at, xs);
+                yv.scatter(y, at, ys);
+            }
+        }
+    };
+    if n <= PARALLEL || incx < 0 || incy < 0 {
+        return part(n, x, y);
+    }
+    let size = |inc: isize| CHUNK.saturating_mul(inc.unsigned_abs());
+    x.par_chunks_mut(size(incx)).zip(y.par_chunks_mut(size(incy))).enumerate().for_each(|(i, (x, y))| {
+        let len = n.saturating_sub(i.saturating_mul(CHUNK)).min(CHUNK);
+        if len > 0 {
+            part(len, x, y);
+        }
+    });
+}
+
+/// Exchanges x and y.
+pub(crate) fn swap<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize) {
+    pairwise(n, x, incx, y, incy, |x, y| (y, x));
+}
+
+/// `x = c * x + s * y`, `y = c * y - conj(s) * x`.
+pub(crate) fn rot<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, c: T::Part, s: T) {
+    pairwise(n, x, incx, y, incy, |x, y| (x.times(c) + s * y, y.times(c) - s.conj() * x));
+}
+
+/// `(x, y) = H (x, y)` with the H that the five numbers of a modified rotation say.
+pub(crate) fn rotm<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, param: &[T; 5]) {
+    let (zero, one, two) = (T::default(), T::IDENTITY, T::IDENTITY + T::IDENTITY);
+    let &[flag, h11, h21, h12, h22] = param;
+    if flag == -two {
+        return;
+    }
+    let [h11, h21, h12, h22] = match flag {
+        f if f == zero => [one, h21, h12, one],
+        f if f == one => [h11, -one, one, h22],
+        _ => [h11, h21, h12, h22],
+    };
+    pairwise(n, x, incx, y, incy, |x, y| (h11 * x + h12 * y, h21 * x + h22 * y));
+}
+
+/// Makes a modified rotation, as the reference BLAS does: `param`, and the new `d1`, `d2` and `x1`.
+pub(crate) fn rotmg<R: Field>(
+    d1: R::Part,
+    d2: R::Part,
+    x1: R::Part,
+    y1: R::Part,
+    param: &mut [R::Part; 5],
+) -> (R::Part, R::Part, R::Part) {
+    let (zero, one) = (R::Part::default(), <R::Part as Field>::IDENTITY);
+    let [flag, h11, h21, h12, h22] = param;
+    if d1 < zero {
+        *flag = -one;
+        (*h11, *h21, *h12, *h22) = (zero, zero, zero, zero);
+        return (zero, zero, zero);
+    }
+    let p2 = d2 * y1;
+    if p2 == zero {
+        *flag = -(one + one);
+        return (d1, d2, x1);
+    }
+    let p1 = d1 * x1;
+    let (q1, q2) = (p1 * x1, p2 * y1);
+    let size = |x: R::Part| if x < zero { -x } else { x };
+    let (mut d1, mut d2, mut x1) = (d1, d2, x1);
+    let full; // all four entries, whatever the flag
+    if size(q1) > size(q2) {
+        let (a21, a12) = ((-y1).over(x1), p2.over(p1));
+        let u = one - a12 * a21;
+        if u <= zero {
+            *flag = -one;
+            (*h11, *h21, *h12, *h22) = (zero, zero, zero, zero);
+            return (zero, zero, zero);
+        }
+        (*flag, *h21, *h12) = (zero, a21, a12);
+        (d1, d2, x1) = (d1.over(u), d2.over(u), x1 * u);
+        full = [one, a21, a12, one];
+    } else {
+        if q2 < zero {
+            *flag = -one;
+            (*h11, *h21, *h12, *h22) = (zero, zero, zero, zero);
+            return (zero, zero, zero);
+        }
+        let (a11, a22) = (p1.over(p2), x1.over(y1));
+        let u = one + a11 * a22;
+        (*flag, *h11, *h22) = (one, a11, a22);
+        (d1, d2) = (d2.over(u), d1.over(u));
+        x1 = y1 * u;
+        full = [a11, -one, one, a22];
+    }
+    // Rescaled by powers of 4096, so that d1 and d2 stay within 2^-24 and 2^24; then the flag is -1.
+    let gam = (0..12).fold(one, |x, _| x + x);
+    let (large, small) = (gam * gam, one.over(gam * gam));
+    let [mut f11, mut f21, mut f12, mut f22] = full;
+    let mut scaled = false;
+    while d1 != zero && size(d1) <= small {
+        (d1, x1, f11, f12, scaled) = (d1 * large, x1.over(gam), f11.over(gam), f12.over(gam), true);
+    }
+    while size(d1) >= large && size(d1) < R::Part::infinity() {
+        (d1, x1, f11, f12, scaled) = (d1 * small, x1 * gam, f11 * gam, f12 * gam, true);
+    }
+    while d2 != zero && size(d2) <= small {
+        (d2, f21, f22, scaled) = (d2 * large, f21.over(gam), f22.over(gam), true);
+    }
+    while size(d2) >= large && size(d2) < R::Part::infinity() {
+        (d2, f21, f22, scaled) = (d2 * small, f21 * gam, f22 * gam, true);
+    }
+    if scaled {
+        *flag = -one;
+        (*h11, *h21, *h12, *h22) = (f11, f21, f12, f22);
+    }
+    (d1, d2, x1)
+}

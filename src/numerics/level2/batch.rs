@@ -1,0 +1,40 @@
+//! Many problems of one shape.
+
+use rayon::prelude::*;
+
+use super::stored::Stored;
+use super::{PARALLEL, TASK};
+
+/// Problems that one task should have at least.
+fn least(stored: Stored) -> usize {
+    TASK.div_ceil(stored.elements().max(1))
+}
+
+/// Calls `f(i, output)` for each of `count` outputs that begin `stride` apart in `y`.
+pub(crate) fn each_of<T: Send>(
+    count: usize,
+    stride: usize,
+    stored: Stored,
+    y: &mut [T],
+    f: impl Fn(usize, &mut [T]) + Sync,
+) {
+    if count <= 1 || stride == 0 {
+        return (0..count.min(1)).for_each(|i| f(i, y));
+    }
+    let work = stored.elements().saturating_mul(count);
+    if work < PARALLEL {
+        y.chunks_mut(stride).take(count).enumerate().for_each(|(i, y)| f(i, y));
+    } else {
+        let outputs = y.par_chunks_mut(stride).take(count).enumerate();
+        outputs.with_min_len(least(stored)).for_each(|(i, y)| f(i, y));
+    }
+}
+
+/// Calls `f` with each of `all`.
+pub(crate) fn each_in<P: Send>(stored: Stored, all: Vec<P>, f: impl Fn(P) + Send + Sync) {
+    if stored.elements().saturating_mul(all.len()) < PARALLEL {
+        all.into_iter().for_each(f);
+    } else {
+        all.into_par_iter().with_min_len(least(stored)).for_each(f);
+    }
+}

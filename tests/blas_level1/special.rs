@@ -1,0 +1,101 @@
+//! NaN, infinities, zeros and subnormals go where BLAS says.
+
+use crate::common::{Sample, assert_same_bits, devices, down, is_host, up};
+use windlass::blas::BlasElement;
+use windlass::{Complex, Device};
+
+fn moves<T: Sample + BlasElement>(device: &Device) {
+    let blas = device.blas();
+    let bits = [T::NAN, T::INFINITY, T::real(-0.0), T::real(1e-42), T::real(5e-324)];
+    let got = blas.copy(&up(device, bits), device.uninit(5).unwrap()).unwrap().await_result().unwrap();
+    assert_same_bits(&down(device, &got), &bits, "copy keeps every bit");
+    let (x, y) = blas.swap(up(device, bits), up(device, [T::default(); 5])).unwrap().await_result().unwrap();
+    assert_same_bits(&down(device, &x), &[T::default(); 5], "swap");
+    assert_same_bits(&down(device, &y), &bits, "swap keeps every bit");
+}
+
+fn sums<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &Device) {
+    let blas = device.blas();
+    let one = T::real(1.0);
+    for n in [1, 3, 5000] {
+        let mut x = vec![one; n];
+        x[n / 2] = T::INFINITY;
+        let dx = up(device, &x[..]);
+        assert_eq!(blas.asum(&dx).unwrap().await_result().unwrap().parts()[0], f64::INFINITY);
+        assert_eq!(blas.iamax(&dx).unwrap().await_result().unwrap(), Some(n / 2));
+        assert_eq!(blas.iamin(&dx).unwrap().await_result().unwrap(), Some(usize::from(n == 1) * (n / 2)));
+        x[n / 2] = T::NAN;
+        let dx = up(device, &x[..]);
+        assert!(blas.asum(&dx).unwrap().await_result().unwrap().parts()[0].is_nan());
+        let found = blas.iamax(&dx).unwrap().await_result().unwrap().unwrap();
+        assert!(found < n, "a place of the vector, whatever the NaN");
+        if is_host(device) {
+            assert_eq!(found, usize::from(n == 1) * (n / 2), "the host engine passes over NaN");
+        }
+        // All zeros, then all infinities: the first.
+        for value in [T::default(), T::INFINITY] {
+            let dx = up(device, vec![value; n]);
+            assert_eq!(blas.iamax(&dx).unwrap().await_result().unwrap(), Some(0), "{value:?}");
+            assert_eq!(blas.iamin(&dx).unwrap().await_result().unwrap(), Some(0), "{value:?}");
+        }
+    }
+    // The magnitude is |re| + |im|, not the root of squares.
+    if T::COMPLEX {
+        let x = [[3.0, 3.0], [5.0, 0.0], [0.5, 0.5], [0.9, 0.0]]
+            .map(|[re, im]| T::nearest(windlass::reference::Pair::new(re.into(), im.into())));
+        let dx = up(device, x);
+        assert_eq!(blas.iamax(&dx).unwrap().await_result().unwrap(), Some(0));
+        assert_eq!(blas.iamin(&dx).unwrap().await_result().unwrap(), Some(3));
+        assert_eq!(blas.asum(&dx).unwrap().await_result().unwrap().parts()[0], R::real(12.9).parts()[0]);
+    }
+    let inf = down(device, &blas.scal_real(R::real(2.0), up(device, [T::INFINITY])).unwrap().await_result().unwrap());
+    assert_same_bits(&inf, &[T::INFINITY], "a real factor meets no zero part with an infinity");
+}
+
+#[test]
+fn copies_keep_every_bit() {
+    for device in devices() {
+        moves::<f32>(&device);
+        moves::<f64>(&device);
+        moves::<Complex<f32>>(&device);
+        moves::<Complex<f64>>(&device);
+    }
+}
+
+#[test]
+fn sums_and_extremes_of_special_values() {
+    for device in devices() {
+        sums::<f32, f32>(&device);
+        sums::<f64, f64>(&device);
+        sums::<Complex<f32>, f32>(&device);
+        sums::<Complex<f64>, f64>(&device);
+    }
+}
+
+/// What BLAS takes as empty is left alone, and its sums are zero.
+#[test]
+fn a_vector_that_runs_backwards_is_empty_to_the_routines_of_one_vector() {
+    for device in devices() {
+        let (blas, data) = (device.blas(), [1.0f64, 2.0, 3.0]);
+        let x = up(&device, data);
+        assert_eq!(blas.nrm2(x.strided(3, -1)).unwrap().await_result().unwrap(), 0.0);
+        assert_eq!(blas.asum(x.strided(2, -2)).unwrap().await_result().unwrap(), 0.0);
+        assert_eq!(blas.iamax(x.strided(3, -1)).unwrap().await_result().unwrap(), None);
+        assert_eq!(blas.iamin(x.strided(3, -1)).unwrap().await_result().unwrap(), None);
+        let x = blas.scal(9.0, x.into_strided(3, -1)).unwrap().await_result().unwrap();
+        let x = blas.scal_real(9.0, x.into_strided(3, -1)).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &x), data);
+    }
+}
+
+/// In subnormal numbers a sum keeps what a flush to zero would lose.
+#[test]
+fn subnormals_are_numbers() {
+    for device in devices() {
+        let tiny = f64::from_bits(3);
+        let x = up(&device, [tiny, tiny]);
+        assert_eq!(device.blas().asum(&x).unwrap().await_result().unwrap(), 2.0 * tiny, "{device:?}");
+        let y = device.blas().axpy(1.0, &x, up(&device, [tiny, 0.0])).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &y), [2.0 * tiny, tiny], "{device:?}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Matrices as their definition sees them, and as memory has them: NaN wherever nothing must be read.
+
+use crate::common::{INCREMENTS, Laid, Rng, Sample, assert_near, assert_same_bits};
+use windlass::blas::BlasElement;
+use windlass::reference::{self, GemmSpec, Pair, Trans};
+use windlass::{Diag, Transpose, Uplo};
+
+/// The sizes of the published BLAS tests, and some larger.
+pub(crate) const SIZES: [usize; 8] = [0, 1, 2, 3, 5, 9, 33, 130];
+pub(crate) const TRANSPOSES: [Transpose; 3] = [Transpose::No, Transpose::Yes, Transpose::Conjugate];
+pub(crate) const TRIANGLES: [Uplo; 2] = [Uplo::Upper, Uplo::Lower];
+pub(crate) const DIAGONALS: [Diag; 2] = [Diag::NonUnit, Diag::Unit];
+
+/// How a triangle is stored; the numbers are the gap of the leading dimension and the diagonals of a band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Full(usize),
+    Band(usize, usize),
+    Packed,
+}
+
+pub(crate) const STORES: [Store; 5] =
+    [Store::Full(0), Store::Full(3), Store::Band(0, 0), Store::Band(2, 1), Store::Packed];
+
+/// All pairs of increments for small sizes, one pair for others.
+pub(crate) fn increments(rng: &mut Rng, n: usize) -> Vec<(isize, isize)> {
+    let all: Vec<_> = INCREMENTS.into_iter().flat_map(|x| INCREMENTS.map(|y| (x, y))).collect();
+    match n {
+        3 => all,
+        0..130 => vec![rng.pick(&all), (1, 1)],
+        _ => vec![rng.pick(&all)],
+    }
+}
+
+/// 0, 1, 0.7 or any.
+pub(crate) fn scalar<T: Sample>(rng: &mut Rng) -> T {
+    match rng.below(4) {
+        0 => T::real(0.0),
+        1 => T::real(1.0),
+        2 => T::real(0.7),
+        _ => T::sample(rng),
+    }
+}
+
+/// The transpose as the oracle names it.
+pub(crate) fn trans(of: Transpose) -> Trans {
+    match of {
+        Transpose::No => Trans::No,
+        Transpose::Yes => Trans::Yes,
+        Transpose::Conjugate => Trans::Conj,
+    }
+}
+
+pub(crate) fn conj<T: Sample>(x: T) -> T {
+    let [re, im] = x.parts();
+    T::nearest(Pair::new(re.into(), (-im).into()))
+}
+
+pub(crate) fn real_part<T: Sample>(x: T) -> T {
+    T::real(x.parts()[0])
+}
+
+/// An `m x n` matrix.
+#[derive(Clone, Debug)]
+pub(crate) struct Matrix<T> {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    /// What it is, without gaps.
+    pub(crate) entries: Vec<T>,
+    /// Where it is: NaN in all places that no stored element has.
+    pub(crate) data: Vec<T>,
+}
+
+impl<T: Sample> Matrix<T> {
+    pub(crate) fn entry(&self, i: usize, j: usize) -> T {
+        self.entries[i + j * self.m]
+    }
+
+    /// A general matrix with columns `lda` apart.
+    pub(crate) fn general(rng: &mut Rng, m: usize, n: usize, lda: usize) -> Self {
+        let entries = rng.samples::<T>(m * n);
+        let len = if m == 0 || n == 0 { 0 } else { lda * (n - 1) + m };
+        let mut data = vec![T::NAN; len + 2];
+        (0..n).for_each(|j| (0..m).for_each(|i| data[i + j * lda] = entries[i + j * m]));
+        Matrix { m, n, entries, data }
+    }
+
+    /// A band matrix.
+    pub(crate) fn band(rng: &mut Rng, m: usize, n: usize, (kl, ku): (usize, usize), lda: usize) -> Self {
+        let mut entries = vec![T::default(); m * n];
+        let len = if m == 0 || n == 0 { 0 } else { lda * (n - 1) + kl + ku + 1 };
+        let mut data = vec![T::NAN; len + 2];
+        for j in 0..n {
+            for i in (0..m).filter(|i| i + ku >= j && *i <= j + kl) {
+                entries[i + j * m] = T::sample(rng);
+                data[ku + i - j + j * lda] = entries[i + j * m];
+            }
+        }
+        Matrix { m, n, entries, data }
+    }
+
+    /// What `mirror(i, j, stored)` makes of a stored triangle, of random elements by `sample(i, j)`. Element (i, j) of
+    /// the triangle is stored as `kept(i, j, element)`.
+    pub(crate) fn triangle(
+        n: usize,
+        uplo: Uplo,
+        store: Store,
+        mut sample: impl FnMut(usize, usize) -> T,
+        mirror: impl Fn(T) -> T,
+        kept: impl Fn(usize, usize, T) -> T,
+    ) -> Self {
+        let (band, len) = match store {
+            _ if n == 0 => (n, 0),
+            Store::Full(gap) => (n, (n + gap) * (n - 1) + n),
+            Store::Band(k, gap) => (k, (k + 1 + gap) * (n - 1) + k + 1),
+            Store::Packed => (n, n * (n + 1) / 2),
+        };
+        let (mut entries, mut data) = (vec![T::default(); n * n], vec![T::NAN; len + 2]);
+        for j in 0..n {
+            let rows = if uplo == Uplo::Upper { 0..j + 1 } else { j..n };
+            for i in rows.filter(|i| i.abs_diff(j) <= band) {
+                let element = sample(i, j);
+                entries[j + i * n] = mirror(element);
+                entries[i + j * n] = element;
+                let place = match (store, uplo) {
+                    (Store::Full(gap), _) => i + j * (n + gap),
+                    (Store::Band(k, gap), Uplo::Upper) => k + i - j + j * (k + 1 + gap),
+                    (Store::Band(k, gap), Uplo::Lower) => i - j + j * (k + 1 + gap),
+                    (Store::Packed, Uplo::Upper) => i + j * (j + 1) / 2,
+                    (Store::Packed, Uplo::Lower) => i - j + (0..j).map(|j| n - j).sum::<usize>(),
+                };
+                data[place] = kept(i, j, element);
+            }
+        }
+        Matrix { m: n, n, entries, data }
+    }
+}
+
+/// `alpha * op(A) * x + beta * y` and how far a computed one may be off, element by element.
+pub(crate) fn product<T: Sample + BlasElement>(
+    a: &Matrix<T>,
+    of: Transpose,
+    alpha: T,
+    x: &[T],
+    beta: T,
+    y: &[T],
+) -> (Vec<T>, Vec<f64>) {
+    let spec = GemmSpec {
+        m: y.len(),
+        n: 1,
+        k: x.len(),
+        op_a: trans(of),
+        lda: a.m.max(1),
+        op_b: Trans::No,
+        ldb: x.len().max(1),
+        ldc: y.len().max(1),
+        alpha,
+        beta,
+    };
+    let mut want = y.to_vec();
+    reference::gemm(&spec, &a.entries, x, &mut want);
+    (want, reference::gemm_error_bound(&spec, &a.entries, x, y, 2.0 * T::UNIT))
+}
+
+/// The elements of `got` near those of `want`, and everything between as it was.
+#[track_caller]
+pub(crate) fn near<T: Sample>(laid: &Laid<T>, got: &[T], want: &[T], bounds: &[f64], what: &str) {
+    for (i, got) in laid.changed(got, what).into_iter().enumerate() {
+        assert_near(got, want[i], bounds[i], &format!("element {i} of {what}"));
+    }
+}
+
+/// Of a triangle that was updated: the elements of `of(i, j)` near theirs, all else as it was.
+#[track_caller]
+pub(crate) fn near_matrix<T: Sample>(before: &[T], got: &[T], places: &[(usize, T, f64)], what: &str) {
+    let mut rest = got.to_vec();
+    for (place, want, bound) in places {
+        assert_near(got[*place], *want, *bound, &format!("place {place} of {what}"));
+        rest[*place] = before[*place];
+    }
+    assert_same_bits(&rest, before, &format!("outside of what is stored: {what}"));
+}
