@@ -173,9 +173,15 @@ impl Bounded {
     pub fn ratio<T: Value>(&self, i: usize, j: usize, got: T, unit: f64) -> f64 {
         let want = self.exact.get(i, j);
         let [re, im] = got.parts();
-        let error = (re - want.re.to_f64()).abs().max((im - want.im.to_f64()).abs());
         let bound = self.bound::<T>(i, j, unit);
-        if error <= bound { error / bound.max(f64::MIN_POSITIVE) } else { (error / bound).max(2.0) }
+        let ratios = [re - want.re.to_f64(), im - want.im.to_f64()].map(|error| match error.abs() {
+            error if error <= bound => error / bound.max(f64::MIN_POSITIVE),
+            // A NaN must not pass for small.
+            error if error > bound => (error / bound).max(2.0),
+            _ => f64::INFINITY,
+        });
+        let [re, im] = ratios;
+        re.max(im)
     }
 
     /// How often its bound a residual is: `self` is what should be zero. `times` widens the bound, for methods whose
@@ -187,7 +193,7 @@ impl Bounded {
             let bound = gamma * sizes + roundings as f64 * T::TINY * (1.0 + sizes);
             // A NaN must not pass for small.
             let ratio = size(*x) / bound;
-            if ratio <= most { most } else { ratio }
+            if ratio <= most || most.is_nan() { most } else { ratio }
         })
     }
 }
