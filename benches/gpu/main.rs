@@ -24,6 +24,7 @@ mod enqueue;
 mod functions;
 mod gemm;
 mod harness;
+mod level3;
 mod ops;
 mod random;
 mod raw;
@@ -43,7 +44,7 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 8] = [
+const TOPICS: [Topic; 9] = [
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
     ("alloc", false, alloc::run),
@@ -51,6 +52,7 @@ const TOPICS: [Topic; 8] = [
     ("threads", true, threads::run),
     ("copies", false, copies::run),
     ("gemm", true, gemm::run),
+    ("level3", true, level3::run),
     ("raw", true, raw_rows::run),
 ];
 
