@@ -11,6 +11,8 @@ mod random;
 
 #[path = "host/bandwidth.rs"]
 mod bandwidth;
+#[path = "host/level3.rs"]
+mod level3;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use random::Random;
@@ -131,5 +133,5 @@ where
     }
 }
 
-criterion_group!(benches, trivial, products, bandwidth::bandwidth);
+criterion_group!(benches, trivial, products, level3::level3, bandwidth::bandwidth);
 criterion_main!(benches);

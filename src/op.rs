@@ -77,9 +77,9 @@ pub trait Op: Sized + Send + Sync + 'static {
         false
     }
 
-    /// The same for one of its outputs, where an op knows of each.
-    #[doc(hidden)]
-    fn overwrites_one(&self, index: usize, writes: &Spans<WritesOf<Self>>) -> bool {
+    /// [`overwrites`](Self::overwrites), for the output at `index` alone, in the order of the buffers. For an op that
+    /// updates one output and only writes another.
+    fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
         let _ = index;
         self.overwrites(writes)
     }

@@ -24,6 +24,7 @@ mod enqueue;
 mod functions;
 mod gemm;
 mod harness;
+mod level3;
 mod lt;
 mod ops;
 mod random;
@@ -44,7 +45,7 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 9] = [
+const TOPICS: [Topic; 10] = [
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
     ("alloc", false, alloc::run),
@@ -53,6 +54,7 @@ const TOPICS: [Topic; 9] = [
     ("copies", false, copies::run),
     ("gemm", true, gemm::run),
     ("matmul", true, lt::run),
+    ("level3", true, level3::run),
     ("raw", true, raw_rows::run),
 ];
 

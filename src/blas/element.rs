@@ -104,9 +104,9 @@ pub enum Letter {
 /// What the host engine needs of an element whose real type is `R`.
 #[doc(hidden)]
 #[cfg(feature = "host")]
-pub trait OnHost<R>: crate::numerics::Field<Part = R> {}
+pub trait OnHost<R>: crate::numerics::Field<Part = R> + crate::numerics::level3::HostLevel3 {}
 #[cfg(feature = "host")]
-impl<T: crate::numerics::Field> OnHost<T::Part> for T {}
+impl<T: crate::numerics::Field + crate::numerics::level3::HostLevel3> OnHost<T::Part> for T {}
 
 /// What the host engine needs of an element whose real type is `R`: nothing in this build.
 #[doc(hidden)]
@@ -125,12 +125,18 @@ pub trait BlasElement:
     type Real: BlasElement<Real = Self::Real>;
     #[doc(hidden)]
     const LETTER: Letter;
+    /// A real number.
+    #[doc(hidden)]
+    fn from_real(re: Self::Real) -> Self;
 }
 
 macro_rules! blas_elements { ($($t:ty, $real:ty, $letter:ident;)*) => { $(
     impl BlasElement for $t {
         type Real = $real;
         const LETTER: Letter = Letter::$letter;
+        fn from_real(re: $real) -> Self {
+            re.into()
+        }
     }
 )* } }
 blas_elements! { f32, f32, S; f64, f64, D; Complex<f32>, f32, C; Complex<f64>, f64, Z; }

@@ -78,6 +78,26 @@ impl Uplo {
     }
 }
 
+#[cfg(feature = "host")]
+impl Uplo {
+    pub(crate) fn on_host(self) -> crate::numerics::level3::Uplo {
+        match self {
+            Uplo::Lower => crate::numerics::level3::Uplo::Lower,
+            Uplo::Upper => crate::numerics::level3::Uplo::Upper,
+        }
+    }
+}
+
+#[cfg(feature = "host")]
+impl Side {
+    pub(crate) fn on_host(self) -> crate::numerics::level3::Side {
+        match self {
+            Side::Left => crate::numerics::level3::Side::Left,
+            Side::Right => crate::numerics::level3::Side::Right,
+        }
+    }
+}
+
 #[cfg(feature = "blas")]
 impl Diag {
     pub(crate) fn code(self) -> u32 {
@@ -90,7 +110,6 @@ impl Diag {
 
 #[cfg(feature = "blas")]
 impl Side {
-    #[allow(dead_code, reason = "for the routines with a side")]
     pub(crate) fn code(self) -> u32 {
         match self {
             Side::Left => 0,

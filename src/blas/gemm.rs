@@ -16,24 +16,26 @@ use crate::numerics::{GemmSpec, gemm::HostGemm};
 use crate::op::{Cost, Spans};
 use crate::{Complex, DeviceBuffer, Element, Error, In, Result, Submitted, bf16, f16};
 use std::fmt::Debug;
+use std::marker::PhantomData;
 
-/// `C = alpha * op(A) * op(B) + beta * C`: `op(A)` is `m x k`, `op(B)` is `k x n`, `C` is `m x n`, all column-major.
+/// `C = alpha * op(A) * op(B) + beta * C`: `op(A)` is `m x k`, `op(B)` is `k x n`, `C` is `m x n`.
 ///
-/// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0. The routine behind it
-/// is `cublasGemmEx`; i8 products accumulate in i32 exactly (wrapping past its range).
+/// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and
+/// `beta` 0. The routine behind it is `cublasGemmEx`; i8 products accumulate in i32 exactly (wrapping past its range).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Gemm<T: GemmElement> {
-    m: usize,
-    n: usize,
-    k: usize,
-    trans_a: Transpose,
-    trans_b: Transpose,
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) trans_a: Transpose,
+    pub(super) trans_b: Transpose,
+    row_major: bool,
     lda: Option<usize>,
     ldb: Option<usize>,
     ldc: Option<usize>,
-    alpha: T::Scalar,
-    beta: T::Scalar,
+    pub(super) alpha: T::Scalar,
+    pub(super) beta: T::Scalar,
 }
 
 /// An element type that matrices are multiplied of: f32, f64, `Complex` of both, f16, bf16 (scalars in f32), and i8
@@ -67,6 +69,12 @@ pub struct GemmCodes {
 
 #[cfg(feature = "blas")]
 impl GemmCodes {
+    /// Whether groups of products of this type are one call: real types.
+    pub(super) fn grouped(self) -> bool {
+        const REAL: [u32; 4] = [0, 1, 2, 14];
+        REAL.contains(&self.input)
+    }
+
     /// `cublasComputeType_t` in a math mode.
     pub(super) fn compute_in(self, math: Math) -> u32 {
         const SINGLE: [u32; 2] = [0, 4];
@@ -103,6 +111,61 @@ gemm_elements! {
     i8, i32, i32, 1, 3, 10, 72;
 }
 
+/// An element type whose products may stay in f32: f16 and bf16. Sealed, as [`Element`] is.
+pub trait MixedElement: GemmElement<Scalar = f32> {
+    #[doc(hidden)]
+    #[cfg(feature = "host")]
+    fn multiply_single(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [f32]);
+}
+
+macro_rules! mixed_elements { ($($t:ty),*) => { $(
+    impl MixedElement for $t {
+        #[cfg(feature = "host")]
+        fn multiply_single(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [f32]) {
+            crate::numerics::widen::gemm_widened(spec, a, b, c);
+        }
+    }
+)* } }
+mixed_elements!(f16, bf16);
+
+/// What a product of `T` is stored as.
+pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
+    /// The type of C.
+    type Out: Element;
+    /// Its `cudaDataType`.
+    #[cfg(feature = "blas")]
+    const OUTPUT: u32;
+    /// The product on the host engine.
+    #[cfg(feature = "host")]
+    fn multiply(spec: &GemmSpec<T::Scalar>, a: &[T], b: &[T], c: &mut [Self::Out]);
+}
+
+/// As the type has it.
+pub(super) struct Same;
+
+/// As f32.
+pub(super) struct Single;
+
+impl<T: GemmElement> Kind<T> for Same {
+    type Out = T::Out;
+    #[cfg(feature = "blas")]
+    const OUTPUT: u32 = T::CODES.output;
+    #[cfg(feature = "host")]
+    fn multiply(spec: &GemmSpec<T::Scalar>, a: &[T], b: &[T], c: &mut [T::Out]) {
+        T::multiply(spec, a, b, c);
+    }
+}
+
+impl<T: MixedElement> Kind<T> for Single {
+    type Out = f32;
+    #[cfg(feature = "blas")]
+    const OUTPUT: u32 = 0;
+    #[cfg(feature = "host")]
+    fn multiply(spec: &GemmSpec<f32>, a: &[T], b: &[T], c: &mut [f32]) {
+        T::multiply_single(spec, a, b, c);
+    }
+}
+
 impl<T: GemmElement> Gemm<T> {
     /// The plain product of an `m x k` and a `k x n` matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
@@ -112,6 +175,7 @@ impl<T: GemmElement> Gemm<T> {
             k,
             trans_a: Transpose::No,
             trans_b: Transpose::No,
+            row_major: false,
             lda: None,
             ldb: None,
             ldc: None,
@@ -132,162 +196,209 @@ impl<T: GemmElement> Gemm<T> {
         self
     }
 
-    /// Elements between the columns of A as stored.
+    /// All three matrices are row-major: element `(i, j)` of `A` is at `i * lda + j`, and leading dimensions are those of
+    /// rows. Costs nothing: the transposed product is the same numbers in column-major order.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Gemm};
+    /// let device = Device::host()?;
+    /// let a = device.upload([1.0f32, 2.0, 3.0, 4.0])?.into_output(); // rows (1, 2) and (3, 4)
+    /// let b = device.upload([10.0f32, 100.0])?.into_output();
+    /// let spec = Gemm::new(2, 1, 2).row_major();
+    /// let c = device.blas().gemm(spec, &a, &b, device.uninit(2)?)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [210.0, 430.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn row_major(mut self) -> Self {
+        self.row_major = true;
+        self
+    }
+
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     pub fn lda(mut self, lda: usize) -> Self {
         self.lda = Some(lda);
         self
     }
 
-    /// Elements between the columns of B as stored.
+    /// Elements between the columns (in row-major order the rows) of B as stored.
     pub fn ldb(mut self, ldb: usize) -> Self {
         self.ldb = Some(ldb);
         self
     }
 
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     pub fn ldc(mut self, ldc: usize) -> Self {
         self.ldc = Some(ldc);
         self
     }
 
-    /// Rows and columns of A and B as stored.
-    fn stored(&self) -> [(usize, usize); 2] {
-        [self.trans_a.stored(self.m, self.k), self.trans_b.stored(self.k, self.n)]
+    /// Of A, B and C as stored: elements of a line, and lines.
+    pub(super) fn stored(&self) -> [(usize, usize); 3] {
+        let all = [self.trans_a.stored(self.m, self.k), self.trans_b.stored(self.k, self.n), (self.m, self.n)];
+        all.map(|(rows, cols)| if self.row_major { (cols, rows) } else { (rows, cols) })
     }
 
     /// Leading dimensions of A, B and C.
-    fn leading(&self) -> [usize; 3] {
-        let [(rows_a, _), (rows_b, _)] = self.stored();
-        [self.lda.unwrap_or(rows_a.max(1)), self.ldb.unwrap_or(rows_b.max(1)), self.ldc.unwrap_or(self.m.max(1))]
+    pub(super) fn leading(&self) -> [usize; 3] {
+        let [a, b, c] = self.stored().map(|(line, _)| line.max(1));
+        [self.lda.unwrap_or(a), self.ldb.unwrap_or(b), self.ldc.unwrap_or(c)]
+    }
+
+    /// The product in column-major order, its leading dimensions, and its factors: in row-major order they change places.
+    pub(super) fn column_major<X>(&self, a: X, b: X) -> (Self, [usize; 3], (X, X)) {
+        let [lda, ldb, ldc] = self.leading();
+        if !self.row_major {
+            return (*self, [lda, ldb, ldc], (a, b));
+        }
+        let (m, n, trans_a, trans_b) = (self.n, self.m, self.trans_b, self.trans_a);
+        let (lda, ldb) = (Some(ldb), Some(lda));
+        let spec = Gemm { m, n, trans_a, trans_b, lda, ldb, ldc: Some(ldc), row_major: false, ..*self };
+        (spec, spec.leading(), (b, a))
+    }
+
+    /// Checks the sizes.
+    pub(super) fn check_sizes(&self) -> Result<()> {
+        [("m", self.m), ("n", self.n), ("k", self.k)].into_iter().try_for_each(|(name, size)| check_size(name, size))
+    }
+
+    pub(super) fn cost(&self, out: usize) -> Cost {
+        let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
+        let reads = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(size_of::<T>() as u64);
+        let writes = m.saturating_mul(n).saturating_mul(out as u64);
+        Cost { flops: 2u64.saturating_mul(m).saturating_mul(n).saturating_mul(k), bytes: reads.saturating_add(writes) }
+    }
+
+    /// In the numerics' terms, in column-major order.
+    #[cfg(feature = "host")]
+    pub(super) fn on_host(&self, alpha: T::Scalar, beta: T::Scalar) -> GemmSpec<T::Scalar> {
+        let (Gemm { m, n, k, .. }, [lda, ldb, ldc]) = (*self, self.leading());
+        let (op_a, op_b) = (self.trans_a.on_host(), self.trans_b.on_host());
+        GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc, alpha, beta }
     }
 }
 
 scalars!(Gemm<T: GemmElement>, alpha: T::Scalar, beta: T::Scalar);
 
 /// A product and where its scalars are.
-struct Product<T: GemmElement> {
+struct Product<T: GemmElement, K> {
     spec: Gemm<T>,
     /// In device memory.
     scalars_at: bool,
+    _kind: PhantomData<K>,
 }
 
-impl<T: GemmElement> Routine for Product<T> {
+impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
     const NAME: &'static str = "gemm";
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
-    type Output = DeviceBuffer<T::Out>;
+    type Output = DeviceBuffer<K::Out>;
     type Raw = ();
 
-    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(T::Out,)>) -> Result<()> {
-        let Gemm { m, n, k, .. } = self.spec;
-        for (name, value) in [("m", m), ("n", n), ("k", k)] {
-            check_size(name, value)?;
-        }
+    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(K::Out,)>) -> Result<()> {
+        self.spec.check_sizes()?;
         check_scalar("alpha", alpha)?;
         check_scalar("beta", beta)?;
-        let [(rows_a, cols_a), (rows_b, cols_b)] = self.spec.stored();
         let [lda, ldb, ldc] = self.spec.leading();
-        check_matrix("a", rows_a, cols_a, lda, a.len())?;
-        check_matrix("b", rows_b, cols_b, ldb, b.len())?;
-        check_matrix("c", m, n, ldc, c.len())
+        let [(line_a, lines_a), (line_b, lines_b), (line_c, lines_c)] = self.spec.stored();
+        check_matrix("a", line_a, lines_a, lda, a.len())?;
+        check_matrix("b", line_b, lines_b, ldb, b.len())?;
+        check_matrix("c", line_c, lines_c, ldc, c.len())
     }
 
-    fn overwrites(&self, (c,): &Spans<(T::Out,)>) -> bool {
-        let ([_, _, ldc], Gemm { m, n, beta, .. }) = (self.spec.leading(), self.spec);
-        !self.scalars_at && beta == T::Scalar::default() && fills(m, n, ldc, c.len())
+    fn overwrites(&self, (c,): &Spans<(K::Out,)>) -> bool {
+        let ([_, _, ldc], [_, _, (line, lines)]) = (self.spec.leading(), self.spec.stored());
+        !self.scalars_at && self.spec.beta == T::Scalar::default() && fills(line, lines, ldc, c.len())
     }
 
     fn cost(&self) -> Cost {
-        let (m, n, k) = (self.spec.m as u64, self.spec.n as u64, self.spec.k as u64);
-        let reads = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(size_of::<T>() as u64);
-        let writes = m.saturating_mul(n).saturating_mul(size_of::<T::Out>() as u64);
-        Cost { flops: 2u64.saturating_mul(m).saturating_mul(n).saturating_mul(k), bytes: reads.saturating_add(writes) }
+        self.spec.cost(size_of::<K::Out>())
     }
 
     #[cfg(feature = "host")]
     fn host(
         &self,
         (a, b, alpha, beta): (&[T], &[T], Option<&[T::Scalar]>, Option<&[T::Scalar]>),
-        (c,): (&mut [T::Out],),
+        (c,): (&mut [K::Out],),
     ) -> Result<()> {
-        let (Gemm { m, n, k, .. }, [lda, ldb, ldc]) = (self.spec, self.spec.leading());
-        let (op_a, op_b) = (self.spec.trans_a.on_host(), self.spec.trans_b.on_host());
-        let (alpha, beta) = (value(self.spec.alpha, alpha), value(self.spec.beta, beta));
-        T::multiply(&GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc, alpha, beta }, a, b, c);
+        let (spec, _, (a, b)) = self.spec.column_major(a, b);
+        K::multiply(&spec.on_host(value(spec.alpha, alpha), value(spec.beta, beta)), a, b, c);
         Ok(())
     }
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let (spec, (a, b, alpha, beta), (c,)) = (&self.spec, *queue.reads(), *queue.writes());
-        if spec.m == 0 || spec.n == 0 {
-            return Ok(());
-        }
-        let (alpha, beta) = (Scalar::new(spec.alpha, &alpha), Scalar::new(spec.beta, &beta));
-        // Where alpha is 0 the library would still read A and B for some types, so that a NaN there came through.
-        let k = if alpha.is_zero() { 0 } else { spec.k };
-        let (mut a, mut b) = (a.address(), b.address());
-        let [mut lda, mut ldb, ldc] = spec.leading();
-        if size_of::<T>() == 1 {
-            if self.scalars_at {
-                return Err(Error::unsupported("scalars of 8-bit products are given by value"));
-            }
-            // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.
-            let [(rows_a, cols_a), (rows_b, cols_b)] = spec.stored();
-            (a, lda) = queue.align_columns(a, rows_a, cols_a, lda, 4)?;
-            (b, ldb) = queue.align_columns(b, rows_b, cols_b, ldb, 4)?;
-        }
-        let compute = T::CODES.compute_in(queue.math());
-        let blas = queue.blas(alpha.mode())?;
-        // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
-        // (checked), which are alive until this work is done; scalars in host memory are read before the call returns.
-        let status = unsafe {
-            blas.api.gemm_ex(
-                blas.handle,
-                spec.trans_a.code::<T>(),
-                spec.trans_b.code::<T>(),
-                spec.m as i64,
-                spec.n as i64,
-                k as i64,
-                alpha.pointer(),
-                a as *const _,
-                T::CODES.input,
-                lda as i64,
-                b as *const _,
-                T::CODES.input,
-                ldb as i64,
-                beta.pointer(),
-                c.address() as *mut _,
-                T::CODES.output,
-                ldc as i64,
-                compute,
-                -1,
-            )
-        };
-        const NOT_SUPPORTED: i32 = 15;
-        if size_of::<T>() == 1 && status.0 == NOT_SUPPORTED {
-            return self.multiply_bytes(queue, k);
-        }
-        queue.blas_status("cublasGemmEx_64", status)
+        let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
+        let scalars = (Scalar::new(self.spec.alpha, &alpha), Scalar::new(self.spec.beta, &beta));
+        enqueue::<T, K, _>(queue, &self.spec, &scalars, (a.address(), b.address(), c.address()))
     }
 }
 
+/// Enqueues one product of matrices at these addresses.
 #[cfg(feature = "blas")]
-impl<T: GemmElement> Product<T> {
-    /// What the library refuses of 8-bit integers, by our own kernel.
-    fn multiply_bytes(&self, queue: &mut Queue<'_, '_, Self>, k: usize) -> Result<()> {
-        let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
-        let (spec, [lda, ldb, ldc]) = (&self.spec, self.spec.leading());
-        let (a, b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));
-        let product = super::gemm_i8::Product { m: spec.m, n: spec.n, k, a, b, ldc };
-        let ((a, b, _, _), (c,)) = (*queue.reads(), *queue.writes());
-        let word = |scalar: &T::Scalar| bytemuck::bytes_of(scalar).try_into().map(u32::from_ne_bytes);
-        match (word(&spec.alpha), word(&spec.beta)) {
-            (Ok(alpha), Ok(beta)) => {
-                product.enqueue(&mut **queue, (a.address(), b.address(), c.address()), (alpha, beta))
-            }
-            _ => Err(Error::library("the scalars of a product of 8-bit integers are 32-bit integers")),
-        }
+pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
+    queue: &mut Queue<'_, '_, R>,
+    spec: &Gemm<T>,
+    (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
+    (a, b, c): (u64, u64, u64),
+) -> Result<()> {
+    let (spec, [mut lda, mut ldb, ldc], (mut a, mut b)) = spec.column_major(a, b);
+    if spec.m == 0 || spec.n == 0 {
+        return Ok(());
     }
+    let bytes = size_of::<T>() == 1;
+    // Where alpha is 0 the library would still read A and B for some types, so that a NaN there came through.
+    let k = if alpha.is_zero() { 0 } else { spec.k };
+    let whole = (a, b, lda, ldb);
+    if bytes {
+        if alpha.mode() == crate::cuda::PointerMode::Device {
+            return Err(Error::unsupported("scalars of 8-bit products are given by value"));
+        }
+        // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.
+        let [(rows_a, cols_a), (rows_b, cols_b), _] = spec.stored();
+        (a, lda) = queue.align_columns(a, rows_a, cols_a, lda, 4)?;
+        (b, ldb) = queue.align_columns(b, rows_b, cols_b, ldb, 4)?;
+    }
+    let compute = T::CODES.compute_in(queue.math());
+    let blas = queue.blas(alpha.mode())?;
+    // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers (the
+    // routine's check), which are alive until this work is done; scalars in host memory are read before the call returns.
+    let status = unsafe {
+        blas.api.gemm_ex(
+            blas.handle,
+            spec.trans_a.code::<T>(),
+            spec.trans_b.code::<T>(),
+            spec.m as i64,
+            spec.n as i64,
+            k as i64,
+            alpha.pointer(),
+            a as *const _,
+            T::CODES.input,
+            lda as i64,
+            b as *const _,
+            T::CODES.input,
+            ldb as i64,
+            beta.pointer(),
+            c as *mut _,
+            K::OUTPUT,
+            ldc as i64,
+            compute,
+            -1,
+        )
+    };
+    const NOT_SUPPORTED: i32 = 15;
+    if bytes && status.0 == NOT_SUPPORTED {
+        // What the library refuses of 8-bit integers, by our own kernel, which needs nothing aligned.
+        let (a, b, lda, ldb) = whole;
+        let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
+        let (strides_a, strides_b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));
+        let product = super::gemm_i8::Product { m: spec.m, n: spec.n, k, a: strides_a, b: strides_b, ldc };
+        let word = |scalar: &T::Scalar| bytemuck::bytes_of(scalar).try_into().map(u32::from_ne_bytes);
+        return match (word(&spec.alpha), word(&spec.beta)) {
+            (Ok(alpha), Ok(beta)) => product.enqueue(&mut **queue, (a, b, c), (alpha, beta)),
+            _ => Err(Error::library("the scalars of a product of 8-bit integers are 32-bit integers")),
+        };
+    }
+    queue.blas_status("cublasGemmEx_64", status)
 }
 
 impl Blas {
@@ -316,6 +427,40 @@ impl Blas {
     ) -> Submitted<DeviceBuffer<T::Out>> {
         let Scaled { spec, alpha, beta } = spec.into();
         let scalars_at = beta.is_some();
-        self.submit(Product { spec, scalars_at }, (a.into(), b.into(), alpha, beta), (c,))
+        self.submit(
+            Product::<T, Same> { spec, scalars_at, _kind: PhantomData },
+            (a.into(), b.into(), alpha, beta),
+            (c,),
+        )
+    }
+
+    /// The product of halves with the result in f32 (`cublasGemmEx`): nothing is rounded to a half; see [`Gemm`].
+    ///
+    /// # Errors
+    /// As [`gemm`](Self::gemm).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Gemm, f16};
+    /// let device = Device::host()?;
+    /// let a = device.upload([f16::from_f32(300.0)])?.into_output();
+    /// let c = device.blas().gemm_mixed(Gemm::new(1, 1, 1), &a, &a, device.uninit(1)?)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [90_000.0f32]); // an f16 ends at 65504
+    /// # Ok(()) }
+    /// ```
+    pub fn gemm_mixed<'a, T: MixedElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Gemm<T>>>,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<f32>,
+    ) -> Submitted<DeviceBuffer<f32>> {
+        let Scaled { spec, alpha, beta } = spec.into();
+        let scalars_at = beta.is_some();
+        self.submit(
+            Product::<T, Single> { spec, scalars_at, _kind: PhantomData },
+            (a.into(), b.into(), alpha, beta),
+            (c,),
+        )
     }
 }

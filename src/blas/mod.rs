@@ -29,6 +29,7 @@ mod gemm;
 mod gemm_i8;
 mod level1;
 mod level2;
+mod level3;
 mod matrix;
 mod modes;
 mod prelude;
@@ -40,8 +41,9 @@ pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 #[doc(hidden)]
 pub use element::{Letter, OnHost};
 pub use flags::{Diag, Side, Transpose, Uplo};
-pub use gemm::{Gemm, GemmElement};
+pub use gemm::{Gemm, GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
+pub use level3::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 pub(crate) use modes::Modes;
 pub use scalar::{Scaled, Spec};

@@ -26,6 +26,12 @@ pub(super) trait Routine: Sized + Send + Sync + 'static {
         false
     }
 
+    /// As [`Op::overwrites_each`].
+    fn overwrites_each(&self, writes: &Spans<Writes<Self>>, index: usize) -> bool {
+        let _ = index;
+        self.overwrites(writes)
+    }
+
     /// As [`Op::cost`].
     fn cost(&self) -> Cost;
 
@@ -65,6 +71,10 @@ impl<R: Routine> Op for Call<R> {
 
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         self.routine.overwrites(writes)
+    }
+
+    fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
+        self.routine.overwrites_each(writes, index)
     }
 
     fn cost(&self) -> Cost {

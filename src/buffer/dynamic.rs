@@ -296,14 +296,14 @@ impl Elems for Dyn {
 
     fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let span = |x: &'x AnyIn<'_>| {
-            visit.0.push(View { region: x.region, whole: x.len == x.region.window.len() });
+            visit.0.push(View { region: x.region, whole: x.len == x.region.window.len(), overwritten: false });
             AnySpan::of(x.region, x.offset, x.len, x.dtype)
         };
         ins.iter().map(span).collect()
     }
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let span = |x: &'x AnyBuffer| {
-            visit.0.push(View { region: &x.region, whole: x.len == x.region.window.len() });
+            visit.0.push(View { region: &x.region, whole: x.len == x.region.window.len(), overwritten: false });
             AnySpan::of(&x.region, x.offset, x.len, x.dtype)
         };
         buffers.0.iter().map(span).collect()

@@ -53,7 +53,7 @@ pub struct Visit<'v, 'x>(pub(crate) &'v mut Views<'x>);
 
 impl<'x> Visit<'_, 'x> {
     fn add<T: Element>(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) -> Span<T> {
-        self.0.push(View { region, whole: len == region.window.len() });
+        self.0.push(View { region, whole: len == region.window.len(), overwritten: false });
         Span::of(region, offset, len)
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct View<'a> {
     pub(crate) region: &'a Arc<Region>,
     /// It is all of the region, not a narrowed window: overwriting it leaves nothing of what was there.
     pub(crate) whole: bool,
+    /// The operation writes every byte of it and reads none: its earlier contents do not matter.
+    pub(crate) overwritten: bool,
 }
 
 /// The operands of one dispatch.

@@ -60,7 +60,7 @@ mod submit;
 mod task;
 
 #[cfg(feature = "blas")]
-pub(crate) use api::{Called, CublasTyped};
+pub(crate) use api::{Called, Code, CublasTyped};
 #[cfg(feature = "blas")]
 pub(crate) use blas::{BlasCall, PointerMode, warm as warm_blas};
 #[cfg(feature = "blaslt")]

@@ -90,6 +90,9 @@ impl Device {
         let read_spans = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
         let write_spans = WritesOf::<O>::write(writes, &mut Visit(&mut views));
+        for (index, view) in views.iter_mut().skip(read_count).enumerate() {
+            view.overwritten = op.overwrites_each(&write_spans, index);
+        }
         // The device is that of what is written, if anything is.
         let epoch = match views.get(read_count).or(views.first()) {
             Some(view) => &view.region.epoch,
@@ -98,7 +101,7 @@ impl Device {
                 &current
             }
         };
-        self.admit(epoch, &views, read_count, &op, &write_spans)?;
+        self.admit(epoch, &views, read_count, &op)?;
         op.check(&read_spans, &write_spans)?;
         self.inner().in_flight.admit(epoch)?;
         let submission = Submission {
@@ -119,14 +122,7 @@ impl Device {
     }
 
     /// Step 1: the life of every operand, and what it holds.
-    fn admit<O: Op>(
-        &self,
-        epoch: &Arc<Epoch>,
-        views: &[View<'_>],
-        read_count: usize,
-        op: &O,
-        writes: &Spans<WritesOf<O>>,
-    ) -> Result<()> {
+    fn admit<O: Op>(&self, epoch: &Arc<Epoch>, views: &[View<'_>], read_count: usize, op: &O) -> Result<()> {
         let name = |index| op.operand_name(index, read_count);
         if epoch.device != self.inner().id {
             return Err(self.foreign(epoch, name(if views.len() > read_count { read_count } else { 0 })));
@@ -144,7 +140,7 @@ impl Device {
             match view.region.worth.get() {
                 Content::Valid => {}
                 // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
-                _ if i >= read_count && op.overwrites_one(i - read_count, writes) => {}
+                _ if view.overwritten => {}
                 Content::Uninit => {
                     return Err(Error::invalid(
                         name(i),

@@ -110,8 +110,6 @@ mod typed {
             }
             let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
             let after = trace.map(|t| (t, info()));
-            let written = 0..s.views.len() - s.read_count;
-            let heals: SmallVec<[bool; 4]> = written.map(|i| s.op.overwrites_one(i, &s.writes)).collect();
             let node = Arc::new(Node {
                 core: Core::new(),
                 op: s.op,
@@ -135,7 +133,7 @@ mod typed {
                     track.publish_read(&Completion::Host(me.clone()));
                 } else {
                     // What overwrites a window only leaves the rest as it was, failures included.
-                    let data = !(view.whole && heals.get(i - s.read_count) == Some(&true));
+                    let data = !(view.overwritten && view.whole);
                     edges.extend(track.writers.drain(..).map(|c| (c, data)));
                     edges.extend(track.readers.drain(..).map(|c| (c, false)));
                     track.publish_write(&Completion::Host(me.clone()));

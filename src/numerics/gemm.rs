@@ -1,11 +1,12 @@
 //! Products of f32, f64 and their complex, on crate `gemm`; the entry for every type.
 
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, Neg};
 
 use gemm::Parallelism;
 use num_complex::Complex;
 use rayon::prelude::*;
 
+use super::simd::Lanes;
 use super::spec::{GemmSpec, Trans};
 
 /// A type that the host multiplies matrices of.
@@ -21,13 +22,30 @@ pub(crate) trait HostGemm: Copy + Send + Sync {
 
 /// A type that crate `gemm` has kernels for.
 pub(super) trait Native:
-    Copy + Default + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + 'static
+    Copy + Default + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
 {
     /// Real multiply-adds in one of this type's.
     const WEIGHT: usize;
     const ONE: Self;
+    /// The type of a part.
+    type Real: Lanes;
 
     fn conj(self) -> Self;
+    /// The real and the imaginary part.
+    fn parts(self) -> [Self::Real; 2];
+    /// From the real and the imaginary part; a real type drops the latter.
+    fn of_parts(parts: [Self::Real; 2]) -> Self;
+
+    /// `self + x * y`, fused where `FMA` says that this is one instruction.
+    #[inline(always)]
+    fn add_product<const FMA: bool>(self, x: Self, y: Self) -> Self {
+        let ([re, im], [xr, xi], [yr, yi]) = (self.parts(), x.parts(), y.parts());
+        let fma = |x: Self::Real, y: Self::Real, z| if FMA { x.mul_add(y, z) } else { x * y + z };
+        match Self::WEIGHT {
+            1 => Self::of_parts([fma(xr, yr, re), im]),
+            _ => Self::of_parts([fma(-xi, yi, fma(xr, yr, re)), fma(xi, yr, fma(xr, yi, im))]),
+        }
+    }
 }
 
 macro_rules! native {
@@ -35,18 +53,40 @@ macro_rules! native {
         impl Native for $real {
             const WEIGHT: usize = 1;
             const ONE: Self = 1.0;
+            type Real = $real;
 
             fn conj(self) -> Self {
                 self
+            }
+
+            #[inline(always)]
+            fn parts(self) -> [$real; 2] {
+                [self, 0.0]
+            }
+
+            #[inline(always)]
+            fn of_parts([re, _]: [$real; 2]) -> Self {
+                re
             }
         }
 
         impl Native for Complex<$real> {
             const WEIGHT: usize = 4;
             const ONE: Self = Complex::new(1.0, 0.0);
+            type Real = $real;
 
             fn conj(self) -> Self {
                 Complex::conj(&self)
+            }
+
+            #[inline(always)]
+            fn parts(self) -> [$real; 2] {
+                [self.re, self.im]
+            }
+
+            #[inline(always)]
+            fn of_parts([re, im]: [$real; 2]) -> Self {
+                Complex::new(re, im)
             }
         }
 

@@ -19,7 +19,8 @@
 //! | `matmul` | products with scales, bias, activation and auxiliary results, of every type of cuBLASLt |
 //! | `level1` | vector operations |
 //! | `level2` | matrices and vectors |
-//! | `simd` | loops compiled for more than the target's baseline |
+//! | `level3` | products with special matrices, solutions, small factorizations, batches |
+//! | `simd` | loops compiled for more than the target's baseline; vectors of any width |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
 //! A new narrow type needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
@@ -29,6 +30,7 @@ pub(crate) mod gemm;
 mod integer;
 pub(crate) mod level1;
 pub(crate) mod level2;
+pub(crate) mod level3;
 pub(crate) mod matmul;
 pub(crate) mod reference;
 mod simd;

@@ -37,7 +37,7 @@ pub struct GemmSpec<S> {
 }
 
 /// The elements that a column-major `rows` x `cols` matrix spans, or `None` where that is no matrix.
-fn span(rows: usize, cols: usize, ld: usize) -> Option<usize> {
+pub(crate) fn span(rows: usize, cols: usize, ld: usize) -> Option<usize> {
     match cols.checked_sub(1) {
         _ if rows == 0 => Some(0),
         None => Some(0),

@@ -45,7 +45,7 @@ impl Op for Launch {
         Ok(())
     }
 
-    fn overwrites_one(&self, index: usize, _: &Spans<Dyn>) -> bool {
+    fn overwrites_each(&self, _: &Spans<Dyn>, index: usize) -> bool {
         let all = |slot: &Slot| matches!(slot, Slot::Write(_, i, Written::All) if *i as usize == index);
         self.argument(all).is_some()
     }

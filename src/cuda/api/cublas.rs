@@ -63,7 +63,29 @@ function_table! {
             result_type: u32, execution_type: u32,
         ) = c"cublasNrm2Ex_64";
     }
-    optional {}
+    optional {
+        /// `gemm_ex` for each of a batch at fixed distances.
+        fn gemm_strided_batched_ex(
+            handle: cublasHandle_t, trans_a: u32, trans_b: u32, m: i64, n: i64, k: i64, alpha: *const c_void,
+            a: *const c_void, a_type: u32, lda: i64, stride_a: i64, b: *const c_void, b_type: u32, ldb: i64,
+            stride_b: i64, beta: *const c_void, c: *mut c_void, c_type: u32, ldc: i64, stride_c: i64, batch: i64,
+            compute_type: u32, algo: i32,
+        ) = c"cublasGemmStridedBatchedEx_64";
+        /// `gemm_ex` for each of a batch; the arrays of addresses lie in device memory.
+        fn gemm_batched_ex(
+            handle: cublasHandle_t, trans_a: u32, trans_b: u32, m: i64, n: i64, k: i64, alpha: *const c_void,
+            a: *const c_void, a_type: u32, lda: i64, b: *const c_void, b_type: u32, ldb: i64, beta: *const c_void,
+            c: *const c_void, c_type: u32, ldc: i64, batch: i64, compute_type: u32, algo: i32,
+        ) = c"cublasGemmBatchedEx_64";
+        /// Several batches at once, each of its own shape; the arrays of addresses lie in device memory, all others in
+        /// host memory. From CUDA 12.5 on.
+        fn gemm_grouped_batched_ex(
+            handle: cublasHandle_t, trans_a: *const u32, trans_b: *const u32, m: *const i64, n: *const i64,
+            k: *const i64, alpha: *const c_void, a: *const c_void, a_type: u32, lda: *const i64, b: *const c_void,
+            b_type: u32, ldb: *const i64, beta: *const c_void, c: *const c_void, c_type: u32, ldc: *const i64,
+            groups: i64, sizes: *const i64, compute_type: u32,
+        ) = c"cublasGemmGroupedBatchedEx_64";
+    }
 }
 
 #[cfg(test)]

@@ -115,6 +115,7 @@ macro_rules! function_table {
                 $(#[$odoc])*
                 #[doc = "\n\n`None` where the library lacks it."]
                 #[doc = concat!("\n\n# Safety\nThe rules of `", stringify!($($osymbol),+), "`.")]
+                #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
                 pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::cuda::api::Code> {
                     let function = self.$oname?;

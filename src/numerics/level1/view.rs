@@ -2,21 +2,21 @@
 
 /// Element `i` of the vector lies at `start + i * step`.
 #[derive(Clone, Copy)]
-pub(super) struct View {
+pub(in super::super) struct View {
     start: usize,
     step: isize,
 }
 
 impl View {
     /// The vector of `n > 0` elements that BLAS means by `inc`, or `None` where `len` elements do not hold it.
-    pub(super) fn new(n: usize, inc: isize, len: usize) -> Option<Self> {
+    pub(in super::super) fn new(n: usize, inc: isize, len: usize) -> Option<Self> {
         let last = n.checked_sub(1)?.checked_mul(inc.unsigned_abs())?;
         let start = if inc < 0 { last } else { 0 };
         (last < len).then_some(Self { start, step: inc })
     }
 
     /// Where element `i < n` lies.
-    pub(super) fn at(self, i: usize) -> usize {
+    pub(in super::super) fn at(self, i: usize) -> usize {
         // In range by `new` for every element, so the wrapping is for show.
         self.start.wrapping_add_signed((i as isize).wrapping_mul(self.step))
     }

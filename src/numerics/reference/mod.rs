@@ -10,6 +10,7 @@ mod double;
 mod fused;
 mod level1;
 mod level2;
+mod level3;
 mod matmul;
 mod value;
 
@@ -18,5 +19,6 @@ pub use double::Double;
 pub use fused::{Sum, gelu, gelu_slope, sum_of_products};
 pub use level1::{asum, axpy, dot, dotc, extreme, nrm2, rot, rotm, scal};
 pub use level2::{Update, residual};
+pub use level3::{Bounded, Exact};
 pub use matmul::{gemm, gemm_i8};
 pub use value::{Pair, Value};

@@ -125,7 +125,8 @@ pub(super) fn scaled<S: Value>(factor: S, x: Pair) -> Pair {
     if S::COMPLEX { times(factor_pair, x) } else { Complex::new(factor_pair.re * x.re, factor_pair.re * x.im) }
 }
 
-fn times(x: Pair, y: Pair) -> Pair {
+/// `x * y`.
+pub(super) fn times(x: Pair, y: Pair) -> Pair {
     Complex::new(x.re * y.re + -(x.im * y.im), x.re * y.im + x.im * y.re)
 }
 

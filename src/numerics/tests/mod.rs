@@ -3,6 +3,7 @@
 mod gemm;
 mod level1;
 mod level2;
+mod level3;
 mod reference;
 
 use half::{bf16, f16};

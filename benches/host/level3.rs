@@ -1,0 +1,67 @@
+//! Level 3 through a dispatch against a `gemm` of the same number of operations: what the special matrices cost.
+
+use criterion::{Criterion, Throughput};
+use std::time::Duration;
+use windlass::blas::{Batch, BlasElement, Symm, Syrk, Triangular};
+use windlass::{Complex, Device, Gemm, Side, Uplo};
+
+pub(crate) fn level3(criterion: &mut Criterion) {
+    squares::<f32>(criterion, "f32", |x| x as f32);
+    squares::<f64>(criterion, "f64", |x| x);
+    squares::<Complex<f32>>(criterion, "c32", |x| Complex::new(x as f32, 0.0));
+    batches::<f32>(criterion, "f32", |x| x as f32);
+    batches::<f64>(criterion, "f64", |x| x);
+}
+
+/// A large diagonal, so that solving again and again neither grows nor vanishes.
+fn matrix<T>(rows: usize, cols: usize, of: fn(f64) -> T) -> Vec<T> {
+    let mut random = crate::random::Random(1);
+    let element = |at: usize, x: f64| of(if at.is_multiple_of(rows + 1) { 1.0 } else { x / (8 * rows) as f64 });
+    (0..rows * cols).map(|at| element(at, random.unit())).collect()
+}
+
+fn squares<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) -> T) {
+    let n = 1024;
+    let (device, data) = (Device::host().unwrap(), matrix(n, n, of));
+    let (blas, up) = (device.blas(), || device.upload(&data[..]).unwrap().await_result().unwrap());
+    let (a, b, mut c) = (up(), up(), Some(up()));
+    let (left, lower) = (Side::Left, Uplo::Lower);
+    let each = if T::DTYPE.is_complex() { 4 } else { 1 };
+    let mut group = criterion.benchmark_group(format!("level 3, {n}, {text}"));
+    group.sample_size(10).measurement_time(Duration::from_secs(2));
+    macro_rules! row {
+        ($name:literal, $flops:expr, |$c:ident| $call:expr) => {
+            group.throughput(Throughput::Elements($flops * each * (n as u64).pow(3)));
+            group.bench_function($name, |bencher| {
+                bencher.iter(|| {
+                    let $c = c.take().unwrap();
+                    c = Some($call.unwrap().await_result().unwrap());
+                });
+            });
+        };
+    }
+    row!("gemm", 2, |c| blas.gemm(Gemm::new(n, n, n), &a, &b, c));
+    row!("symm", 2, |c| blas.symm(Symm::new(left, lower, n, n), &a, &b, c));
+    row!("syrk", 1, |c| blas.syrk(Syrk::new(lower, n, n), &a, c));
+    row!("trmm", 1, |c| blas.trmm(Triangular::new(left, lower, n, n), &a, c));
+    row!("trsm", 1, |c| blas.trsm(Triangular::new(left, lower, n, n), &a, c));
+    group.finish();
+}
+
+fn batches<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) -> T) {
+    let (n, count) = (32, 4096);
+    let (device, data) = (Device::host().unwrap(), matrix(n, n * count, of));
+    let up = || device.upload(&data[..]).unwrap().await_result().unwrap();
+    let (a, b, mut c) = (up(), up(), Some(up()));
+    let mut group = criterion.benchmark_group(format!("gemm {n}^3 x {count}, {text}"));
+    group.sample_size(10).throughput(Throughput::Elements(2 * (n as u64).pow(3) * count as u64));
+    group.bench_function("strided batch", |bencher| {
+        bencher.iter(|| {
+            let out = c.take().unwrap();
+            let spec = (Gemm::new(n, n, n), Batch::new(count));
+            let pending = device.blas().gemm_strided_batched(spec.0, spec.1, &a, &b, out).unwrap();
+            c = Some(pending.await_result().unwrap());
+        });
+    });
+    group.finish();
+}

@@ -1,0 +1,137 @@
+//! Products with a diagonal matrix: dgmm.
+
+use super::super::matrix::{check_matrix, check_size, fills};
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+use super::super::vector::{Strided, Vector};
+use super::super::{Blas, BlasElement, Side};
+use super::cost;
+#[cfg(feature = "host")]
+use crate::numerics::level3::DgmmSpec;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Result, Submitted};
+use std::marker::PhantomData;
+
+/// `C = diag(x) * A` (x on the left, it scales rows) or `C = A * diag(x)` (it scales columns), all `m x n`.
+///
+/// Unless set, leading dimensions leave no gaps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Dgmm {
+    side: Side,
+    m: usize,
+    n: usize,
+    lda: Option<usize>,
+    ldc: Option<usize>,
+}
+
+impl Dgmm {
+    /// The diagonal matrix on `side`; A and C are `m x n`.
+    pub fn new(side: Side, m: usize, n: usize) -> Self {
+        Dgmm { side, m, n, lda: None, ldc: None }
+    }
+
+    /// Elements between the columns of A.
+    pub fn lda(mut self, lda: usize) -> Self {
+        self.lda = Some(lda);
+        self
+    }
+
+    /// Elements between the columns of C.
+    pub fn ldc(mut self, ldc: usize) -> Self {
+        self.ldc = Some(ldc);
+        self
+    }
+}
+
+struct Scale<T> {
+    spec: Dgmm,
+    x: Strided,
+    _type: PhantomData<T>,
+}
+
+impl<T> Scale<T> {
+    /// Leading dimensions of A and C.
+    fn leading(&self) -> [usize; 2] {
+        let rows = self.spec.m.max(1);
+        [self.spec.lda.unwrap_or(rows), self.spec.ldc.unwrap_or(rows)]
+    }
+}
+
+impl<T: BlasElement> Routine for Scale<T> {
+    const NAME: &'static str = "dgmm";
+    type Reads = (T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, x): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
+        let (Dgmm { side, m, n, .. }, [lda, ldc]) = (self.spec, self.leading());
+        check_size("m", m)?;
+        check_size("n", n)?;
+        check_matrix("a", m, n, lda, a.len())?;
+        let (length, what) = if side == Side::Left { (m, "m") } else { (n, "n") };
+        self.x.check_n("x", x.len(), length, what)?;
+        check_matrix("c", m, n, ldc, c.len())
+    }
+
+    fn overwrites(&self, (c,): &Spans<(T,)>) -> bool {
+        fills(self.spec.m, self.spec.n, self.leading()[1], c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let elements = self.spec.m.saturating_mul(self.spec.n);
+        cost::<T>([self.spec.m, self.spec.n, 1], [elements, elements, self.x.n])
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, x): (&[T], &[T]), (c,): (&mut [T],)) -> Result<()> {
+        let (Dgmm { side, m, n, .. }, [lda, ldc]) = (self.spec, self.leading());
+        T::dgmm(&DgmmSpec { side: side.on_host(), m, n, lda, incx: self.x.inc, ldc }, a, x, c);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let ((a, x), (c,), Dgmm { side, m, n, .. }) = (*queue.reads(), *queue.writes(), self.spec);
+        let (side, [lda, ldc], incx) = (side.code(), self.leading().map(|ld| ld as i64), self.x.inc64());
+        if m == 0 || n == 0 {
+            return Ok(());
+        }
+        let (a, x, c) = (a.address() as *const _, x.address() as *const _, c.address() as *mut _);
+        // SAFETY: the matrices and the vector lie inside their buffers (checked), which live until this work is done.
+        queue.typed(crate::cuda::PointerMode::Host, |api, handle| unsafe {
+            api.dgmm(T::LETTER, handle, side, m as i64, n as i64, a, lda, x, incx, c, ldc)
+        })
+    }
+}
+
+impl Blas {
+    /// The product with a diagonal matrix (`cublas<t>dgmm`); see [`Dgmm`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, x has not as many
+    /// elements as the side it stands on, or something does not lie inside its buffer; a stale or foreign buffer. `c`
+    /// comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Side, blas::Dgmm};
+    /// let device = Device::host()?;
+    /// let a = device.upload([1.0f32, 2.0, 3.0, 4.0])?.into_output();
+    /// let x = device.upload([1.0f32, 10.0])?.into_output();
+    /// let c = device.blas().dgmm(Dgmm::new(Side::Left, 2, 2), &a, &x, device.uninit(4)?)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [1.0, 20.0, 3.0, 40.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn dgmm<'a, T: BlasElement>(
+        &self,
+        spec: Dgmm,
+        a: impl Into<In<'a, T>>,
+        x: impl Into<Vector<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let x = x.into();
+        self.submit(Scale { spec, x: x.at, _type: PhantomData }, (a.into(), x.data), (c,))
+    }
+}

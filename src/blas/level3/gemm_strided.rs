@@ -1,0 +1,189 @@
+//! Many products at fixed distances: gemm, strided and batched.
+
+#[cfg(feature = "blas")]
+use super::super::gemm::enqueue;
+use super::super::gemm::{Kind, Same, Single};
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::super::scalar::Scalar;
+use super::super::scalar::check_scalar;
+#[cfg(feature = "host")]
+use super::super::scalar::value;
+use super::super::{Blas, Gemm, GemmElement, MixedElement, Scaled};
+use super::Batch;
+use super::batch::Operand;
+#[cfg(feature = "host")]
+use crate::numerics::level3::batch;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Result, Submitted};
+use std::marker::PhantomData;
+
+struct Strided<T: GemmElement, K> {
+    spec: Gemm<T>,
+    batch: Batch,
+    scalars_at: bool,
+    _kind: PhantomData<K>,
+}
+
+impl<T: GemmElement, K> Strided<T, K> {
+    fn operands(&self) -> [Operand; 3] {
+        let (stored, leading) = (self.spec.stored(), self.spec.leading());
+        let [(line_a, lines_a), (line_b, lines_b), (line_c, lines_c)] = stored;
+        let [lda, ldb, ldc] = leading;
+        let [stride_a, stride_b, stride_c] = self.batch.strides([(lda, lines_a), (ldb, lines_b), (ldc, lines_c)]);
+        [
+            Operand { name: "a", rows: line_a, cols: lines_a, ld: lda, stride: stride_a },
+            Operand { name: "b", rows: line_b, cols: lines_b, ld: ldb, stride: stride_b },
+            Operand { name: "c", rows: line_c, cols: lines_c, ld: ldc, stride: stride_c },
+        ]
+    }
+}
+
+impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
+    const NAME: &'static str = "gemm_strided_batched";
+    type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
+    type Output = DeviceBuffer<K::Out>;
+    type Raw = ();
+
+    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(K::Out,)>) -> Result<()> {
+        self.spec.check_sizes()?;
+        check_scalar("alpha", alpha)?;
+        check_scalar("beta", beta)?;
+        let (count, [of_a, of_b, of_c]) = (self.batch.count, self.operands());
+        of_a.check(count, a.len(), false)?;
+        of_b.check(count, b.len(), false)?;
+        of_c.check(count, c.len(), true)
+    }
+
+    fn overwrites(&self, (c,): &Spans<(K::Out,)>) -> bool {
+        let [_, _, of_c] = self.operands();
+        !self.scalars_at && self.spec.beta == T::Scalar::default() && of_c.fills(self.batch.count, c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let (Cost { flops, bytes }, count) = (self.spec.cost(size_of::<K::Out>()), self.batch.count as u64);
+        Cost { flops: flops.saturating_mul(count), bytes: bytes.saturating_mul(count) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (a, b, alpha, beta): (&[T], &[T], Option<&[T::Scalar]>, Option<&[T::Scalar]>),
+        (c,): (&mut [K::Out],),
+    ) -> Result<()> {
+        let (count, [of_a, of_b, of_c]) = (self.batch.count, self.operands());
+        let (spec, _, ((a, stride_a), (b, stride_b))) = self.spec.column_major((a, of_a.stride), (b, of_b.stride));
+        let spec = spec.on_host(value(spec.alpha, alpha), value(spec.beta, beta));
+        let factors = batch::parts(a, stride_a, count).zip(batch::parts(b, stride_b, count));
+        let items: Vec<_> = factors.zip(batch::parts_mut(c, of_c.stride, count)).collect();
+        batch::each(items, spec.work(), |((a, b), c)| K::multiply(&spec, a, b, c));
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
+        let (count, [of_a, of_b, of_c]) = (self.batch.count, self.operands());
+        let scalars = (Scalar::new(self.spec.alpha, &alpha), Scalar::new(self.spec.beta, &beta));
+        if size_of::<T>() == 1 {
+            // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
+            let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
+            let c = of_c.addresses::<K::Out>(count, c.address());
+            let mut each = a.into_iter().zip(b).zip(c);
+            return each.try_for_each(|((a, b), c)| enqueue::<T, K, _>(queue, &self.spec, &scalars, (a, b, c)));
+        }
+        let factors = ((a.address(), of_a.stride), (b.address(), of_b.stride));
+        let (spec, [lda, ldb, ldc], ((a, stride_a), (b, stride_b))) = self.spec.column_major(factors.0, factors.1);
+        if spec.m == 0 || spec.n == 0 || count == 0 {
+            return Ok(());
+        }
+        let (alpha, beta) = &scalars;
+        let k = if alpha.is_zero() { 0 } else { spec.k };
+        let compute = T::CODES.compute_in(queue.math());
+        let blas = queue.blas(alpha.mode())?;
+        // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
+        // (checked), which are alive until this work is done; scalars in host memory are read before the call returns.
+        let code = unsafe {
+            blas.api.gemm_strided_batched_ex(
+                blas.handle,
+                spec.trans_a.code::<T>(),
+                spec.trans_b.code::<T>(),
+                spec.m as i64,
+                spec.n as i64,
+                k as i64,
+                alpha.pointer(),
+                a as *const _,
+                T::CODES.input,
+                lda as i64,
+                stride_a as i64,
+                b as *const _,
+                T::CODES.input,
+                ldb as i64,
+                stride_b as i64,
+                beta.pointer(),
+                c.address() as *mut _,
+                K::OUTPUT,
+                ldc as i64,
+                of_c.stride as i64,
+                count as i64,
+                compute,
+                -1,
+            )
+        };
+        queue.blas_called(crate::cuda::Called { name: "cublasGemmStridedBatchedEx_64", code })
+    }
+}
+
+impl Blas {
+    /// A product for each of a batch whose matrices lie at fixed distances (`cublasGemmStridedBatchedEx`); see [`Gemm`]
+    /// and [`Batch`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, the matrices do
+    /// not lie inside their buffers, or those of C overlap; a stale or foreign buffer. `c` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Gemm, blas::Batch};
+    /// let device = Device::host()?;
+    /// let a = device.upload([2.0f32])?.into_output();
+    /// let b = device.upload([1.0f32, 2.0, 3.0])?.into_output();
+    /// let (spec, batch) = (Gemm::new(1, 1, 1), Batch::new(3).stride_a(0)); // one A for all
+    /// let c = device.blas().gemm_strided_batched(spec, batch, &a, &b, device.uninit(3)?)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [2.0, 4.0, 6.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn gemm_strided_batched<'a, T: GemmElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Gemm<T>>>,
+        batch: Batch,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T::Out>,
+    ) -> Submitted<DeviceBuffer<T::Out>> {
+        let Scaled { spec, alpha, beta } = spec.into();
+        let scalars_at = beta.is_some();
+        let routine = Strided::<T, Same> { spec, batch, scalars_at, _kind: PhantomData };
+        self.submit(routine, (a.into(), b.into(), alpha, beta), (c,))
+    }
+
+    /// As [`gemm_strided_batched`](Self::gemm_strided_batched) for halves, with the results in f32.
+    ///
+    /// # Errors
+    /// As [`gemm_strided_batched`](Self::gemm_strided_batched).
+    pub fn gemm_mixed_strided_batched<'a, T: MixedElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Gemm<T>>>,
+        batch: Batch,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<f32>,
+    ) -> Submitted<DeviceBuffer<f32>> {
+        let Scaled { spec, alpha, beta } = spec.into();
+        let scalars_at = beta.is_some();
+        let routine = Strided::<T, Single> { spec, batch, scalars_at, _kind: PhantomData };
+        self.submit(routine, (a.into(), b.into(), alpha, beta), (c,))
+    }
+}

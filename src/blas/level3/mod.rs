@@ -1,0 +1,73 @@
+//! Matrices: level 3, its batches, and cuBLAS's extensions.
+//!
+//! A specification is plain data with setters; a routine adds where its scalars are. `batch.rs` holds what the batches
+//! share: counts, distances, arrays of addresses.
+
+mod batch;
+mod dgmm;
+mod geam;
+mod gemm_batched;
+mod gemm_strided;
+mod lu;
+mod symm;
+mod syr2k;
+mod syrk;
+mod trmm;
+mod trsm;
+mod trsm_batched;
+
+pub use batch::Batch;
+pub use dgmm::Dgmm;
+pub use geam::Geam;
+pub use lu::Lu;
+pub use symm::Symm;
+pub use syr2k::{Her2k, Syr2k};
+pub use syrk::{Herk, Syrk};
+pub use trsm::Triangular;
+
+/// Gives a specification setters: each sets the field of its name.
+macro_rules! setters {
+    ($Spec:ident<$t:ident: $bound:ident> { $($(#[$doc:meta])* $name:ident: $ty:ty;)* }) => {
+        impl<$t: $bound> $Spec<$t> {
+            $(
+                $(#[$doc])*
+                pub fn $name(mut self, $name: $ty) -> Self {
+                    self.$name = $name.into();
+                    self
+                }
+            )*
+        }
+    };
+}
+pub(super) use setters;
+
+/// What a matrix operation costs: so many multiply-adds of `T`, and elements that must move.
+fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crate::Cost {
+    let product = |sizes: [usize; 3]| sizes.iter().fold(1u64, |all, size| all.saturating_mul(*size as u64));
+    let sum = moved.iter().fold(0u64, |all, size| all.saturating_add(*size as u64));
+    // A complex multiply-add is four multiplications and four additions.
+    let each = if T::DTYPE.is_complex() { 8 } else { 2 };
+    crate::Cost { flops: product(multiply_adds).saturating_mul(each), bytes: sum.saturating_mul(size_of::<T>() as u64) }
+}
+
+#[cfg(feature = "blas")]
+impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
+    /// `C = beta * C`, an `m x n` matrix: what is left of a routine whose `alpha` is zero. A product of no columns does
+    /// it, which reads nothing else.
+    fn scale_matrix<T: super::BlasElement>(
+        &mut self,
+        (m, n): (usize, usize),
+        beta: &super::scalar::Scalar<T>,
+        c: u64,
+        ldc: i64,
+    ) -> crate::Result<()> {
+        let (m, n, zero) = (m as i64, n as i64, super::scalar::Scalar::new(T::default(), &None));
+        let c = c as *mut std::ffi::c_void;
+        // SAFETY: C lies inside its buffer (the routine's check), which lives until this work is done; with no columns
+        // A and B are not read; the scalars are in host memory and read before the call returns.
+        self.typed(crate::cuda::PointerMode::Host, |api, handle| unsafe {
+            let (alpha, beta) = (zero.pointer(), beta.pointer());
+            api.gemm(T::LETTER, handle, 0, 0, m, n, 0, alpha, c, m.max(1), c, 1, beta, c, ldc)
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! Two products that make a symmetric or Hermitian matrix, and one that the caller knows to: syr2k, her2k, syrkx, herkx.
+
+use super::super::matrix::{check_matrix, check_size};
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::super::scalar::Scalar;
+#[cfg(feature = "host")]
+use super::super::scalar::value;
+use super::super::scalar::{check_scalar, scalars};
+use super::super::{Blas, BlasElement, ComplexElement, GemmElement, Scaled, Transpose, Uplo};
+use super::syrk::check_trans;
+use super::{cost, setters};
+#[cfg(feature = "host")]
+use crate::numerics::level3::{RankSpec, Terms};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Result, Submitted};
+
+/// `C = alpha * (op(A) * op(B)^T + op(B) * op(A)^T) + beta * C`, or for [`Blas::syrkx`] only the first product, which the
+/// caller knows to be symmetric. `op(A)` and `op(B)` are `n x k`; of C, `n x n`, only one triangle is read and written.
+///
+/// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Syr2k<T: BlasElement> {
+    uplo: Uplo,
+    n: usize,
+    k: usize,
+    trans: Transpose,
+    lda: Option<usize>,
+    ldb: Option<usize>,
+    ldc: Option<usize>,
+    alpha: T,
+    beta: T,
+}
+
+/// `C = alpha * op(A) * op(B)^H + conj(alpha) * op(B) * op(A)^H + beta * C`, `beta` real, or for [`Blas::herkx`] only the
+/// first product: as [`Syr2k`], but C is Hermitian, its diagonal real.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Her2k<T: ComplexElement> {
+    uplo: Uplo,
+    n: usize,
+    k: usize,
+    trans: Transpose,
+    lda: Option<usize>,
+    ldb: Option<usize>,
+    ldc: Option<usize>,
+    alpha: T,
+    beta: T::Real,
+}
+
+impl<T: BlasElement> Syr2k<T> {
+    /// The triangle `uplo` of products of `n x k` matrices with `k x n` ones.
+    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
+        let (alpha, beta) = (<T as GemmElement>::ONE, T::default());
+        Syr2k { uplo, n, k, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
+    }
+}
+
+impl<T: ComplexElement> Her2k<T> {
+    /// The triangle `uplo` of products of `n x k` matrices with `k x n` ones.
+    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
+        let (alpha, beta) = (<T as GemmElement>::ONE, T::Real::default());
+        Her2k { uplo, n, k, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
+    }
+}
+
+setters!(Syr2k<T: BlasElement> {
+    /// What is done to A and B before: nothing, or they are transposed. There is no conjugate transpose of complex types.
+    trans: Transpose;
+    /// Elements between the columns of A as stored.
+    lda: usize;
+    /// Elements between the columns of B as stored.
+    ldb: usize;
+    /// Elements between the columns of C.
+    ldc: usize;
+});
+setters!(Her2k<T: ComplexElement> {
+    /// What is done to A and B before: nothing, or the conjugate transpose.
+    trans: Transpose;
+    /// Elements between the columns of A as stored.
+    lda: usize;
+    /// Elements between the columns of B as stored.
+    ldb: usize;
+    /// Elements between the columns of C.
+    ldc: usize;
+});
+scalars!(Syr2k<T: BlasElement>, alpha: T, beta: T);
+scalars!(Her2k<T: ComplexElement>, alpha: T, beta: T::Real);
+
+/// `S` is the type of `beta`.
+struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
+    uplo: Uplo,
+    n: usize,
+    k: usize,
+    trans: Transpose,
+    lda: usize,
+    ldb: usize,
+    ldc: usize,
+    alpha: T,
+    beta: S,
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "the host engine computes in the type of A"))]
+    scalar: fn(S) -> T,
+}
+
+impl<T: BlasElement, S: BlasElement, const HERMITIAN: bool, const TWO: bool> Routine for Rank2<T, S, HERMITIAN, TWO> {
+    const NAME: &'static str = match (HERMITIAN, TWO) {
+        (false, true) => "syr2k",
+        (false, false) => "syrkx",
+        (true, true) => "her2k",
+        (true, false) => "herkx",
+    };
+    type Reads = (T, T, Option<T>, Option<S>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
+        check_size("n", self.n)?;
+        check_size("k", self.k)?;
+        check_trans::<T>(self.trans, HERMITIAN)?;
+        check_scalar("alpha", alpha)?;
+        check_scalar("beta", beta)?;
+        let (rows, cols) = self.trans.stored(self.n, self.k);
+        check_matrix("a", rows, cols, self.lda, a.len())?;
+        check_matrix("b", rows, cols, self.ldb, b.len())?;
+        check_matrix("c", self.n, self.n, self.ldc, c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let (n, k) = (self.n, self.k);
+        let columns = if TWO { n } else { n / 2 + 1 };
+        cost::<T>([n, columns, k], [n.saturating_mul(k), n.saturating_mul(k), n.saturating_mul(n)])
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, b, alpha, beta): (&[T], &[T], Option<&[T]>, Option<&[S]>), (c,): (&mut [T],)) -> Result<()> {
+        let spec = RankSpec {
+            terms: if TWO { Terms::Two } else { Terms::Cross },
+            uplo: self.uplo.on_host(),
+            trans: self.trans.on_host(),
+            hermitian: HERMITIAN,
+            n: self.n,
+            k: self.k,
+            lda: self.lda,
+            ldb: self.ldb,
+            ldc: self.ldc,
+            alpha: value(self.alpha, alpha),
+            beta: (self.scalar)(value(self.beta, beta)),
+        };
+        T::rank(&spec, a, b, c);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        use crate::cuda::CublasTyped as Api;
+        let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
+        if self.n == 0 {
+            return Ok(());
+        }
+        let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
+        // A zero alpha leaves nothing of A and B to read.
+        let k = if alpha.is_zero() { 0 } else { self.k as i64 };
+        let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
+        let [lda, ldb, ldc] = [self.lda, self.ldb, self.ldc].map(|ld| ld as i64);
+        let (a, b, c) = (a.address() as *const _, b.address() as *const _, c.address() as *mut _);
+        // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
+        // memory are read before the call returns, and are of the types that the routine takes.
+        queue.typed(alpha.mode(), |api, handle| unsafe {
+            let routine = match (HERMITIAN, TWO) {
+                (false, true) => Api::syr2k,
+                (false, false) => Api::syrkx,
+                (true, true) => Api::her2k,
+                (true, false) => Api::herkx,
+            };
+            let (alpha, beta) = (alpha.pointer(), beta.pointer());
+            routine(api, T::LETTER, handle, uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+        })
+    }
+}
+
+/// The three matrices of a call.
+type Operands<'a, T> = (In<'a, T>, In<'a, T>, DeviceBuffer<T>);
+
+impl Blas {
+    /// Two products that make a symmetric matrix (`cublas<t>syr2k`); see [`Syr2k`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, a matrix does not
+    /// lie inside its buffer, or complex matrices are to be conjugated; a stale or foreign buffer. `c` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Uplo, blas::Syr2k};
+    /// let device = Device::host()?;
+    /// let a = device.upload([1.0f64, 2.0])?.into_output();
+    /// let b = device.upload([10.0f64, 100.0])?.into_output();
+    /// let c = device.zeros(4)?;
+    /// let c = device.blas().syr2k(Syr2k::new(Uplo::Upper, 2, 1), &a, &b, c)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [20.0, 0.0, 120.0, 400.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn syr2k<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Syr2k<T>>>,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.symmetric_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
+    }
+
+    /// One product that the caller knows to be symmetric (`cublas<t>syrkx`): B is A times a symmetric matrix, say; see
+    /// [`Syr2k`].
+    ///
+    /// # Errors
+    /// As [`syr2k`](Self::syr2k).
+    pub fn syrkx<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Syr2k<T>>>,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.symmetric_rank::<T, false>(spec.into(), (a.into(), b.into(), c))
+    }
+
+    /// Two products that make a Hermitian matrix (`cublas<t>her2k`); see [`Her2k`].
+    ///
+    /// # Errors
+    /// As [`syr2k`](Self::syr2k), but it is the plain transpose that is refused.
+    pub fn her2k<'a, T: ComplexElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Her2k<T>>>,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.hermitian_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
+    }
+
+    /// One product that the caller knows to be Hermitian (`cublas<t>herkx`); see [`Her2k`].
+    ///
+    /// # Errors
+    /// As [`her2k`](Self::her2k).
+    pub fn herkx<'a, T: ComplexElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Her2k<T>>>,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.hermitian_rank::<T, false>(spec.into(), (a.into(), b.into(), c))
+    }
+
+    fn symmetric_rank<T: BlasElement, const TWO: bool>(
+        &self,
+        spec: Scaled<'_, Syr2k<T>>,
+        (a, b, c): Operands<'_, T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Syr2k { uplo, n, k, trans, lda, ldb, ldc, alpha, beta } = spec.spec;
+        let rows = trans.stored(n, k).0.max(1);
+        let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
+        let scalar: fn(T) -> T = |x| x;
+        let rank = Rank2::<_, _, false, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, scalar };
+        self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
+    }
+
+    fn hermitian_rank<T: ComplexElement, const TWO: bool>(
+        &self,
+        spec: Scaled<'_, Her2k<T>>,
+        (a, b, c): Operands<'_, T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Her2k { uplo, n, k, trans, lda, ldb, ldc, alpha, beta } = spec.spec;
+        let rows = trans.stored(n, k).0.max(1);
+        let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
+        let scalar: fn(T::Real) -> T = T::from_real;
+        let rank = Rank2::<_, _, true, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, scalar };
+        self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
+    }
+}

@@ -1,0 +1,229 @@
+//! A matrix times itself transposed, one triangle of it: syrk, herk.
+
+use super::super::matrix::{check_matrix, check_size};
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::super::scalar::Scalar;
+#[cfg(feature = "host")]
+use super::super::scalar::value;
+use super::super::scalar::{check_scalar, scalars};
+use super::super::{Blas, BlasElement, ComplexElement, GemmElement, Scaled, Transpose, Uplo};
+use super::{cost, setters};
+#[cfg(feature = "host")]
+use crate::numerics::level3::{RankSpec, Terms};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Result, Submitted};
+
+/// `C = alpha * op(A) * op(A)^T + beta * C`: `op(A)` is `n x k`, C is symmetric and `n x n`, and of C only one triangle is
+/// read and written.
+///
+/// Unless set: A is not transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Syrk<T: BlasElement> {
+    uplo: Uplo,
+    n: usize,
+    k: usize,
+    trans: Transpose,
+    lda: Option<usize>,
+    ldc: Option<usize>,
+    alpha: T,
+    beta: T,
+}
+
+/// `C = alpha * op(A) * op(A)^H + beta * C`, both scalars real: as [`Syrk`], but C is Hermitian, its diagonal real.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Herk<T: ComplexElement> {
+    uplo: Uplo,
+    n: usize,
+    k: usize,
+    trans: Transpose,
+    lda: Option<usize>,
+    ldc: Option<usize>,
+    alpha: T::Real,
+    beta: T::Real,
+}
+
+impl<T: BlasElement> Syrk<T> {
+    /// The triangle `uplo` of the product of an `n x k` matrix with its transpose.
+    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
+        Syrk {
+            uplo,
+            n,
+            k,
+            trans: Transpose::No,
+            lda: None,
+            ldc: None,
+            alpha: <T as GemmElement>::ONE,
+            beta: T::default(),
+        }
+    }
+}
+
+impl<T: ComplexElement> Herk<T> {
+    /// The triangle `uplo` of the product of an `n x k` matrix with its conjugate transpose.
+    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
+        let (alpha, beta) = (<T::Real as GemmElement>::ONE, T::Real::default());
+        Herk { uplo, n, k, trans: Transpose::No, lda: None, ldc: None, alpha, beta }
+    }
+}
+
+setters!(Syrk<T: BlasElement> {
+    /// What is done to A before: nothing, or it is transposed. There is no conjugate transpose of complex types.
+    trans: Transpose;
+    /// Elements between the columns of A as stored.
+    lda: usize;
+    /// Elements between the columns of C.
+    ldc: usize;
+});
+setters!(Herk<T: ComplexElement> {
+    /// What is done to A before: nothing, or the conjugate transpose.
+    trans: Transpose;
+    /// Elements between the columns of A as stored.
+    lda: usize;
+    /// Elements between the columns of C.
+    ldc: usize;
+});
+scalars!(Syrk<T: BlasElement>, alpha: T, beta: T);
+scalars!(Herk<T: ComplexElement>, alpha: T::Real, beta: T::Real);
+
+/// Refuses the transpose that does not keep the result symmetric, or Hermitian.
+pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> Result<()> {
+    match (trans, hermitian) {
+        (Transpose::Conjugate, false) if T::DTYPE.is_complex() => {
+            Err(Error::invalid("trans", "Conjugate, but the product is symmetric: No or Yes"))
+        }
+        (Transpose::Yes, true) => Err(Error::invalid("trans", "Yes, but the product is Hermitian: No or Conjugate")),
+        _ => Ok(()),
+    }
+}
+
+/// `S` is the type of the scalars.
+struct Rank<T, S, const HERMITIAN: bool> {
+    uplo: Uplo,
+    n: usize,
+    k: usize,
+    trans: Transpose,
+    lda: usize,
+    ldc: usize,
+    alpha: S,
+    beta: S,
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "the host engine computes in the type of A"))]
+    scalar: fn(S) -> T,
+}
+
+impl<T: BlasElement, S: BlasElement, const HERMITIAN: bool> Routine for Rank<T, S, HERMITIAN> {
+    const NAME: &'static str = if HERMITIAN { "herk" } else { "syrk" };
+    type Reads = (T, Option<S>, Option<S>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
+        check_size("n", self.n)?;
+        check_size("k", self.k)?;
+        check_trans::<T>(self.trans, HERMITIAN)?;
+        check_scalar("alpha", alpha)?;
+        check_scalar("beta", beta)?;
+        let (rows, cols) = self.trans.stored(self.n, self.k);
+        check_matrix("a", rows, cols, self.lda, a.len())?;
+        check_matrix("c", self.n, self.n, self.ldc, c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let (n, k) = (self.n, self.k);
+        cost::<T>([n, n / 2 + 1, k], [n.saturating_mul(k), n.saturating_mul(n), 0])
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, alpha, beta): (&[T], Option<&[S]>, Option<&[S]>), (c,): (&mut [T],)) -> Result<()> {
+        let (alpha, beta) = (value(self.alpha, alpha), value(self.beta, beta));
+        let spec = RankSpec {
+            terms: Terms::One,
+            uplo: self.uplo.on_host(),
+            trans: self.trans.on_host(),
+            hermitian: HERMITIAN,
+            n: self.n,
+            k: self.k,
+            lda: self.lda,
+            ldb: self.lda,
+            ldc: self.ldc,
+            alpha: (self.scalar)(alpha),
+            beta: (self.scalar)(beta),
+        };
+        T::rank(&spec, a, &[], c);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let ((a, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
+        if self.n == 0 {
+            return Ok(());
+        }
+        let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
+        // A zero alpha leaves nothing of A to read.
+        let k = if alpha.is_zero() { 0 } else { self.k as i64 };
+        let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
+        let (lda, ldc) = (self.lda as i64, self.ldc as i64);
+        let (a, c) = (a.address() as *const _, c.address() as *mut _);
+        // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
+        // memory are read before the call returns, and are of the type that the routine takes.
+        queue.typed(alpha.mode(), |api, handle| unsafe {
+            let routine = if HERMITIAN { crate::cuda::CublasTyped::herk } else { crate::cuda::CublasTyped::syrk };
+            routine(api, T::LETTER, handle, uplo, trans, n, k, alpha.pointer(), a, lda, beta.pointer(), c, ldc)
+        })
+    }
+}
+
+impl Blas {
+    /// A matrix times its transpose, one triangle of it (`cublas<t>syrk`); see [`Syrk`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when a leading dimension is too small, a matrix does not lie inside its buffer, or a
+    /// complex A is to be conjugated; a stale or foreign buffer. `c` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Uplo, blas::Syrk};
+    /// let device = Device::host()?;
+    /// let a = device.upload([1.0f32, 2.0])?.into_output(); // 2 x 1
+    /// let c = device.upload([0.0f32, 0.0, 7.0, 0.0])?.into_output();
+    /// let c = device.blas().syrk(Syrk::new(Uplo::Lower, 2, 1), &a, c)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [1.0, 2.0, 7.0, 4.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn syrk<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Syrk<T>>>,
+        a: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Scaled { spec: Syrk { uplo, n, k, trans, lda, ldc, alpha, beta }, alpha: alpha_at, beta: beta_at } =
+            spec.into();
+        let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
+        let scalar: fn(T) -> T = |x| x;
+        let rank = Rank::<_, _, false> { uplo, n, k, trans, lda, ldc, alpha, beta, scalar };
+        self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
+    }
+
+    /// A matrix times its conjugate transpose, one triangle of it (`cublas<t>herk`); see [`Herk`].
+    ///
+    /// # Errors
+    /// As [`syrk`](Self::syrk), and when A is to be transposed without conjugation.
+    pub fn herk<'a, T: ComplexElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Herk<T>>>,
+        a: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Scaled { spec: Herk { uplo, n, k, trans, lda, ldc, alpha, beta }, alpha: alpha_at, beta: beta_at } =
+            spec.into();
+        let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
+        let scalar: fn(T::Real) -> T = T::from_real;
+        let rank = Rank::<_, _, true> { uplo, n, k, trans, lda, ldc, alpha, beta, scalar };
+        self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
+    }
+}

@@ -1,0 +1,170 @@
+//! Solutions with a triangular matrix: trsm.
+
+use super::super::matrix::{check_matrix, check_size};
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::super::scalar::Scalar;
+#[cfg(feature = "host")]
+use super::super::scalar::value;
+use super::super::scalar::{check_scalar, scalars};
+use super::super::{Blas, BlasElement, Diag, GemmElement, Scaled, Side, Transpose, Uplo};
+use super::{cost, setters};
+#[cfg(feature = "host")]
+use crate::numerics::level3::TriSpec;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Result, Submitted};
+
+/// A triangular A beside a general `m x n` matrix B: `op(A)` on the left is `m x m`, on the right `n x n`. Of A only one
+/// triangle is read, and not its diagonal where that is all ones.
+///
+/// Unless set: nothing is transposed, the diagonal is as stored, leading dimensions leave no gaps, `alpha` is 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Triangular<T: BlasElement> {
+    pub(super) side: Side,
+    pub(super) uplo: Uplo,
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) trans: Transpose,
+    pub(super) diag: Diag,
+    lda: Option<usize>,
+    ldb: Option<usize>,
+    pub(super) alpha: T,
+}
+
+impl<T: BlasElement> Triangular<T> {
+    /// A on `side`, its triangle `uplo` stored; B is `m x n`.
+    pub fn new(side: Side, uplo: Uplo, m: usize, n: usize) -> Self {
+        let (trans, diag, alpha) = (Transpose::No, Diag::NonUnit, <T as GemmElement>::ONE);
+        Triangular { side, uplo, m, n, trans, diag, lda: None, ldb: None, alpha }
+    }
+
+    /// Rows and columns of A.
+    pub(super) fn order(&self) -> usize {
+        if self.side == Side::Left { self.m } else { self.n }
+    }
+
+    /// Leading dimensions of A and B.
+    pub(super) fn leading(&self) -> [usize; 2] {
+        [self.lda.unwrap_or(self.order().max(1)), self.ldb.unwrap_or(self.m.max(1))]
+    }
+
+    /// Checks sizes and where A and B lie.
+    pub(super) fn check(&self, a: usize, b: usize) -> Result<()> {
+        let (order, [lda, ldb]) = (self.order(), self.leading());
+        check_size("m", self.m)?;
+        check_size("n", self.n)?;
+        check_matrix("a", order, order, lda, a)?;
+        check_matrix("b", self.m, self.n, ldb, b)
+    }
+
+    pub(super) fn cost(&self) -> Cost {
+        let (order, elements) = (self.order(), self.m.saturating_mul(self.n));
+        // Half of A is zero.
+        cost::<T>([self.m, self.n, order.div_ceil(2)], [order.saturating_mul(order) / 2, elements, elements])
+    }
+
+    #[cfg(feature = "host")]
+    pub(super) fn on_host(&self, alpha: Option<&[T]>) -> TriSpec<T> {
+        let [lda, ldb] = self.leading();
+        TriSpec {
+            side: self.side.on_host(),
+            uplo: self.uplo.on_host(),
+            trans: self.trans.on_host(),
+            unit: self.diag == Diag::Unit,
+            m: self.m,
+            n: self.n,
+            lda,
+            ldb,
+            alpha: value(self.alpha, alpha),
+        }
+    }
+}
+
+setters!(Triangular<T: BlasElement> {
+    /// What is done to A before.
+    trans: Transpose;
+    /// What the diagonal of A is.
+    diag: Diag;
+    /// Elements between the columns of A.
+    lda: usize;
+    /// Elements between the columns of B.
+    ldb: usize;
+});
+scalars!(Triangular<T: BlasElement>, alpha: T);
+
+struct Trsm<T: BlasElement>(Triangular<T>);
+
+impl<T: BlasElement> Routine for Trsm<T> {
+    const NAME: &'static str = "trsm";
+    type Reads = (T, Option<T>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
+        check_scalar("alpha", alpha)?;
+        self.0.check(a.len(), b.len())
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, alpha): (&[T], Option<&[T]>), (b,): (&mut [T],)) -> Result<()> {
+        T::trsm(&self.0.on_host(alpha), a, b);
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let (spec, (a, alpha), (b,)) = (&self.0, *queue.reads(), *queue.writes());
+        let (m, n, [lda, ldb]) = (spec.m as i64, spec.n as i64, spec.leading().map(|ld| ld as i64));
+        if m == 0 || n == 0 {
+            return Ok(());
+        }
+        let alpha = Scalar::new(spec.alpha, &alpha);
+        if alpha.is_zero() {
+            return queue.scale_matrix::<T>((spec.m, spec.n), &alpha, b.address(), ldb);
+        }
+        let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
+        let (diag, a, b) = (spec.diag.code(), a.address() as *const _, b.address() as *mut _);
+        // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; a scalar in host
+        // memory is read before the call returns.
+        queue.typed(alpha.mode(), |api, handle| unsafe {
+            api.trsm(T::LETTER, handle, side, uplo, trans, diag, m, n, alpha.pointer(), a, lda, b, ldb)
+        })
+    }
+}
+
+impl Blas {
+    /// Solves `op(A) * X = alpha * B` (A on the left) or `X * op(A) = alpha * B` in place of B (`cublas<t>trsm`); see
+    /// [`Triangular`]. Nothing is checked for a zero on the diagonal: it gives infinities and NaN.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does
+    /// not lie inside its buffer; a stale or foreign buffer. `b` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Side, Uplo, blas::Triangular};
+    /// let device = Device::host()?;
+    /// let a = device.upload([2.0f64, 1.0, 0.0, 4.0])?.into_output(); // [2 0; 1 4]
+    /// let b = device.upload([2.0f64, 9.0])?.into_output();
+    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 2, 1);
+    /// let x = device.blas().trsm(spec, &a, b)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn trsm<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Triangular<T>>>,
+        a: impl Into<In<'a, T>>,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Scaled { spec, alpha, .. } = spec.into();
+        self.submit(Trsm(spec), (a.into(), alpha), (b,))
+    }
+}

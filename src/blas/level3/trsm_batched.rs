@@ -1,0 +1,118 @@
+//! Many solutions with triangular matrices: trsm, batched.
+
+#[cfg(feature = "blas")]
+use super::super::routine::Queue;
+use super::super::routine::Routine;
+#[cfg(feature = "blas")]
+use super::super::scalar::Scalar;
+use super::super::scalar::check_scalar;
+use super::super::{Blas, BlasElement, Scaled};
+use super::batch::Operand;
+use super::{Batch, Triangular};
+#[cfg(feature = "host")]
+use crate::numerics::level3::batch;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Result, Submitted};
+
+struct Solve<T: BlasElement> {
+    spec: Triangular<T>,
+    batch: Batch,
+}
+
+impl<T: BlasElement> Solve<T> {
+    /// A and B.
+    fn operands(&self) -> [Operand; 2] {
+        let (order, n, [lda, ldb]) = (self.spec.order(), self.spec.n, self.spec.leading());
+        let [stride_a, stride_b, _] = self.batch.strides([(lda, order), (ldb, n), (0, 0)]);
+        [
+            Operand { name: "a", rows: order, cols: order, ld: lda, stride: stride_a },
+            Operand { name: "b", rows: self.spec.m, cols: n, ld: ldb, stride: stride_b },
+        ]
+    }
+}
+
+impl<T: BlasElement> Routine for Solve<T> {
+    const NAME: &'static str = "trsm_batched";
+    type Reads = (T, Option<T>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
+        let ([of_a, of_b], count) = (self.operands(), self.batch.count);
+        check_scalar("alpha", alpha)?;
+        of_a.check(count, a.len(), false)?;
+        of_b.check(count, b.len(), true)
+    }
+
+    fn cost(&self) -> Cost {
+        let (Cost { flops, bytes }, count) = (self.spec.cost(), self.batch.count as u64);
+        Cost { flops: flops.saturating_mul(count), bytes: bytes.saturating_mul(count) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, alpha): (&[T], Option<&[T]>), (b,): (&mut [T],)) -> Result<()> {
+        let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
+        let b = batch::parts_mut(b, of_b.stride, count);
+        let work = self.spec.order().saturating_mul(self.spec.m).saturating_mul(self.spec.n);
+        let items: Vec<_> = batch::parts(a, of_a.stride, count).zip(b).collect();
+        batch::each(items, work, |(a, b)| T::trsm(&spec, a, b));
+        Ok(())
+    }
+
+    #[cfg(feature = "blas")]
+    fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let (spec, (a, alpha), (b,)) = (&self.spec, *queue.reads(), *queue.writes());
+        let (count, [of_a, of_b], [lda, ldb]) = (self.batch.count, self.operands(), spec.leading().map(|ld| ld as i64));
+        let (m, n) = (spec.m as i64, spec.n as i64);
+        if m == 0 || n == 0 || count == 0 {
+            return Ok(());
+        }
+        let alpha = Scalar::new(spec.alpha, &alpha);
+        if alpha.is_zero() {
+            for b in of_b.addresses::<T>(count, b.address()) {
+                queue.scale_matrix::<T>((spec.m, spec.n), &alpha, b, ldb)?;
+            }
+            return Ok(());
+        }
+        let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
+        let b = queue.addresses(&of_b.addresses::<T>(count, b.address()))?;
+        let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
+        let diag = spec.diag.code();
+        // SAFETY: the matrices lie inside their buffers (checked) and the arrays of their addresses in scratch, which
+        // live until this work is done; a scalar in host memory is read before the call returns.
+        queue.typed(alpha.mode(), |api, handle| unsafe {
+            let (alpha, count) = (alpha.pointer(), count as i64);
+            api.trsm_batched(T::LETTER, handle, side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb, count)
+        })
+    }
+}
+
+impl Blas {
+    /// [`trsm`](Self::trsm) for each of a batch (`cublas<t>trsmBatched`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, the matrices do
+    /// not lie inside their buffers, or those of B overlap; a stale or foreign buffer. `b` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Side, Uplo, blas::{Batch, Triangular}};
+    /// let device = Device::host()?;
+    /// let a = device.upload([2.0f64, 4.0])?.into_output(); // two matrices of 1 x 1
+    /// let b = device.upload([2.0f64, 12.0])?.into_output();
+    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1);
+    /// let x = device.blas().trsm_batched(spec, Batch::new(2), &a, b)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 3.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn trsm_batched<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Triangular<T>>>,
+        batch: Batch,
+        a: impl Into<In<'a, T>>,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Scaled { spec, alpha, .. } = spec.into();
+        self.submit(Solve { spec, batch }, (a.into(), alpha), (b,))
+    }
+}

@@ -1,0 +1,39 @@
+//! Many problems at once: parallel over the batch, one thread inside.
+
+use rayon::prelude::*;
+
+/// Real multiply-adds that are worth a task.
+const TASK: usize = 1 << 16;
+/// From so many in one problem on, threads inside do as well, and the batch is walked in order.
+const LARGE: usize = 1 << 24;
+
+/// Calls `f` with each of `items`, in parallel where that is worth it; each is about `work` real multiply-adds.
+pub(crate) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I) + Sync + Send) {
+    let few = items.len() < rayon::current_num_threads();
+    if items.len() < 2 || work.saturating_mul(items.len()) < 2 * TASK || (few && work >= LARGE) {
+        return items.into_iter().for_each(f);
+    }
+    let least = (TASK / work.max(1)).max(1);
+    items.into_par_iter().with_min_len(least).for_each(f);
+}
+
+/// `count` parts of `x`, each `stride` after the one before; the last one goes to the end. Fewer where `x` ends before.
+pub(crate) fn parts<T>(x: &[T], stride: usize, count: usize) -> impl Iterator<Item = &[T]> {
+    (0..count).map_while(move |i| x.get(i.checked_mul(stride)?..))
+}
+
+/// `count` disjoint parts of `x`, each `stride` elements long but the last, which goes to the end.
+pub(crate) fn parts_mut<T>(mut x: &mut [T], stride: usize, count: usize) -> Vec<&mut [T]> {
+    let mut parts = Vec::with_capacity(count);
+    for i in 0..count {
+        let rest = std::mem::take(&mut x);
+        if i + 1 == count {
+            parts.push(rest);
+            break;
+        }
+        let Some((part, rest)) = rest.split_at_mut_checked(stride) else { break };
+        parts.push(part);
+        x = rest;
+    }
+    parts
+}

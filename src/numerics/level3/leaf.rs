@@ -1,0 +1,311 @@
+//! A small triangle against many columns, multiplied or solved.
+//!
+//! As many columns of B as fill two vectors (of complex numbers one for each part) are gathered row by row, so that each
+//! step of a substitution is a multiply-add of whole vectors, and four rows are eliminated together, so that there are
+//! enough independent ones and what is loaded is used four times.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::super::gemm::Native;
+use super::super::simd::Lanes;
+use super::triangle::{Action, Triangle};
+use super::view::MatMut;
+
+/// The most rows of a leaf.
+pub(super) const LEAF: usize = 64;
+/// Rows that are eliminated together.
+const ROWS: usize = 4;
+/// Vectors of one row in the lanes: of reals both, of complex numbers real parts and imaginary parts.
+const VECTORS: usize = 2;
+
+/// The triangle of a leaf, row by row, rows in the order of their elimination; real and imaginary parts apart.
+struct Packed<R> {
+    n: usize,
+    re: [[R; LEAF]; LEAF],
+    im: [[R; LEAF]; LEAF],
+    /// What the diagonal divides by, or, for complex numbers, its inverse, to multiply with.
+    diagonal: [[R; 2]; LEAF],
+}
+
+/// `1 / x` without avoidable overflow (Smith's method).
+pub(super) fn inverse<R: Lanes>([re, im]: [R; 2], one: R) -> [R; 2] {
+    if re.abs() >= im.abs() {
+        let ratio = im / re;
+        let d = re + im * ratio;
+        [one / d, -ratio / d]
+    } else {
+        let ratio = re / im;
+        let d = re * ratio + im;
+        [ratio / d, -one / d]
+    }
+}
+
+/// `B = alpha * T * B` or `B = alpha * T^-1 * B` for a T of at most [`LEAF`] rows.
+pub(super) fn leaf<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: MatMut<'_, T>) {
+    let (zero, [one, _]) = (T::Real::default(), T::ONE.parts());
+    let n = t.matrix.rows();
+    let mut packed = Packed { n, re: [[zero; LEAF]; LEAF], im: [[zero; LEAF]; LEAF], diagonal: [[one, zero]; LEAF] };
+    let place = |i: usize| if t.lower { i } else { n - 1 - i };
+    let rows = packed.re.iter_mut().zip(&mut packed.im).zip(&mut packed.diagonal).enumerate().take(n);
+    for (i, ((re, im), diagonal)) in rows {
+        for (k, (re, im)) in re.iter_mut().zip(im).enumerate().take(i + 1) {
+            let x = if k == i && t.unit { T::ONE } else { t.matrix.get(place(i), place(k)) };
+            [*re, *im] = x.parts();
+            if k == i {
+                *diagonal = if T::WEIGHT > 1 && !t.unit { inverse(x.parts(), one) } else { x.parts() };
+            }
+        }
+    }
+    Arch::new().dispatch(Leaf { action, packed: &packed, lower: t.lower, alpha, b });
+}
+
+/// A leaf, its triangle packed.
+struct Leaf<'a, 'b, T: Native> {
+    action: Action,
+    packed: &'a Packed<T::Real>,
+    lower: bool,
+    alpha: T,
+    b: MatMut<'b, T>,
+}
+
+/// The most reals of a row in the lanes: two vectors of 64 bytes.
+const WIDEST: usize = 32;
+
+/// The vectors of one row.
+type Row<T, S> = [<<T as Native>::Real as Lanes>::Vector<S>; VECTORS];
+
+/// `acc += factor * x`, of reals, or of complex numbers as vectors of parts.
+#[inline(always)]
+fn add<T: Native, S: Simd>(simd: S, acc: &mut Row<T, S>, [re, im]: [T::Real; 2], x: Row<T, S>) {
+    let ([acc0, acc1], [x0, x1]) = (acc, x);
+    let factor = T::Real::splat(simd, re);
+    *acc0 = T::Real::fma(simd, factor, x0, *acc0);
+    *acc1 = T::Real::fma(simd, factor, x1, *acc1);
+    if T::WEIGHT > 1 {
+        *acc0 = T::Real::fma(simd, T::Real::splat(simd, -im), x1, *acc0);
+        *acc1 = T::Real::fma(simd, T::Real::splat(simd, im), x0, *acc1);
+    }
+}
+
+/// Rows `from..from + N`, of which those before `from` have (to solve) or have not (to multiply) been done.
+// Loops and indices, not iterators: what is called from the library's adaptors may not be inlined, and would be compiled
+// without the instructions of this caller.
+#[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "r, q < N, from + N <= n <= LEAF <= the rows of x")]
+#[expect(clippy::needless_range_loop, clippy::manual_memcpy, reason = "indices unroll into registers")]
+fn rows<T: Native, S: Simd, const SOLVE: bool, const N: usize>(
+    simd: S,
+    packed: &Packed<T::Real>,
+    x: &mut [Row<T, S>],
+    from: usize,
+) {
+    let zero = T::Real::splat(simd, T::Real::default());
+    let mut acc = [[zero; VECTORS]; N];
+    if SOLVE {
+        for r in 0..N {
+            acc[r] = x[from + r];
+        }
+    }
+    let factor = |row: usize, k: usize| {
+        let (re, im) = (packed.re[row][k], packed.im[row][k]);
+        if SOLVE { [-re, -im] } else { [re, im] }
+    };
+    for k in 0..from {
+        let row = x[k];
+        for r in 0..N {
+            add::<T, S>(simd, &mut acc[r], factor(from + r, k), row);
+        }
+    }
+    for r in 0..N {
+        for q in 0..N {
+            if if SOLVE { q < r } else { q <= r } {
+                let row = if SOLVE { acc[q] } else { x[from + q] };
+                add::<T, S>(simd, &mut acc[r], factor(from + r, from + q), row);
+            }
+        }
+        if SOLVE {
+            let [re, im] = packed.diagonal[from + r];
+            if T::WEIGHT > 1 {
+                let row = acc[r];
+                acc[r] = [zero; VECTORS];
+                add::<T, S>(simd, &mut acc[r], [re, im], row);
+            } else {
+                let divisor = T::Real::splat(simd, re);
+                acc[r] = [T::Real::quotient(simd, acc[r][0], divisor), T::Real::quotient(simd, acc[r][1], divisor)];
+            }
+        }
+    }
+    for r in 0..N {
+        x[from + r] = acc[r];
+    }
+}
+
+/// All rows, in the order of their elimination.
+#[inline(always)]
+fn eliminate<T: Native, S: Simd, const SOLVE: bool>(simd: S, packed: &Packed<T::Real>, x: &mut [Row<T, S>]) {
+    let n = packed.n.min(x.len());
+    let whole = n / ROWS * ROWS;
+    let mut done = 0;
+    while done < n {
+        // To solve from the first row to the last, to multiply from the last to the first.
+        let many = if SOLVE { done < whole } else { done >= n - whole };
+        let step = if many { ROWS } else { 1 };
+        let from = if SOLVE { done } else { n - done - step };
+        if many {
+            rows::<T, S, SOLVE, ROWS>(simd, packed, x, from);
+        } else {
+            rows::<T, S, SOLVE, 1>(simd, packed, x, from);
+        }
+        done += step;
+    }
+}
+
+/// Rows and columns that are turned at a time between the lanes and a column-major B: as a whole in registers.
+const TILE: usize = 8;
+
+impl<T: Native> Leaf<'_, '_, T> {
+    /// Copies between the lanes, `width` reals a row, and `b`. `INTO` says whether into the lanes.
+    #[inline(always)]
+    fn exchange<const INTO: bool>(&self, b: &mut MatMut<'_, T>, lanes: &mut [T::Real], width: usize) {
+        let n = self.packed.n;
+        // Imaginary parts lie half a row behind the real ones.
+        let half = if T::WEIGHT > 1 { width / 2 } else { width };
+        if b.is_row_major() {
+            let mut b = b.reborrow().t();
+            for (i, row) in lanes.chunks_exact_mut(width).enumerate().take(n) {
+                let place = if self.lower { i } else { n - 1 - i };
+                let (Some(values), (re, im)) = (b.column_mut(place), row.split_at_mut(half)) else { return };
+                self.line::<INTO>(re, im, values);
+            }
+            return;
+        }
+        let cols = b.cols();
+        let (mut i, whole) = (0, cols / TILE * TILE);
+        while i < n {
+            let rows = TILE.min(n - i);
+            let first = if self.lower { i } else { n - i - rows };
+            let mut l = 0;
+            while l < cols {
+                if rows == TILE && l < whole {
+                    self.tile::<INTO>(b, lanes, [first, l], [i, width, half]);
+                    l += TILE;
+                    continue;
+                }
+                for r in 0..rows {
+                    let at = (i + if self.lower { r } else { rows - 1 - r }) * width + l;
+                    let value = b.get(first + r, l);
+                    self.one::<INTO>(lanes, at, half, value, |x| b.set(first + r, l, x));
+                }
+                l += 1;
+            }
+            i += rows;
+        }
+    }
+
+    /// A square of B that begins at (`row`, `column`), and the lanes of its rows from row `i` on.
+    #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "r, c < TILE, the length of all")]
+    #[expect(clippy::needless_range_loop, reason = "indices unroll into registers")]
+    fn tile<const INTO: bool>(
+        &self,
+        b: &mut MatMut<'_, T>,
+        lanes: &mut [T::Real],
+        [row, column]: [usize; 2],
+        [i, width, half]: [usize; 3],
+    ) {
+        let mut tile = [[T::default(); TILE]; TILE];
+        if INTO {
+            for c in 0..TILE {
+                let from = b.column_mut(column + c).and_then(|x| x.get(row..)).and_then(|x| x.first_chunk::<TILE>());
+                let Some(from) = from else { return };
+                tile[c] = *from;
+            }
+        }
+        for r in 0..TILE {
+            let line = (i + if self.lower { r } else { TILE - 1 - r }) * width + column;
+            let Some((re, im)) = lanes.get_mut(line..).and_then(|x| x.split_first_chunk_mut::<TILE>()) else { return };
+            let im = im.get_mut(half - TILE..).and_then(|x| x.first_chunk_mut::<TILE>());
+            if INTO {
+                *re = std::array::from_fn(|c| self.scaled(tile[c][r]).parts()[0]);
+                if let (Some(im), true) = (im, T::WEIGHT > 1) {
+                    *im = std::array::from_fn(|c| self.scaled(tile[c][r]).parts()[1]);
+                }
+            } else {
+                let zero = [T::Real::default(); TILE];
+                let im = im.filter(|_| T::WEIGHT > 1).map_or(zero, |im| *im);
+                for c in 0..TILE {
+                    tile[c][r] = T::of_parts([re[c], im[c]]);
+                }
+            }
+        }
+        if !INTO {
+            for c in 0..TILE {
+                let to =
+                    b.column_mut(column + c).and_then(|x| x.get_mut(row..)).and_then(|x| x.first_chunk_mut::<TILE>());
+                if let Some(to) = to {
+                    *to = tile[c];
+                }
+            }
+        }
+    }
+
+    /// One row that lies side by side in B too.
+    #[inline(always)]
+    fn line<const INTO: bool>(&self, re: &mut [T::Real], im: &mut [T::Real], values: &mut [T]) {
+        let none = T::Real::default();
+        if T::WEIGHT > 1 {
+            for ((re, im), value) in re.iter_mut().zip(im).zip(values) {
+                if INTO { [*re, *im] = self.scaled(*value).parts() } else { *value = T::of_parts([*re, *im]) }
+            }
+        } else {
+            for (re, value) in re.iter_mut().zip(values) {
+                if INTO { [*re, _] = self.scaled(*value).parts() } else { *value = T::of_parts([*re, none]) }
+            }
+        }
+    }
+
+    /// One element, whose real part lies at `at` in the lanes.
+    #[inline(always)]
+    fn one<const INTO: bool>(&self, lanes: &mut [T::Real], at: usize, half: usize, value: T, mut set: impl FnMut(T)) {
+        let [re, im] = self.scaled(value).parts();
+        let mut parts = [T::Real::default(); 2];
+        for (place, (part, new)) in [at, at + half].into_iter().zip(parts.iter_mut().zip([re, im])) {
+            if let (Some(lane), true) = (lanes.get_mut(place), place == at || T::WEIGHT > 1) {
+                if INTO { *lane = new } else { *part = *lane }
+            }
+        }
+        if !INTO {
+            set(T::of_parts(parts));
+        }
+    }
+
+    #[inline(always)]
+    fn scaled(&self, x: T) -> T {
+        if self.alpha == T::ONE { x } else { self.alpha * x }
+    }
+}
+
+impl<T: Native> WithSimd for Leaf<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let mut lanes = [T::Real::default(); WIDEST * LEAF];
+        let vector = size_of::<<T::Real as Lanes>::Vector<S>>() / size_of::<T::Real>();
+        let width = VECTORS * vector;
+        let columns = if T::WEIGHT > 1 { vector } else { width };
+        let Some(none) = MatMut::new(&mut [], 0, 0, 1) else { return };
+        let mut rest = std::mem::replace(&mut self.b, none);
+        while rest.cols() > 0 {
+            let (mut b, later) = rest.split_cols(columns);
+            self.exchange::<true>(&mut b, &mut lanes, width);
+            let (x, _) = T::Real::vectors_mut::<S>(&mut lanes).as_chunks_mut::<VECTORS>();
+            match self.action {
+                Action::Solve => eliminate::<T, S, true>(simd, self.packed, x),
+                Action::Multiply => eliminate::<T, S, false>(simd, self.packed, x),
+            }
+            self.exchange::<false>(&mut b, &mut lanes, width);
+            rest = later;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Products with a symmetric or Hermitian matrix: symm, hemm.
+//!
+//! A is multiplied panel by panel: a panel of `PANEL` columns is written out in full, from the triangle that is stored,
+//! and is a product for crate `gemm`. What is copied is read `n` times, so the copies are cheap, and the scratch is one
+//! panel.
+
+use rayon::prelude::*;
+
+use super::super::gemm::Native;
+use super::view::{Mat, MatMut};
+
+/// Columns of a panel: about as deep as crate `gemm` cuts a product itself.
+const PANEL: usize = 256;
+
+/// `C = alpha * S * B + beta * C`, where the lower triangle of S is stored.
+pub(super) fn multiply<T: Native>(
+    c: &mut MatMut<'_, T>,
+    alpha: T,
+    s: Mat<'_, T>,
+    hermitian: bool,
+    b: Mat<'_, T>,
+    beta: T,
+    threads: usize,
+) {
+    let m = s.rows();
+    let mut room = vec![T::default(); m * m.min(PANEL)];
+    for from in (0..m).step_by(PANEL) {
+        let width = PANEL.min(m - from);
+        fill(&mut room, s, hermitian, from, width, threads);
+        let Some(panel) = Mat::new(&room, m, width, m) else { return };
+        let rows = b.split_rows(from).1.split_rows(width).0;
+        c.product(alpha, panel, rows, if from == 0 { beta } else { T::ONE }, threads);
+    }
+}
+
+/// Columns that one task writes out: as many rows of the triangle share their cache lines.
+const STRIP: usize = 16;
+
+/// Writes out `width` columns of S from column `from` on.
+fn fill<T: Native>(room: &mut [T], s: Mat<'_, T>, hermitian: bool, from: usize, width: usize, threads: usize) {
+    let m = s.rows();
+    let strip = |(index, strip): (usize, &mut [T])| {
+        let first = from + index * STRIP;
+        let Some(mut strip) = MatMut::new(strip, m, STRIP.min(from + width - first), m) else { return };
+        let (count, mirrored) = (strip.cols(), s.t().conj(hermitian));
+        // Above the strip's square the rows of the triangle, within and below it its columns.
+        for i in 0..first + count {
+            for j in 0..count {
+                let column = first + j;
+                if i < column {
+                    strip.set(i, j, mirrored.get(i, column));
+                } else if i == column {
+                    let x = s.get(i, i);
+                    let [re, _] = x.parts();
+                    let [zero, _] = T::default().parts();
+                    strip.set(i, j, if hermitian { T::of_parts([re, zero]) } else { x });
+                }
+            }
+        }
+        for j in 0..count {
+            let below = first + j + 1;
+            let source = s.split_rows(below).1;
+            if let (Some(to), Some(x)) =
+                (strip.column_mut(j).and_then(|c| c.get_mut(below..)), source.column(first + j))
+                && !s.is_conj()
+            {
+                to.copy_from_slice(x);
+                continue;
+            }
+            for i in below..m {
+                strip.set(i, j, s.get(i, first + j));
+            }
+        }
+    };
+    let strips = m.saturating_mul(STRIP).max(1);
+    if threads > 1 {
+        room.par_chunks_mut(strips).enumerate().take(width.div_ceil(STRIP)).for_each(strip);
+    } else {
+        room.chunks_mut(strips).enumerate().take(width.div_ceil(STRIP)).for_each(strip);
+    }
+}

@@ -1,0 +1,77 @@
+//! Multiplying by a triangular matrix and solving with one, in place: `B = alpha * T * B` and `B = alpha * T^-1 * B`.
+//!
+//! Both cut T in half: what lies off the diagonal is a product for crate `gemm`, and the halves are cut again, down to
+//! `LEAF` rows. Rows are always eliminated by substitution, never by multiplying with the inverse of a block: so the
+//! solution has the small backward error of the textbook's method.
+
+use super::super::gemm::Native;
+use super::leaf::{LEAF, leaf};
+use super::view::{Mat, MatMut};
+
+/// What is done with T.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Multiply,
+    Solve,
+}
+
+/// A triangular matrix: only its triangle is read, and not its diagonal where that is all ones.
+#[derive(Clone, Copy)]
+pub(super) struct Triangle<'a, T> {
+    pub(super) matrix: Mat<'a, T>,
+    pub(super) lower: bool,
+    pub(super) unit: bool,
+}
+
+impl<'a, T: Native> Triangle<'a, T> {
+    /// The leading triangle of `at` rows, the square off the diagonal, and the trailing triangle.
+    fn split(self, at: usize) -> (Self, Mat<'a, T>, Self) {
+        let (top, bottom) = self.matrix.split_rows(at);
+        let ((first, upper), (lower, last)) = (top.split_cols(at), bottom.split_cols(at));
+        let part = |matrix| Triangle { matrix, ..self };
+        (part(first), if self.lower { lower } else { upper }, part(last))
+    }
+}
+
+/// From so many columns for each thread on, threads take columns of B; below, they share the products.
+const COLUMNS: usize = 64;
+
+/// `B = alpha * T * B` or `B = alpha * T^-1 * B`. A zero `alpha` is the caller's business.
+pub(super) fn apply<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: MatMut<'_, T>, threads: usize) {
+    if t.matrix.rows() != t.matrix.cols() || t.matrix.cols() != b.rows() || b.cols() == 0 {
+        return;
+    }
+    if threads > 1 && b.cols() >= 2 * COLUMNS {
+        let half = threads / 2;
+        let at = (b.cols() * half / threads).next_multiple_of(16);
+        let (left, right) = b.split_cols(at);
+        rayon::join(|| apply(action, t, alpha, left, half), || apply(action, t, alpha, right, threads - half));
+        return;
+    }
+    halve(action, t, alpha, b, threads);
+}
+
+fn halve<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, mut b: MatMut<'_, T>, threads: usize) {
+    let n = t.matrix.rows();
+    if n <= LEAF {
+        return leaf(action, t, alpha, b);
+    }
+    let at = (n / 2).next_multiple_of(LEAF);
+    let (first, off, last) = t.split(at);
+    let (top, bottom) = b.reborrow().split_rows(at);
+    // In a lower triangle the second half depends on the first, in an upper one the first on the second.
+    let ((one, mut x), (two, mut y)) =
+        if t.lower { ((first, top), (last, bottom)) } else { ((last, bottom), (first, top)) };
+    match action {
+        Action::Multiply => {
+            halve(action, two, alpha, y.reborrow(), threads);
+            y.product(alpha, off, x.as_ref(), T::ONE, threads);
+            halve(action, one, alpha, x, threads);
+        }
+        Action::Solve => {
+            halve(action, one, alpha, x.reborrow(), threads);
+            y.product(-T::ONE, off, x.as_ref(), alpha, threads);
+            halve(action, two, T::ONE, y, threads);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Views of matrices: a pointer, a shape and two strides, so that a matrix can be transposed and cut without a copy.
+//!
+//! All of the unsafe code of `level3` is here, and rests on one invariant: **every element that a view's shape and
+//! strides reach lies in the slice that the view was made of, and no two views that can be written, nor one that can
+//! and one that can be read, reach the same element.** `new` establishes it, and cutting keeps it: a part reaches a
+//! subset, and the two sides of a cut reach disjoint ones.
+
+use std::marker::PhantomData;
+
+use gemm::Parallelism;
+
+use super::super::gemm::Native;
+use super::super::spec::{Trans, span};
+
+/// A matrix to be read; perhaps the conjugate of what is stored.
+pub(super) struct Mat<'a, T> {
+    at: *const T,
+    rows: usize,
+    cols: usize,
+    row_step: isize,
+    col_step: isize,
+    conj: bool,
+    _slice: PhantomData<&'a [T]>,
+}
+
+/// A matrix to be read and written.
+pub(super) struct MatMut<'a, T> {
+    at: *mut T,
+    rows: usize,
+    cols: usize,
+    row_step: isize,
+    col_step: isize,
+    _slice: PhantomData<&'a mut [T]>,
+}
+
+impl<T> Clone for Mat<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Mat<'_, T> {}
+
+// SAFETY: a view stands for a shared slice.
+unsafe impl<T: Sync> Send for Mat<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Mat<'_, T> {}
+// SAFETY: a view that can be written stands for an exclusive slice.
+unsafe impl<T: Send> Send for MatMut<'_, T> {}
+
+/// The column stride of `cols` columns `ld` apart: one column has none, whatever the caller named.
+fn step(cols: usize, ld: usize) -> isize {
+    if cols > 1 { isize::try_from(ld).unwrap_or(0) } else { 1 }
+}
+
+impl<'a, T: Native> Mat<'a, T> {
+    /// The column-major matrix in `x`, or `None` where it does not lie there.
+    pub(super) fn new(x: &'a [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
+        let fits = span(rows, cols, ld)? <= x.len();
+        let col_step = step(cols, ld);
+        fits.then_some(Mat { at: x.as_ptr(), rows, cols, row_step: 1, col_step, conj: false, _slice: PhantomData })
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    pub(super) fn is_conj(&self) -> bool {
+        self.conj
+    }
+
+    /// Transposed.
+    pub(super) fn t(self) -> Self {
+        let Mat { rows, cols, row_step, col_step, .. } = self;
+        Mat { rows: cols, cols: rows, row_step: col_step, col_step: row_step, ..self }
+    }
+
+    /// Conjugated, if `yes`.
+    pub(super) fn conj(self, yes: bool) -> Self {
+        Mat { conj: self.conj ^ yes, ..self }
+    }
+
+    /// `op(self)`.
+    pub(super) fn op(self, trans: Trans) -> Self {
+        match trans {
+            Trans::No => self,
+            Trans::Yes => self.t(),
+            Trans::Conj => self.t().conj(true),
+        }
+    }
+
+    /// The rows before `at`, and the others.
+    pub(super) fn split_rows(self, at: usize) -> (Self, Self) {
+        let at = at.min(self.rows);
+        // At the end nothing is reached, so the pointer need not move: it might leave the slice.
+        let offset = if at < self.rows { at as isize * self.row_step } else { 0 };
+        let low = Mat { at: self.at.wrapping_offset(offset), rows: self.rows - at, ..self };
+        (Mat { rows: at, ..self }, low)
+    }
+
+    /// The columns before `at`, and the others.
+    pub(super) fn split_cols(self, at: usize) -> (Self, Self) {
+        let (left, right) = self.t().split_rows(at);
+        (left.t(), right.t())
+    }
+
+    /// The part of `rows` rows and `cols` columns that begins at (`i`, `j`), as far as there is one.
+    pub(super) fn block(self, (i, j): (usize, usize), (rows, cols): (usize, usize)) -> Self {
+        self.split_rows(i).1.split_rows(rows).0.split_cols(j).1.split_cols(cols).0
+    }
+
+    /// Element (`i`, `j`); zero outside.
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize, j: usize) -> T {
+        if i >= self.rows || j >= self.cols {
+            return T::default();
+        }
+        let offset = i as isize * self.row_step + j as isize * self.col_step;
+        // SAFETY: (`i`, `j`) is in the shape, so the invariant holds for it.
+        let x = unsafe { *self.at.offset(offset) };
+        if self.conj { x.conj() } else { x }
+    }
+
+    /// Column `j` where its elements lie side by side, as stored (so not conjugated).
+    pub(super) fn column(&self, j: usize) -> Option<&'a [T]> {
+        if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
+            return None;
+        }
+        // SAFETY: a column with steps of one is a slice of `rows` elements, all reached by the shape, and shared for 'a.
+        Some(unsafe { std::slice::from_raw_parts(self.at.offset(j as isize * self.col_step), self.rows) })
+    }
+
+    /// Rows lie side by side rather than columns.
+    pub(super) fn is_row_major(&self) -> bool {
+        self.col_step == 1 && self.row_step != 1
+    }
+}
+
+impl<'a, T: Native> MatMut<'a, T> {
+    /// The column-major matrix in `x`, or `None` where it does not lie there, or overlaps itself.
+    pub(super) fn new(x: &'a mut [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
+        let fits = span(rows, cols, ld)? <= x.len();
+        let col_step = step(cols, ld);
+        fits.then_some(MatMut { at: x.as_mut_ptr(), rows, cols, row_step: 1, col_step, _slice: PhantomData })
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The same for a shorter time.
+    pub(super) fn reborrow(&mut self) -> MatMut<'_, T> {
+        MatMut { _slice: PhantomData, ..*self }
+    }
+
+    /// To be read, for a shorter time.
+    pub(super) fn as_ref(&self) -> Mat<'_, T> {
+        let MatMut { at, rows, cols, row_step, col_step, .. } = *self;
+        Mat { at, rows, cols, row_step, col_step, conj: false, _slice: PhantomData }
+    }
+
+    /// Transposed.
+    pub(super) fn t(self) -> Self {
+        let MatMut { at, rows, cols, row_step, col_step, _slice } = self;
+        MatMut { at, rows: cols, cols: rows, row_step: col_step, col_step: row_step, _slice }
+    }
+
+    /// The rows before `at`, and the others.
+    pub(super) fn split_rows(self, at: usize) -> (Self, Self) {
+        let at = at.min(self.rows);
+        let offset = if at < self.rows { at as isize * self.row_step } else { 0 };
+        let low = MatMut { at: self.at.wrapping_offset(offset), rows: self.rows - at, ..self };
+        (MatMut { rows: at, ..self }, low)
+    }
+
+    /// The columns before `at`, and the others.
+    pub(super) fn split_cols(self, at: usize) -> (Self, Self) {
+        let (left, right) = self.t().split_rows(at);
+        (left.t(), right.t())
+    }
+
+    /// Element (`i`, `j`); zero outside.
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize, j: usize) -> T {
+        self.as_ref().get(i, j)
+    }
+
+    /// Sets element (`i`, `j`); nothing outside.
+    #[inline(always)]
+    pub(super) fn set(&mut self, i: usize, j: usize, x: T) {
+        if i < self.rows && j < self.cols {
+            let offset = i as isize * self.row_step + j as isize * self.col_step;
+            // SAFETY: (`i`, `j`) is in the shape, so the invariant holds for it; the view is borrowed exclusively.
+            unsafe { *self.at.offset(offset) = x }
+        }
+    }
+
+    /// Column `j` where its elements lie side by side.
+    pub(super) fn column_mut(&mut self, j: usize) -> Option<&mut [T]> {
+        if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
+            return None;
+        }
+        // SAFETY: as for `Mat::column`; the view is borrowed exclusively.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.at.offset(j as isize * self.col_step), self.rows) })
+    }
+
+    /// Two different columns where their elements lie side by side.
+    pub(super) fn two_columns(&mut self, j: usize, k: usize) -> Option<(&mut [T], &mut [T])> {
+        let (low, high) = (j.min(k), j.max(k));
+        if low == high || high >= self.cols {
+            return None;
+        }
+        // Two borrows of one view, parted by a cut between the columns.
+        let (left, right) = self.reborrow().split_cols(high);
+        let (x, y) = (left.into_column(low)?, right.into_column(0)?);
+        Some(if j < k { (x, y) } else { (y, x) })
+    }
+
+    fn into_column(self, j: usize) -> Option<&'a mut [T]> {
+        if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
+            return None;
+        }
+        // SAFETY: as for `column_mut`; the view is consumed, so the slice takes over its lifetime.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.at.offset(j as isize * self.col_step), self.rows) })
+    }
+
+    /// Rows lie side by side rather than columns.
+    pub(super) fn is_row_major(&self) -> bool {
+        self.as_ref().is_row_major()
+    }
+
+    /// `self = factor * self`; a zero factor reads nothing.
+    pub(super) fn scale(&mut self, factor: T) {
+        if factor == T::ONE {
+            return;
+        }
+        let of = |x: T| if factor == T::default() { factor } else { factor * x };
+        if self.is_row_major() {
+            return self.reborrow().t().scale(factor);
+        }
+        for j in 0..self.cols {
+            if let Some(column) = self.column_mut(j) {
+                column.iter_mut().for_each(|x| *x = of(*x));
+                continue;
+            }
+            for i in 0..self.rows {
+                self.set(i, j, of(self.get(i, j)));
+            }
+        }
+    }
+
+    /// `self = alpha * a * b + beta * self` on up to `threads` threads; nothing where the shapes do not agree. A zero
+    /// `beta` does not read `self`.
+    pub(super) fn product(&mut self, alpha: T, a: Mat<'_, T>, b: Mat<'_, T>, beta: T, threads: usize) {
+        let (m, n, k) = (self.rows, self.cols, a.cols);
+        if a.rows != m || b.cols != n || b.rows != k || m == 0 || n == 0 {
+            return;
+        }
+        if k == 0 {
+            return self.scale(beta);
+        }
+        let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
+        // SAFETY: shapes agree, and by the invariant all that they reach lies in the views' slices, of which `self`'s
+        // is exclusive. `Native` is implemented for the four types that `gemm::gemm` has kernels for. Its first factor
+        // scales C and its second the product.
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                self.at,
+                self.col_step,
+                self.row_step,
+                beta != T::default(),
+                a.at,
+                a.col_step,
+                a.row_step,
+                b.at,
+                b.col_step,
+                b.row_step,
+                beta,
+                alpha,
+                false,
+                a.conj,
+                b.conj,
+                parallelism,
+            );
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! getrf, getrs, getri, matinv, batched.
+
+use crate::common::{Rng, devices, down, seeds, up};
+use crate::matrix::{Matrix, Number, TRANSPOSES, each_type, real, trans};
+use windlass::blas::Lu;
+use windlass::reference::{Exact, Trans};
+use windlass::{Device, Transpose};
+
+/// `count` matrices in one buffer, with a gap between the columns and between the matrices.
+struct Batch<T> {
+    all: Vec<Matrix<T>>,
+    ld: usize,
+    stride: usize,
+}
+
+impl<T: Number> Batch<T> {
+    fn new(rng: &mut Rng, rows: usize, cols: usize, count: usize) -> Self {
+        let (ld, stride) = (rows.max(1) + 1, (rows.max(1) + 1) * cols + 2);
+        let all = (0..count).map(|_| {
+            let mut matrix = Matrix::<T>::poison(rows, cols, ld, 0);
+            for (i, j) in matrix.places() {
+                // A large element in every column, seldom on the diagonal: rows must be swapped.
+                let large = if (i + j * 3 + 1) % rows == j % rows && rows == cols { 4.0 } else { 0.0 };
+                matrix.data[i + j * ld] = T::sample(rng) + real::<T>(large);
+            }
+            matrix
+        });
+        Batch { all: all.collect(), ld, stride }
+    }
+
+    fn buffer(&self) -> Vec<T> {
+        let mut data = vec![T::NAN; self.stride * self.all.len()];
+        self.all.iter().enumerate().for_each(|(i, x)| data[i * self.stride..][..x.data.len()].copy_from_slice(&x.data));
+        data
+    }
+
+    fn part(&self, data: &[T], i: usize) -> Exact {
+        let one = &self.all[i];
+        Exact::stored(&data[i * self.stride..][..one.data.len()], one.rows, one.cols, one.ld)
+    }
+}
+
+const SIZES: [usize; 10] = [0, 1, 2, 3, 5, 9, 16, 32, 33, 70];
+
+#[track_caller]
+fn assert_small(ratio: f64, what: &dyn std::fmt::Debug) {
+    assert!(ratio <= 1.0, "a residual of {ratio} bounds: {what:?}");
+}
+
+fn factors<T: Number>(device: &Device, rng: &mut Rng) {
+    for count in [1, 7] {
+        let (n, nrhs, blas) = (rng.pick(&SIZES), rng.pick(&[0, 1, 3, 9]), device.blas());
+        let a = Batch::<T>::new(rng, n, n, count);
+        let b = Batch::<T>::new(rng, n, nrhs, count);
+        let lu = Lu::new(n, count).lda(a.ld).stride_a(a.stride);
+        let (pivots, info) = (device.uninit(n * count).unwrap(), device.uninit(count).unwrap());
+        let answer = blas.getrf_batched(lu, up(device, a.buffer()), pivots, info).unwrap().await_result().unwrap();
+        let (factors, pivots, info) = answer;
+        let (on_host, places) = (down(device, &factors), down(device, &pivots));
+        assert_eq!(down(device, &info), vec![0; count]);
+        for i in 0..count {
+            let what = ("getrf", n, i, device);
+            let (lu, pivots) = (a.part(&on_host, i), &places[i * n..(i + 1) * n]);
+            assert!(pivots.iter().enumerate().all(|(row, p)| (row + 1..=n).contains(&(*p as usize))), "{pivots:?}");
+            let (lower, upper) = (lu.triangle(true, true), lu.triangle(false, false));
+            let residual =
+                a.all[i].exact().swapped(pivots).scaled(real::<T>(1.0)).plus(&lower.times(real::<T>(-1.0), &upper));
+            assert_small(residual.residual::<T>(2.0), &what);
+            // Partial pivoting leaves no factor above one, measured as LAPACK does.
+            let largest = (0..n).flat_map(|j| (j + 1..n).map(move |i| (i, j))).map(|(i, j)| {
+                let [re, im] = [lu.get(i, j).re.to_f64(), lu.get(i, j).im.to_f64()];
+                re.hypot(im)
+            });
+            assert!(largest.fold(0.0, f64::max) <= 1.5, "{what:?}");
+        }
+        for trans_a in TRANSPOSES {
+            let spec = lu.ldb(b.ld).stride_b(b.stride);
+            let x = blas.getrs_batched(spec, trans_a, nrhs, &factors, &pivots, up(device, b.buffer())).unwrap();
+            let x = down(device, &x.await_result().unwrap());
+            for i in 0..count {
+                let x = b.part(&x, i);
+                let residual = b.all[i]
+                    .exact()
+                    .scaled(real::<T>(1.0))
+                    .plus(&a.all[i].exact().op(trans(trans_a)).times(real::<T>(-1.0), &x));
+                assert_normwise::<T>(&residual, &a.all[i].exact(), &x, &("getrs", trans_a, n, nrhs, i, device));
+            }
+        }
+        let spec = lu.ldb(a.ld).stride_b(a.stride);
+        let out = || (up(device, vec![T::NAN; a.stride * count]), device.uninit(count).unwrap());
+        let (c, info) = out();
+        let (c, info) = blas.getri_batched(spec, &factors, &pivots, c, info).unwrap().await_result().unwrap();
+        assert_inverse(&a, &down(device, &c), &down(device, &info), device);
+        let (c, info) = out();
+        let whole = up(device, a.buffer());
+        let (c, info) = blas.matinv_batched(spec, &whole, c, info).unwrap().await_result().unwrap();
+        assert_inverse(&a, &down(device, &c), &down(device, &info), device);
+        assert_eq!(bytemuck::cast_slice::<T, u8>(&down(device, &whole)), bytemuck::cast_slice(&a.buffer()), "A stays");
+    }
+}
+
+/// A residual small beside the products of the largest elements: what every stable method keeps to, whatever its order of
+/// operations. The matrices are well-conditioned and pivots keep their factors from growing.
+#[track_caller]
+fn assert_normwise<T: Number>(
+    residual: &windlass::reference::Bounded,
+    a: &Exact,
+    x: &Exact,
+    what: &dyn std::fmt::Debug,
+) {
+    let largest = |x: &Exact| {
+        let all = (0..x.cols()).flat_map(|j| (0..x.rows()).map(move |i| (i, j)));
+        let size = |(i, j)| x.get(i, j).re.to_f64().abs() + x.get(i, j).im.to_f64().abs();
+        // A NaN is larger than everything.
+        all.map(size).fold(0.0f64, |most, size| if size <= most || most.is_nan() { most } else { size })
+    };
+    let n = a.rows() as f64;
+    let bound = 16.0 * (n + 8.0) * n * T::UNIT * (largest(a) * largest(x) + 1.0);
+    let worst = largest(residual.exact());
+    assert!(worst <= bound && !worst.is_nan(), "a residual of {worst:e}, more than {bound:e}: {what:?}");
+}
+
+#[track_caller]
+fn assert_inverse<T: Number>(a: &Batch<T>, x: &[T], info: &[i32], device: &Device) {
+    assert_eq!(info, vec![0; a.all.len()]);
+    for (i, one) in a.all.iter().enumerate() {
+        let inverse = a.part(x, i);
+        let identity = Exact::identity(one.rows).scaled(real::<T>(-1.0));
+        let residual = one.exact().times(real::<T>(1.0), &inverse).plus(&identity);
+        assert_normwise::<T>(&residual, &one.exact(), &inverse, &("inverse", one.rows, i, device));
+        let gaps = (0..one.data.len()).filter(|at| at % one.ld >= one.rows);
+        gaps.for_each(|at| assert!(x[i * a.stride + at].parts()[0].is_nan(), "padding {at}"));
+    }
+}
+
+#[test]
+fn factors_give_back_the_matrix_its_solutions_and_its_inverse() {
+    for device in devices() {
+        seeds(10, |rng, _| {
+            each_type!(factors(&device, rng));
+        });
+    }
+}
+
+fn singular<T: Number>(device: &Device) {
+    // Regular, singular at its second column, zero.
+    let r = |x: f64| real::<T>(x);
+    let a = [r(1.0), r(2.0), r(1.0), r(4.0), r(1.0), r(2.0), r(2.0), r(4.0), r(0.0), r(0.0), r(0.0), r(0.0)];
+    let (lu, blas) = (Lu::new(2, 3), device.blas());
+    let (pivots, info) = (device.uninit(6).unwrap(), device.uninit(3).unwrap());
+    let (factors, pivots, info) = blas.getrf_batched(lu, up(device, a), pivots, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &info), [0, 2, 1], "{device:?}");
+    assert_eq!(down(device, &pivots)[..4], [2, 2, 2, 2]);
+    let got = down(device, &factors);
+    assert_eq!(got[..8], [r(2.0), r(0.5), r(4.0), r(-1.0), r(2.0), r(0.5), r(4.0), r(0.0)], "factored to the end");
+    let (c, info) = (device.zeros(12).unwrap(), device.uninit(3).unwrap());
+    let (c, info) = blas.getri_batched(lu, &factors, &pivots, c, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &info), [0, 2, 1], "{device:?}");
+    assert_eq!(down(device, &c)[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)], "the regular one is inverted");
+    let (c, info) = (device.zeros(12).unwrap(), device.uninit(3).unwrap());
+    let (c, info) = blas.matinv_batched(lu, &up(device, a), c, info).unwrap().await_result().unwrap();
+    let info = down(device, &info);
+    assert!(info[0] == 0 && info[1] > 0 && info[2] > 0, "{info:?} on {device:?}");
+    assert_eq!(down(device, &c)[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)]);
+}
+
+#[test]
+fn a_singular_matrix_says_where_and_leaves_the_others_alone() {
+    for device in devices() {
+        each_type!(singular(&device));
+    }
+}
+
+fn empty<T: Number>(device: &Device) {
+    let blas = device.blas();
+    let none = || (up(device, Vec::<T>::new()), up(device, Vec::<i32>::new()));
+    let ((a, pivots), (_, info)) = (none(), none());
+    blas.getrf_batched(Lu::new(3, 0), a, pivots, info).unwrap().await_result().unwrap();
+    let ((a, pivots), info) = (none(), up(device, [7, 7]));
+    let (a, pivots, info) = blas.getrf_batched(Lu::new(0, 2), a, pivots, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &info), [0, 0], "an empty matrix is regular");
+    let (c, info) = blas.getri_batched(Lu::new(0, 2), &a, &pivots, none().0, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &info), [0, 0]);
+    blas.getrs_batched(Lu::new(0, 2), Transpose::No, 1, &a, &pivots, c).unwrap().await_result().unwrap();
+}
+
+#[test]
+fn empty_batches_and_empty_matrices_are_regular() {
+    for device in devices() {
+        each_type!(empty(&device));
+    }
+}
+
+/// The pivots of a matrix whose best pivots are plain are the same on every engine.
+#[test]
+fn pivots_are_those_of_lapack() {
+    for device in devices() {
+        let a = [0.0, 3.0, 1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 4.0];
+        let (pivots, info) = (device.uninit(3).unwrap(), device.uninit(1).unwrap());
+        let answer = device.blas().getrf_batched(Lu::new(3, 1), up(&device, a), pivots, info).unwrap();
+        let (factors, pivots, _) = answer.await_result().unwrap();
+        assert_eq!(down(&device, &pivots), [2, 2, 3]);
+        let swapped = Exact::stored(&a, 3, 3, 3).swapped(&down(&device, &pivots));
+        assert_eq!(swapped.op(Trans::No).get(0, 0).re.to_f64(), 3.0);
+        assert_eq!(down(&device, &factors)[0], 3.0);
+    }
+}

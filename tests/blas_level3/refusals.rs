@@ -1,0 +1,139 @@
+//! What level 3 refuses: an error that names the argument and both values, before anything runs, with the buffers back.
+
+use crate::common::{devices, down, refused, up};
+use windlass::blas::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
+use windlass::{Complex, DeviceBuffer, Gemm, Rejected, Side, Transpose, Uplo};
+
+/// The refusal names `argument` and says `text`; the buffer is back.
+#[track_caller]
+fn refuses<T: windlass::Element>(
+    answer: Result<windlass::PendingDispatch<DeviceBuffer<T>>, Rejected<(DeviceBuffer<T>,)>>,
+    argument: &str,
+    texts: &[&str],
+) -> DeviceBuffer<T> {
+    let Err(Rejected { error, back, .. }) = answer else { panic!("{argument} was not refused") };
+    let (name, reason) = refused(&error);
+    assert_eq!(name, argument, "{reason}");
+    texts.iter().for_each(|text| assert!(reason.contains(text), "{reason} does not say {text}"));
+    back.expect("the buffer").0
+}
+
+#[test]
+fn matrices_that_do_not_fit_are_named() {
+    for device in devices() {
+        let blas = device.blas();
+        let x = up(&device, vec![1f64; 9]);
+        let mut c = up(&device, vec![5f64; 9]);
+        let symm = Symm::new(Side::Left, Uplo::Lower, 3, 3);
+        c = refuses(blas.symm(symm.lda(2), &x, &x, c), "lda", &["2", "3"]);
+        c = refuses(blas.symm(symm.ldb(0), &x, &x, c), "ldb", &["0", "3"]);
+        c = refuses(blas.symm(symm.ldc(4), &x, &x, c), "c", &["9 elements", "3 x 3", "ldc = 4", "11"]);
+        c = refuses(
+            blas.symm(Symm::new(Side::Right, Uplo::Lower, 1, 4), &x, &x, c),
+            "a",
+            &["9 elements", "4 x 4", "16"],
+        );
+        c = refuses(blas.symm(Symm::new(Side::Left, Uplo::Lower, 3, usize::MAX), &x, &x, c), "n", &["64-bit"]);
+        c = refuses(blas.syrk(Syrk::new(Uplo::Upper, 3, 4), &x, c), "a", &["9 elements", "3 x 4", "12"]);
+        c = refuses(blas.syrk(Syrk::new(Uplo::Upper, 3, 3).trans(Transpose::Yes).lda(2), &x, c), "lda", &["2", "3"]);
+        c = refuses(blas.syr2k(Syr2k::new(Uplo::Upper, 3, 3).ldb(5), &x, &x, c), "b", &["9 elements", "13"]);
+        c = refuses(blas.syrkx(Syr2k::new(Uplo::Upper, 4, 1), &x, &x, c), "c", &["9 elements", "4 x 4", "16"]);
+        let triangular = Triangular::new(Side::Right, Uplo::Upper, 3, 3);
+        c = refuses(blas.trsm(triangular.ldb(2), &x, c), "ldb", &["2", "3"]);
+        c = refuses(blas.trmm(triangular.lda(4), &x, c), "a", &["9 elements", "11"]);
+        c = refuses(blas.trmm_into(triangular, &x, &x, c, 2), "ldc", &["2", "3"]);
+        c = refuses(blas.geam(Geam::new(3, 3).lda(4), &x, &x, c), "a", &["9 elements", "11"]);
+        c = refuses(blas.geam(Geam::new(9, 1).trans_b(Transpose::Yes).ldb(2), &x, &x, c), "b", &["1 x 9", "17"]);
+        c = refuses(blas.dgmm(Dgmm::new(Side::Left, 3, 3), &x, &x, c), "x", &["9 elements", "m is 3"]);
+        c = refuses(blas.dgmm(Dgmm::new(Side::Left, 3, 3), &x, x.strided(3, 0), c), "x", &["increment of 0"]);
+        c = refuses(blas.dgmm(Dgmm::new(Side::Right, 3, 3).ldc(2), &x, x.strided(3, 1), c), "ldc", &["2", "3"]);
+        c = refuses(blas.gemm(Gemm::new(2, 4, 2).row_major().ldc(3), &x, &x, c), "ldc", &["3", "4"]);
+        assert_eq!(down(&device, &c), vec![5.0; 9], "nothing ran");
+    }
+}
+
+#[test]
+fn transposes_that_break_the_symmetry_are_refused() {
+    for device in devices() {
+        let blas = device.blas();
+        let x = up(&device, vec![Complex::new(1f32, 1.0); 9]);
+        let mut c = up(&device, vec![Complex::new(1f32, 1.0); 9]);
+        let syrk = Syrk::new(Uplo::Upper, 3, 3).trans(Transpose::Conjugate);
+        c = refuses(blas.syrk(syrk, &x, c), "trans", &["Conjugate"]);
+        let syr2k = Syr2k::new(Uplo::Upper, 3, 3).trans(Transpose::Conjugate);
+        c = refuses(blas.syr2k(syr2k, &x, &x, c), "trans", &["Conjugate"]);
+        c = refuses(blas.syrkx(syr2k, &x, &x, c), "trans", &["Conjugate"]);
+        c = refuses(blas.herk(Herk::new(Uplo::Upper, 3, 3).trans(Transpose::Yes), &x, c), "trans", &["Yes"]);
+        let her2k = Her2k::new(Uplo::Upper, 3, 3).trans(Transpose::Yes);
+        c = refuses(blas.her2k(her2k, &x, &x, c), "trans", &["Yes"]);
+        refuses(blas.herkx(her2k, &x, &x, c), "trans", &["Yes"]);
+    }
+}
+
+#[test]
+fn batches_that_overlap_or_reach_too_far_are_refused() {
+    for device in devices() {
+        let blas = device.blas();
+        let x = up(&device, vec![1f32; 12]);
+        let mut c = up(&device, vec![1f32; 12]);
+        let gemm = Gemm::new(2, 2, 2);
+        c = refuses(blas.gemm_strided_batched(gemm, Batch::new(3).stride_c(3), &x, &x, c), "c", &["4 elements", "3"]);
+        c = refuses(
+            blas.gemm_strided_batched(gemm, Batch::new(4), &x, &x, c),
+            "a",
+            &["12 elements", "4 matrices", "16"],
+        );
+        let far = Batch::new(3).stride_b(usize::MAX / 4);
+        c = refuses(blas.gemm_strided_batched(gemm, far, &x, &x, c), "b", &["12 elements"]);
+        c = refuses(blas.gemm_strided_batched(gemm.ldb(1), Batch::new(3), &x, &x, c), "ldb", &["1", "2"]);
+        let solve = Triangular::new(Side::Left, Uplo::Lower, 2, 2);
+        c = refuses(blas.trsm_batched(solve, Batch::new(3).stride_b(0), &x, c), "b", &["overlap"]);
+        drop(c);
+        // Lists: all of them come back.
+        let (list, c) = ([x.as_in(), x.as_in()], vec![up(&device, vec![1f32; 4])]);
+        let Err(rejected) = blas.gemm_batched(gemm, &list, &list, c) else { panic!("two factors for one product") };
+        assert_eq!(refused(&rejected.error).0, "a");
+        assert_eq!(rejected.back.unwrap().0.len(), 1);
+        let c = vec![up(&device, vec![1f32; 4]), up(&device, vec![1f32; 3])];
+        let Err(rejected) = blas.gemm_batched(gemm, &list, &list, c) else { panic!("a short C") };
+        assert_eq!((refused(&rejected.error).0.as_str(), rejected.back.unwrap().0.len()), ("c", 2));
+        let c = vec![up(&device, vec![1f32; 4]), up(&device, vec![1f32; 4])];
+        let Err(rejected) = blas.gemm_grouped(&[(gemm, usize::MAX), (gemm, 3)], &list, &list, c) else { panic!() };
+        assert_eq!((refused(&rejected.error).0.as_str(), rejected.back.unwrap().0.len()), ("a", 2));
+    }
+}
+
+#[test]
+fn factorizations_need_room_for_pivots_and_info() {
+    for device in devices() {
+        let blas = device.blas();
+        let refused_with = |lu: Lu, a: usize, pivots: usize, info: usize| {
+            let (a, pivots) = (up(&device, vec![1f64; a]), up(&device, vec![0; pivots]));
+            let Err(rejected) = blas.getrf_batched(lu, a, pivots, up(&device, vec![0; info])) else { panic!("{lu:?}") };
+            assert!(rejected.back.is_some());
+            refused(&rejected.error)
+        };
+        let lu = Lu::new(2, 3);
+        assert_eq!(refused_with(lu, 11, 6, 3).0, "a");
+        let (name, reason) = refused_with(lu, 12, 5, 3);
+        assert!(name == "pivots" && reason.contains('5') && reason.contains('6'), "{reason}");
+        let (name, reason) = refused_with(lu, 12, 6, 2);
+        assert!(name == "info" && reason.contains('2') && reason.contains('3'), "{reason}");
+        assert_eq!(refused_with(lu.stride_a(3), 12, 6, 3).0, "a");
+        assert_eq!(refused_with(lu.lda(1), 12, 6, 3).0, "lda");
+        let (name, reason) = refused_with(Lu::new(usize::MAX, 1), 1, 1, 1);
+        assert!(name == "n" && reason.contains("32-bit"), "{reason}");
+        let (x, places) = (up(&device, vec![1f64; 12]), up(&device, vec![1; 6]));
+        let short = up(&device, vec![1f64; 5]);
+        refuses(blas.getrs_batched(lu, Transpose::No, 1, &x, &places, short), "b", &["5 elements", "6"]);
+        let Err(rejected) = blas.getri_batched(lu, &x, &places, up(&device, vec![1f64; 11]), up(&device, vec![0; 3]))
+        else {
+            panic!("C is too small")
+        };
+        assert!(refused(&rejected.error).0 == "c" && rejected.back.is_some());
+        let Err(rejected) = blas.matinv_batched(lu, &x, up(&device, vec![1f64; 12]), up(&device, vec![0; 2])) else {
+            panic!("info is too small")
+        };
+        assert!(refused(&rejected.error).0 == "info" && rejected.back.is_some());
+    }
+}
