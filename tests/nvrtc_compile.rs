@@ -5,6 +5,7 @@
 #![cfg(all(feature = "nvrtc", feature = "host"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod common;
 #[path = "nvrtc_compile/here.rs"]
 mod here;
 

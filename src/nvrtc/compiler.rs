@@ -87,6 +87,10 @@ impl Compiler {
 
     /// As [`compile`](Self::compile), and does not wait. What is kept in memory is there at once.
     ///
+    /// Await it before the process exits: an exit stops what is under way where the library can (13.x), else waits for
+    /// it up to 2 s, but NVRTC's own exit handlers do not bear a compilation beside them, and may end the process with
+    /// a signal.
+    ///
     /// # Errors
     /// What is known before compiling: [`Error::InvalidArgument`], [`Error::Unsupported`], [`Error::LibraryMissing`].
     /// The rest comes at the await.

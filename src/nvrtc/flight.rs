@@ -92,11 +92,13 @@ impl Flights {
 /// Work for a helper thread.
 type Job = Box<dyn FnOnce() + Send>;
 
-#[derive(Default)]
+/// The helper threads of this process.
 struct Helpers {
     era: u32,
     jobs: VecDeque<Job>,
     threads: usize,
+    idle: usize,
+    work: Arc<Condvar>,
 }
 
 static HELPERS: Mutex<Option<Helpers>> = Mutex::new(None);
@@ -104,40 +106,54 @@ static HELPERS: Mutex<Option<Helpers>> = Mutex::new(None);
 /// Enough for the deepest templates, which overflow the stack of a usual pool's thread. Only what is used is real.
 const STACK: usize = 64 << 20;
 
-/// Runs `job` on a helper thread: at most one thread a core, each ends when there is nothing left to do.
+/// Runs `job` on a helper thread: at most one a core. They stay, asleep: a thread that ends takes down what the library
+/// keeps for each thread, which must not meet the exit of the process.
 pub(super) fn help(job: Job) {
     let most = std::thread::available_parallelism().map_or(1, usize::from);
     let start = {
         let mut guard = HELPERS.lock();
-        let helpers = guard.get_or_insert_default();
-        if helpers.era != process::era() {
-            // Another process's: its jobs hold what was shared before the fork, and are left alone.
-            std::mem::forget(std::mem::replace(helpers, Helpers { era: process::era(), ..Helpers::default() }));
+        // Those of another process are not here, and their jobs hold what was shared before the fork: left alone.
+        if guard.as_ref().is_none_or(|helpers| helpers.era != process::era()) {
+            let (era, jobs, work) = (process::era(), VecDeque::new(), Arc::default());
+            std::mem::forget(guard.replace(Helpers { era, jobs, threads: 0, idle: 0, work }));
         }
+        let Some(helpers) = guard.as_mut() else { return };
         helpers.jobs.push_back(job);
-        let start = helpers.threads < most;
+        let start = helpers.idle < helpers.jobs.len() && helpers.threads < most;
         helpers.threads += usize::from(start);
+        helpers.work.notify_one();
         start
     };
     if start {
-        let spawned = std::thread::Builder::new().name("windlass-nvrtc".into()).stack_size(STACK).spawn(work_off);
+        let spawned = std::thread::Builder::new().name("windlass-nvrtc".into()).stack_size(STACK).spawn(stay);
         if spawned.is_err() {
             // No thread to be had: this one will do.
-            work_off();
+            let jobs = HELPERS.lock().as_mut().map(|helpers| {
+                helpers.threads = helpers.threads.saturating_sub(1);
+                std::mem::take(&mut helpers.jobs)
+            });
+            jobs.into_iter().flatten().for_each(|job| job());
         }
     }
 }
 
-fn work_off() {
+/// A helper's life.
+fn stay() {
     loop {
         let job = {
             let mut guard = HELPERS.lock();
-            let Some(helpers) = guard.as_mut() else { return };
-            match helpers.jobs.pop_front() {
-                Some(job) => job,
-                None => {
-                    helpers.threads = helpers.threads.saturating_sub(1);
-                    return;
+            loop {
+                let Some(helpers) = guard.as_mut() else { return };
+                match helpers.jobs.pop_front() {
+                    Some(job) => break job,
+                    None => {
+                        helpers.idle += 1;
+                        let work = helpers.work.clone();
+                        work.wait(&mut guard);
+                        if let Some(helpers) = guard.as_mut() {
+                            helpers.idle = helpers.idle.saturating_sub(1);
+                        }
+                    }
                 }
             }
         };

@@ -23,8 +23,8 @@
 //! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are.
 //! - `compiler.rs`: the way from one to the other; `flight.rs`: one compilation under way and all who wait for it;
 //!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
-//! - `job.rs`: one piece of work and what its answer depends on; `key.rs`; `files.rs` and `scan.rs`: the headers on disk that it may have read; `cache/`:
-//!   where it is kept.
+//! - `job.rs`: one piece of work and what its answer depends on; `key.rs`: that, hashed; `files.rs` and `scan.rs`: the
+//!   headers on disk that it may have read; `cache/`: where it is kept.
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
 //! - `module.rs`: an image on a device; `global.rs`: its variables; `kernel.rs`: a function of it. A kernel is launched
 //!   with `args.rs`, as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows;

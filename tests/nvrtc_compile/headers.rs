@@ -137,3 +137,24 @@ fn what_cannot_be_told_from_the_text_is_compiled_anew() {
     let stats = compiler.stats();
     assert_eq!((stats.compiled, stats.uncacheable, stats.memory_images, stats.disk_stored), (4, 4, 0, 0));
 }
+
+#[test]
+fn a_header_that_changes_while_it_is_compiled_leaves_nothing_behind() {
+    if !nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("value.cuh", "#define VALUE 4711\n");
+    let slow = crate::here::slow(5, windlass::nvrtc::Emit::Cubin);
+    let source = format!("{SOURCE}{}", slow.source());
+    let options = CompileOptions::new().arch(Arch::SM_80).include_path(folder.path());
+    let program = Program::new(source).options(options);
+    let compiler = folder.compiler();
+    let pending = compiler.compile_pending(&program).unwrap();
+    // It was looked at before the call came back, and is looked at again when the code is there.
+    folder.write("value.cuh", "#define VALUE 815\n");
+    pending.await_result().unwrap();
+    let stats = compiler.stats();
+    assert_eq!((stats.compiled, stats.uncacheable, stats.memory_images, stats.disk_stored), (1, 1, 0, 0));
+    holds(&compiler, &program, 815);
+}

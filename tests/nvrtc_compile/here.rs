@@ -43,7 +43,7 @@ fn was_promised(name: &str) -> bool {
 #[must_use]
 pub(crate) fn nvjitlink() -> bool {
     let empty = windlass::Image::ptx(".version 7.0\n.target sm_80\n.address_size 64\n").unwrap();
-    match Compiler::shared().link(&Link::new(Arch::SM_80).input(&empty)) {
+    match memory_only().link(&Link::new(Arch::SM_80).input(&empty)) {
         Err(Error::LibraryMissing { help, tried, .. }) => {
             assert!(!was_promised("libnvJitLink.so."), "{tried:#?}");
             loudly("nvJitLink", &help);

@@ -225,6 +225,27 @@ fn a_device_compiles_for_itself_and_shows_it_in_its_stats() {
     assert_eq!(Device::host().unwrap().stats().compiler, Compiler::shared().stats());
 }
 
+#[test]
+fn every_device_compiles_for_its_own_architecture() {
+    if !nvrtc() {
+        return;
+    }
+    let program = Program::new("extern \"C\" __global__ void k(int* x) { *x = __CUDA_ARCH__; }");
+    for builder in crate::common::builders() {
+        let device = builder.compiler(memory_only()).open().unwrap();
+        let own = device.info().compute_capability.map(|(major, minor)| Arch::of_capability(major, minor));
+        assert_eq!(device.nvrtc().arch(), own);
+        let arch = own.unwrap_or(Arch::SM_80);
+        for emit in [Emit::Ptx, Emit::Cubin] {
+            let image = device.nvrtc().compile(&program.clone().emit(emit)).unwrap();
+            assert_eq!(image.arch(), Some(arch), "{device:?}");
+            assert_eq!(Image::from_bytes(image.bytes()).unwrap().arch(), Some(arch), "{device:?}");
+        }
+        // What is asked for comes before the device's own.
+        assert_eq!(device.nvrtc().compile(&program.clone().arch(Arch::SM_89)).unwrap().arch(), Some(Arch::SM_89));
+    }
+}
+
 /// Our own kernels are PTX. That a GPU's assembler takes them is seen here, without the GPU.
 #[test]
 fn our_own_kernels_assemble_for_every_generation_of_gpus() {

@@ -115,16 +115,23 @@ fn processes_may_write_the_same_entries_at_once() {
     }
 }
 
+/// Not that it ends well: NVRTC's own exit handlers were seen to crash, about once in a hundred exits under load, when a
+/// compilation is cut off; nothing of ours is lost by it.
 #[test]
-fn a_process_may_end_in_the_middle_of_a_compilation() {
+fn a_process_that_ends_in_the_middle_of_a_compilation_ends_soon() {
     if !nvrtc() {
         return;
     }
     let folder = Folder::new();
     for _ in 0..3 {
         let start_time = Instant::now();
-        end(start("leave", &folder));
+        let output = start("leave", &folder).wait_with_output().unwrap();
         assert!(start_time.elapsed() < Duration::from_secs(20), "{:?}", start_time.elapsed());
+        println!("{}", output.status);
+        // What it wrote is whole, or not there.
+        let after = folder.compiler();
+        after.compile(&kernel()).unwrap();
+        assert_eq!(after.stats().disk_refused, 0);
     }
 }
 
