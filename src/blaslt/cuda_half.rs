@@ -63,6 +63,17 @@ impl Layout {
     }
 }
 
+/// What the library moves at a time.
+const VECTOR: usize = 16;
+
+/// A result that was written aside: where it is and where it belongs, each an address and the distance of columns.
+struct Aside {
+    from: (u64, usize),
+    to: (u64, usize),
+    rows: usize,
+    columns: usize,
+}
+
 impl Side {
     /// The transpose of the factor.
     fn transposed(self) -> Self {
@@ -111,7 +122,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let no_product = reads.factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default();
         let zeros = self.spec.k == 0 || (no_product && !of_factors);
-        let (problem, mut addresses) = self.problem(queue, kind, &reads, &writes, &geometry, zeros);
+        let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, &geometry, zeros);
+        let gradient = self.align_vectors(queue, &mut problem, &mut addresses)?;
         if zeros {
             // The library would read A and B also where alpha is zero, so that a NaN there came through; and it takes no
             // product of no terms.
@@ -120,17 +132,64 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let problem = Problem { alignment: addresses.alignment(), ..problem };
         let alpha_beta = [Factor::of(&self.spec.alpha_of::<T>()), Factor::of(&self.spec.beta)];
         match &self.way {
-            Way::Usual => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::Known),
-            Way::This(choice) => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::This(choice)),
+            Way::Usual => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::Known)?,
+            Way::This(choice) => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::This(choice))?,
             Way::Ask(survey) => {
                 let mut survey = survey.lock();
                 if !zeros {
                     survey.choices = queue.lt_ways(&problem, &addresses)?;
                     survey.problem = Some(problem);
                 }
-                Ok(())
+                return Ok(());
             }
         }
+        match gradient {
+            Some(Aside { from, to, rows, columns }) => queue.copy_columns(to, from, rows, columns),
+            None => Ok(()),
+        }
+    }
+
+    /// The library loads and stores the vectors of a bias, and auxiliary matrices, 16 bytes at a time, and asks for no
+    /// alignment of them: an address between ends in a device fault (cuBLASLt 13.1, a batch with an odd distance of
+    /// biases). So what is read is copied to where it may lie, and a gradient is written aside and copied back.
+    fn align_vectors(
+        &self,
+        queue: &mut Enqueue<'_, Self>,
+        problem: &mut Problem,
+        addresses: &mut Addresses,
+    ) -> Result<Option<Aside>> {
+        let size = size_of::<T::Bias>();
+        let stride = problem.bias_stride as usize * size;
+        let columns = if stride == 0 { 1 } else { self.spec.batch };
+        if !addresses.aux.is_multiple_of(VECTOR as u64) {
+            let at = addresses.aux % VECTOR as u64;
+            return Err(crate::Error::unsupported(format!(
+                "cuBLASLt wants an auxiliary matrix to begin at a multiple of {VECTOR} bytes; this is {at} past one"
+            )));
+        }
+        if addresses.bias == 0 {
+            return Ok(None);
+        }
+        let Some(len) = self.gradient_len() else {
+            let rows = self.spec.m * size;
+            let (address, pitch) = queue.align_columns(addresses.bias, rows, columns, stride, VECTOR)?;
+            addresses.bias = address;
+            if pitch != stride {
+                problem.bias_stride = (pitch / size) as i64;
+            }
+            return Ok(None);
+        };
+        let aligned = addresses.bias.is_multiple_of(VECTOR as u64) && (columns <= 1 || stride.is_multiple_of(VECTOR));
+        if aligned || matches!(self.way, Way::Ask(_)) {
+            return Ok(None);
+        }
+        let rows = len * size;
+        let pitch = rows.next_multiple_of(VECTOR);
+        let overflow = || crate::Error::invalid("stride_bias", "an aligned copy overflows");
+        let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
+        let to = (std::mem::replace(&mut addresses.bias, aside), stride);
+        problem.bias_stride = (pitch / size) as i64;
+        Ok(Some(Aside { from: (aside, pitch), to, rows, columns }))
     }
 
     /// The problem in the library's terms, but for the alignments.

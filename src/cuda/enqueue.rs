@@ -283,7 +283,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     }
 
     /// A column-major matrix of bytes whose columns begin at multiples of `align`: the one given if its do, else a copy.
-    #[cfg(feature = "blas")]
+    #[cfg(any(feature = "blas", feature = "blaslt"))]
     pub(crate) fn align_columns(
         &mut self,
         from: u64,
@@ -292,12 +292,26 @@ impl<'q, O: Op> Enqueue<'q, O> {
         ld: usize,
         align: usize,
     ) -> Result<(u64, usize)> {
-        if rows == 0 || cols == 0 || (from.is_multiple_of(align as u64) && ld.is_multiple_of(align)) {
+        let aligned = from.is_multiple_of(align as u64) && (cols <= 1 || ld.is_multiple_of(align));
+        if rows == 0 || cols == 0 || aligned {
             return Ok((from, ld));
         }
         let pitch = rows.next_multiple_of(align);
         let bytes = pitch.checked_mul(cols).ok_or_else(|| Error::invalid("ld", "an aligned copy overflows"))?;
         let to = self.scratch(bytes)?;
+        self.copy_columns((to, pitch), (from, ld), rows, cols)?;
+        Ok((to, pitch))
+    }
+
+    /// Copies a column-major matrix of bytes; both sides are an address and the distance of columns.
+    #[cfg(any(feature = "blas", feature = "blaslt"))]
+    pub(crate) fn copy_columns(
+        &mut self,
+        (to, to_ld): (u64, usize),
+        (from, from_ld): (u64, usize),
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
         const DEVICE: u32 = 2;
         // SAFETY: a plain C struct for which zero is a value of every field but the memory types, which are set next.
         let mut copy = unsafe {
@@ -306,13 +320,14 @@ impl<'q, O: Op> Enqueue<'q, O> {
             (&raw mut (*copy.as_mut_ptr()).dstMemoryType).cast::<u32>().write(DEVICE);
             copy.assume_init()
         };
-        (copy.srcDevice, copy.srcPitch) = (from, ld);
-        (copy.dstDevice, copy.dstPitch) = (to, pitch);
+        // Of a single column the distance says nothing, and the driver wants it to hold the rows.
+        let pitch = |ld: usize| if cols == 1 { rows } else { ld };
+        (copy.srcDevice, copy.srcPitch) = (from, pitch(from_ld));
+        (copy.dstDevice, copy.dstPitch) = (to, pitch(to_ld));
         (copy.WidthInBytes, copy.Height) = (rows, cols);
         let stream = self.stream();
-        // SAFETY: the source is an operand that holds the matrix (checked), the target scratch that holds the copy.
+        // SAFETY: both sides lie in operands or scratch of this dispatch that hold the matrix (checked).
         let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
-        self.check("cuMemcpy2DAsync", code)?;
-        Ok((to, pitch))
+        self.check("cuMemcpy2DAsync", code)
     }
 }

@@ -59,6 +59,10 @@ const LAYOUT_BATCH_COUNT: u32 = 5;
 const LAYOUT_BATCH_STRIDE: u32 = 6;
 // cublasLtMatmulPreferenceAttributes_t.
 const MAX_WORKSPACE: u32 = 1;
+const REDUCTION_SCHEMES: u32 = 3;
+/// In a workspace, in the type of the sums.
+const REDUCTION_IN_COMPUTE_TYPE: u32 = 2;
+const ANY_REDUCTION: u32 = 7;
 /// Of A, B, C and D.
 const MIN_ALIGNMENTS: [u32; 4] = [5, 6, 7, 8];
 
@@ -146,6 +150,11 @@ impl Descriptors {
             code.ok().map_err(|code| ("cublasLtMatmulPreferenceSetAttribute", code))
         };
         set(MAX_WORKSPACE, &(problem.workspace as u64).to_ne_bytes())?;
+        // Partial sums are never rounded to a D that is narrower than they are.
+        const NARROW: [u32; 4] = [2, 14, 28, 29]; // halves and 8-bit floats
+        let narrow = NARROW.contains(&problem.matrices[3].data_type);
+        let schemes = if narrow { REDUCTION_IN_COMPUTE_TYPE } else { ANY_REDUCTION };
+        set(REDUCTION_SCHEMES, &schemes.to_ne_bytes())?;
         for (attribute, alignment) in MIN_ALIGNMENTS.into_iter().zip(problem.alignment) {
             set(attribute, &u32::from(alignment.max(1)).to_ne_bytes())?;
         }
