@@ -62,8 +62,6 @@ pub trait Field:
     fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]);
     /// The sums of products of x with four others (their conjugates), over as many elements as all have.
     fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4];
-    /// `y += factor * a` and the sum of `a_i * x_i`, of `conj(a_i) * x_i`, over as many elements as all have.
-    fn axpy_dot(factor: Self, conj: bool, a: &[Self], x: &[Self], y: &mut [Self]) -> Complex64;
     /// Rounds a sum.
     fn rounded(sum: Complex64) -> Self;
 
@@ -146,11 +144,6 @@ macro_rules! fields { ($($real:ty),*) => {$(
             let n = a.iter().map(|a| a.len()).fold(x.len(), usize::min);
             let a = a.map(|a| a.get(..n).unwrap_or_default());
             kernel::dot4(a, x.get(..n).unwrap_or_default()).map(Complex64::from)
-        }
-        fn axpy_dot(factor: Self, _: bool, a: &[Self], x: &[Self], y: &mut [Self]) -> Complex64 {
-            let n = a.len().min(x.len()).min(y.len());
-            let (a, x) = (a.get(..n).unwrap_or_default(), x.get(..n).unwrap_or_default());
-            kernel::axpy_dot(Factor::real(factor), a, x, y.get_mut(..n).unwrap_or_default()).into()
         }
         fn rounded(sum: Complex64) -> Self {
             sum.re as $real
@@ -235,10 +228,6 @@ macro_rules! fields { ($($real:ty),*) => {$(
         }
         fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
             a.map(|a| Self::dot(conj, a, x))
-        }
-        fn axpy_dot(factor: Self, conj: bool, a: &[Self], x: &[Self], y: &mut [Self]) -> Complex64 {
-            Self::axpy(factor, a, y);
-            Self::dot(conj, a, x)
         }
         fn rounded(sum: Complex64) -> Self {
             Complex::new(sum.re as $real, sum.im as $real)

@@ -285,34 +285,3 @@ pub(super) fn axpy4<R: Real>(factors: [Factor<R>; 4], a: [&[R]; 4], y: &mut [R])
     }
     run(Axpy4(factors, a, y));
 }
-
-/// `y += factor * a` and the sum of `a * x`, in one pass over a; all as long as a.
-pub(super) fn axpy_dot<R: Real>(factor: Factor<R>, a: &[R], x: &[R], y: &mut [R]) -> f64 {
-    struct Both<'a, R>(R, &'a [R], &'a [R], &'a mut [R]);
-    impl<R: Real> Kernel for Both<'_, R> {
-        type Output = f64;
-
-        #[inline(always)]
-        #[expect(clippy::indexing_slicing, reason = "l < LANES / 2, the length of all")]
-        fn body(self) -> f64 {
-            const HALF: usize = LANES / 2;
-            let Self(factor, a, x, y) = self;
-            let mut lanes = [R::default(); HALF];
-            let ((a, a_tail), (x, x_tail)) = (a.as_chunks::<HALF>(), x.as_chunks::<HALF>());
-            let (y, y_tail) = y.as_chunks_mut::<HALF>();
-            for ((a, x), y) in a.iter().zip(x).zip(y) {
-                for l in 0..HALF {
-                    lanes[l] = lanes[l] + a[l] * x[l];
-                    y[l] = y[l] + factor * a[l];
-                }
-            }
-            let mut sum: f64 = lanes.iter().map(|x| (*x).into()).sum();
-            for ((a, x), y) in a_tail.iter().zip(x_tail).zip(y_tail) {
-                sum += (*a * *x).into();
-                *y = *y + factor * *a;
-            }
-            sum
-        }
-    }
-    run(Both(factor.re, a, x, y))
-}

@@ -78,7 +78,8 @@ fn columns<T: Field>(
         let mut mirrored = Complex64::default();
         let target = column.rows_mut(y, base);
         for ((a, x), y) in elements.chunks(PIECE).zip(rows.chunks(PIECE)).zip(target.chunks_mut(PIECE)) {
-            mirrored += T::axpy_dot(factor, hermitian, a, x, y);
+            T::axpy(factor, a, y);
+            mirrored += T::dot(hermitian, a, x);
         }
         let diagonal = a.get(diagonal).copied().unwrap_or_default();
         let diagonal = if hermitian { factor.times(diagonal.re()) } else { factor * diagonal };
