@@ -27,6 +27,8 @@ mod parker;
 mod runners;
 #[path = "loom/settle.rs"]
 mod settle;
+#[path = "loom/slots.rs"]
+mod slots;
 
 /// A model with too many interleavings to see them all: those with at most so many preemptions. Two find nearly all
 /// known bugs (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007). The others are checked in full.

@@ -30,9 +30,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("  nothing: all that this build can use is there and works");
     }
     // The same advice often helps against several findings.
-    let mut said = Vec::new();
+    let mut said: Vec<String> = Vec::new();
     for line in advice {
-        if !said.contains(&line) {
+        if !said.iter().any(|before| before.starts_with(&line)) {
             println!("  - {line}");
             said.push(line);
         }

@@ -2,7 +2,7 @@
 
 use super::track::Track;
 use crate::error::Site;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::{Error, Result};
 use std::alloc::Layout;
 
@@ -32,7 +32,10 @@ impl Meter {
         let fits = |used: u64| used.checked_add(bytes).filter(|now| *now <= limit);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
             Ok(before) => {
-                self.peak.fetch_max(before + bytes, Ordering::Relaxed);
+                // A load is cheaper than a locked instruction, and a peak is rare.
+                if before + bytes > self.peak.load(Ordering::Relaxed) {
+                    self.peak.fetch_max(before + bytes, Ordering::Relaxed);
+                }
                 self.count.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
@@ -92,14 +95,17 @@ pub(crate) struct Allocation {
     pub(crate) home: Home,
     meter: Arc<Meter>,
     regions: AtomicUsize,
-    /// What the regions that are gone had in flight.
+    /// It had several regions at a time; most never have.
+    parted: AtomicBool,
+    /// What the regions that are gone had in flight. Used once it is parted.
     uses: Mutex<Track>,
 }
 
 impl Allocation {
     /// The meter must already have been charged with `bytes`; the allocation gives them back when it ends.
     pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
-        Allocation { address, bytes, home, meter, regions: AtomicUsize::new(0), uses: Mutex::new(Track::default()) }
+        let (regions, parted, uses) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
+        Allocation { address, bytes, home, meter, regions, parted, uses }
     }
 
     /// Zeroed memory of this process, aligned for every element and for vector instructions.
@@ -132,7 +138,10 @@ impl Allocation {
     }
 
     pub(super) fn add_region(&self) {
-        self.regions.fetch_add(1, Ordering::Relaxed);
+        // Seen by whoever ends a region: a second one is made from the first, before that ends.
+        if self.regions.fetch_add(1, Ordering::Relaxed) > 0 {
+            self.parted.store(true, Ordering::Release);
+        }
     }
 
     /// One region ended with `track` in flight. The last one gives device memory back to its pool, together with all
@@ -140,6 +149,8 @@ impl Allocation {
     pub(super) fn end_region(self: &Arc<Self>, track: Track) {
         match &self.home {
             Home::Empty | Home::Host(_) => {}
+            #[cfg(feature = "cuda")]
+            Home::Cuda(pool) if !self.parted.load(Ordering::Acquire) => pool.release(self, track),
             #[cfg(feature = "cuda")]
             Home::Cuda(pool) => {
                 let mut uses = self.uses.lock();

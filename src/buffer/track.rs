@@ -17,22 +17,24 @@ pub(crate) struct Track {
 
 impl Track {
     /// A reader was submitted.
-    pub(crate) fn publish_read(&mut self, completion: Completion) {
-        if let Some(same) = self.readers.iter_mut().find(|c| c.same_queue(&completion)) {
-            *same = completion;
+    pub(crate) fn publish_read(&mut self, completion: &Completion) {
+        if self.readers.iter_mut().any(|c| c.renew(completion)) {
             return;
         }
         if self.readers.len() >= 2 {
             self.readers.retain(|c| !c.is_past());
         }
-        self.readers.push(completion);
+        self.readers.push(completion.clone());
     }
 
     /// A writer was submitted that follows everything here.
-    pub(crate) fn publish_write(&mut self, completion: Completion) {
+    pub(crate) fn publish_write(&mut self, completion: &Completion) {
         self.readers.clear();
-        self.writers.clear();
-        self.writers.push(completion);
+        self.writers.truncate(1);
+        if !self.writers.iter_mut().any(|c| c.renew(completion)) {
+            self.writers.clear();
+            self.writers.push(completion.clone());
+        }
     }
 
     /// Takes over what another region of the same allocation has in flight.

@@ -138,7 +138,9 @@ impl Device {
             return self.dispatch(Upload { data: Mutex::new(Payload::Gone), len: data.len() }, (), (target,));
         }
         let whole = target.len() == target.region.window.len();
-        let piece = (crate::cuda::STAGING_PIECE / size_of::<T>()).max(1);
+        let bytes = size_of_val(data);
+        let piece = self.epoch().engine.as_cuda().map_or(bytes, |engine| engine.piece_of(bytes)) / size_of::<T>();
+        let piece = piece.max(1);
         let mut window = target;
         let mut done = 0;
         loop {

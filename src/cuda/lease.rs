@@ -1,12 +1,14 @@
 //! Which slot a dispatch goes to.
 //!
 //! The slot of an unfinished predecessor, if nothing was enqueued behind it: then no wait is needed at all. Else the
-//! thread's own slot, or another, if nothing is in flight on it. Else the slot of any predecessor, else the least loaded. Each thread has a slot of its own to begin
-//! with, so threads that work on unrelated buffers neither share a stream nor search for one.
+//! thread's own slot, or another, if nothing is in flight on it. Else the slot of any predecessor, else the least loaded.
+//! Each thread has a slot of its own to begin with, so threads that work on unrelated buffers neither share a stream nor
+//! search for one.
 
 use super::Core;
-use super::slot::{Mark, Slot, State};
-use crate::sync::{Arc, AtomicUsize, Ordering};
+use super::follow::Follow;
+use super::slot::{Slot, State};
+use crate::sync::{AtomicUsize, Ordering};
 use parking_lot::MutexGuard;
 
 thread_local! {
@@ -23,12 +25,12 @@ pub(crate) struct Lease<'c> {
 }
 
 impl Core {
-    /// Leases a slot for work that follows `marks`.
-    pub(crate) fn lease(&self, marks: &[Mark]) -> Lease<'_> {
-        let slot_of = |mark: &Mark| self.slots.get(mark.slot.index).filter(|s| Arc::ptr_eq(&s.shared, &mark.slot));
+    /// Leases a slot for work that follows `follows`.
+    pub(super) fn lease(&self, follows: &[Follow]) -> Lease<'_> {
+        let slot_of = |follow: &Follow| follow.slot(self);
         // Free: nothing was enqueued behind the predecessor. Else its stream would make this wait for more than it must.
-        let free = |mark: &&Mark| mark.ticket >= mark.slot.sequence.issued();
-        if let Some(lease) = marks.iter().filter(free).filter_map(slot_of).find_map(try_lease) {
+        let free = |follow: &&Follow| follow.is_last(self);
+        if let Some(lease) = follows.iter().filter(free).filter_map(slot_of).find_map(try_lease) {
             return lease;
         }
         let count = self.slots.len();
@@ -39,7 +41,7 @@ impl Core {
             return lease;
         }
         // No idle one: then at least no wait across streams.
-        if let Some(lease) = marks.iter().filter_map(slot_of).find_map(try_lease) {
+        if let Some(lease) = follows.iter().filter_map(slot_of).find_map(try_lease) {
             return lease;
         }
         let least = order.clone().min_by_key(|slot| slot.shared.sequence.in_flight()).or_else(|| order.next());

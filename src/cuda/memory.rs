@@ -130,9 +130,9 @@ impl CudaEngine {
         let slot = lease.slot.shared.clone();
         let mark = Mark { ticket: slot.sequence.issued() + 1, event: None, slot: slot.clone() };
         let place = slot.live.enter(address);
-        let home = Home::Cuda(PoolBytes { reclaim: core.reclaim.clone(), slot, place });
+        let home = Home::Cuda(PoolBytes { slot, place });
         let mut track = Track::default();
-        track.publish_write(Completion::Cuda(mark));
+        track.publish_write(&Completion::Cuda(mark));
         Ok((Allocation::new(address, bytes as u64, home, epoch.meter.clone()), track))
     }
 

@@ -119,6 +119,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     let pool = Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());
     let keeper = Keeper::new();
+    let reclaim = Arc::new(Reclaim::new(keeper.nudge.clone(), counters.clone()));
     let mut slots = Vec::with_capacity(config.slots);
     for index in 0..config.slots {
         let mut stream: CUstream = std::ptr::null_mut();
@@ -134,11 +135,11 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
             let _ = unsafe { api.mem_pool_destroy(pool.0.0) };
             return Err(fault::error(code, "cuStreamCreate"));
         }
-        slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone(), keeper.nudge.clone()));
+        slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone(), reclaim.clone()));
     }
     let core = Arc::new(Core {
         pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
-        reclaim: Arc::new(Reclaim::new(keeper.nudge.clone(), counters.clone())),
+        reclaim,
         slots: slots.into_boxed_slice(),
         blockers: Blockers::default(),
         timers: Timers::new(),

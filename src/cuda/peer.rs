@@ -59,7 +59,7 @@ impl Peer {
             let Completion::Cuda(mark) = completion else { continue };
             // Where the source's stream cannot follow (its epoch has ended), the copy's own mark has to do.
             let reader = from.core.mirror(&source.epoch, &mark).unwrap_or(mark);
-            source.track.lock().publish_read(Completion::Cuda(reader));
+            source.track.lock().publish_read(&Completion::Cuda(reader));
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::trace::Counters;
 /// Where an allocation came from.
 #[derive(Debug)]
 pub(crate) struct PoolBytes {
-    pub(crate) reclaim: Arc<Reclaim>,
     pub(crate) slot: Arc<Shared>,
     /// Its place in the slot's list of live addresses.
     pub(crate) place: u32,
@@ -31,7 +30,7 @@ pub(crate) struct PoolBytes {
 /// What waits to be given back.
 pub(crate) struct Reclaim {
     parked: Mutex<Vec<(Arc<Allocation>, Track)>>,
-    nudge: Arc<Nudge>,
+    pub(crate) nudge: Arc<Nudge>,
     counters: Arc<Counters>,
 }
 
@@ -46,7 +45,7 @@ impl PoolBytes {
     pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: Track) {
         let life = &self.slot.life;
         if life.dead() {
-            return self.reclaim.give_up(life.stand());
+            return self.slot.reclaim.give_up(life.stand());
         }
         let mut marks = uses.all().filter_map(|c| match c {
             Completion::Cuda(mark) if !mark.is_past() => Some(mark),
@@ -60,15 +59,15 @@ impl PoolBytes {
         // A stream of another device (a peer copy) cannot free for this pool.
         match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)) {
             Some(slot) => slot.frees.push(allocation.clone()),
-            None => self.reclaim.parked.lock().push((allocation.clone(), uses)),
+            None => self.slot.reclaim.parked.lock().push((allocation.clone(), uses)),
         }
         // The end of the epoch may have emptied the queues just before.
         if life.dead() {
             while self.slot.frees.pop().is_some() {}
-            self.reclaim.parked.lock().clear();
+            self.slot.reclaim.parked.lock().clear();
             return;
         }
-        self.reclaim.nudge.nudge();
+        self.slot.reclaim.nudge.nudge();
     }
 }
 
@@ -128,7 +127,7 @@ pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool
         let code = unsafe { shared.context.api.mem_free_async(allocation.address, state.stream.0) };
         home.slot.live.leave(home.place);
         if let Err(code) = code.ok() {
-            home.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);
+            home.slot.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);
             if let Some(epoch) = shared.epoch.get().and_then(std::sync::Weak::upgrade) {
                 fault::report(&epoch, code, "cuMemFreeAsync");
             }

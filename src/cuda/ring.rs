@@ -34,7 +34,7 @@ pub(crate) struct Ring<E> {
 
 impl<E: Copy> Ring<E> {
     pub(crate) fn new() -> Self {
-        Ring { entries: VecDeque::with_capacity(64), free: Vec::with_capacity(64), made: 0, look_at: LOOK }
+        Ring { entries: VecDeque::with_capacity(2 * LOOK), free: Vec::with_capacity(2 * LOOK), made: 0, look_at: LOOK }
     }
 
     /// An event to record: a used one, or a new one from `make`.
@@ -143,8 +143,9 @@ impl<E: Copy> Ring<E> {
     }
 }
 
-/// A look at the device pays from so many entries on.
-const LOOK: usize = 16;
+/// A look at the device pays from so many entries on: it costs as much as half a dispatch when the answer is yes, and ten
+/// times that while other threads are in the driver.
+const LOOK: usize = 64;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

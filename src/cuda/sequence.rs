@@ -55,12 +55,13 @@ impl Sequence {
         self.completed.fetch_max(ticket, Ordering::AcqRel);
     }
 
-    /// Whether `ticket` is over; asks the driver by `ask` unless another thread is already asking.
+    /// Whether `ticket` is over; asks the driver by `ask` unless another thread is already asking. `ask` answers with
+    /// the last ticket that it found to be over, `ticket` or a later one, or with `None`.
     ///
     /// The event that `ask` looks at may have been recycled for a later ticket by a thread that saw this one to be over.
     /// Then the answer may be a needless "no", so the number is looked at once more after it; a "yes" is always true,
     /// because a later ticket of the same stream implies this one.
-    pub(crate) fn poll<E>(&self, ticket: u64, ask: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
+    pub(crate) fn poll<E>(&self, ticket: u64, ask: impl FnOnce() -> Result<Option<u64>, E>) -> Result<bool, E> {
         if self.reached(ticket) {
             return Ok(true);
         }
@@ -70,8 +71,8 @@ impl Sequence {
         if self.reached(ticket) {
             return Ok(true);
         }
-        if ask()? {
-            self.observe(ticket);
+        if let Some(over) = ask()? {
+            self.observe(over.max(ticket));
             return Ok(true);
         }
         Ok(self.reached(ticket))
@@ -93,10 +94,18 @@ mod tests {
         let sequence = Sequence::new();
         let (first, second) = (sequence.issue(), sequence.issue());
         assert_eq!(sequence.in_flight(), 2);
-        assert_eq!(sequence.poll::<()>(first, || Ok(false)), Ok(false));
-        assert_eq!(sequence.poll::<()>(second, || Ok(true)), Ok(true));
+        assert_eq!(sequence.poll::<()>(first, || Ok(None)), Ok(false));
+        assert_eq!(sequence.poll::<()>(second, || Ok(Some(second))), Ok(true));
         assert_eq!(sequence.poll::<()>(first, || Err(())), Ok(true));
         assert_eq!(sequence.in_flight(), 0);
+    }
+
+    #[test]
+    fn an_answer_about_a_later_ticket_counts_for_it() {
+        let sequence = Sequence::new();
+        let (first, second, third) = (sequence.issue(), sequence.issue(), sequence.issue());
+        assert_eq!(sequence.poll::<()>(first, || Ok(Some(second))), Ok(true));
+        assert!(sequence.reached(second) && !sequence.reached(third));
     }
 
     #[test]
@@ -105,7 +114,7 @@ mod tests {
         let ticket = sequence.issue();
         let answer = sequence.poll::<()>(ticket, || {
             sequence.observe(ticket); // another thread saw it, and recorded the event anew
-            Ok(false)
+            Ok(None)
         });
         assert_eq!(answer, Ok(true));
     }

@@ -2,8 +2,9 @@
 
 use super::api::Code;
 use super::context::Context;
-use super::housekeeping::Nudge;
 use super::live::Live;
+use super::newest::Newest;
+use super::reclaim::Reclaim;
 use super::ring::{Retired, Ring};
 use super::sequence::Sequence;
 use super::{Core, Native, fault};
@@ -13,7 +14,7 @@ use crate::engine::life::Life;
 use crate::engine::process;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
-use cudarc::driver::sys::{CUevent, CUstream};
+use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
 use std::sync::atomic::AtomicPtr;
 use std::sync::{OnceLock, Weak};
 
@@ -31,12 +32,13 @@ pub(crate) struct Shared {
     pub(crate) context: Arc<Context>,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
     pub(crate) core: OnceLock<Weak<Core>>,
-    pub(crate) nudge: Arc<Nudge>,
+    pub(crate) reclaim: Arc<Reclaim>,
     /// Memory whose uses all lie on this stream: freed behind them, by whoever leases the slot next.
     pub(crate) frees: SegQueue<Arc<Allocation>>,
     /// Device addresses allocated on this slot and not freed.
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
+    newest: Newest<CUevent_st>,
     /// Beside the lease, because a fault is often noticed by who holds it.
     pub(crate) recent: Recent,
     era: u32,
@@ -95,7 +97,7 @@ impl Slot {
         context: Arc<Context>,
         life: Arc<Life>,
         epoch: Arc<OnceLock<Weak<Epoch>>>,
-        nudge: Arc<Nudge>,
+        reclaim: Arc<Reclaim>,
     ) -> Self {
         Slot {
             shared: Arc::new(Shared {
@@ -105,10 +107,11 @@ impl Slot {
                 context,
                 epoch,
                 core: OnceLock::new(),
-                nudge,
+                reclaim,
                 frees: SegQueue::new(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
+                newest: Newest::new(),
                 recent: Recent::default(),
                 era: process::era(),
             }),
@@ -139,13 +142,26 @@ impl Shared {
         self.life.dead() || self.era != process::era()
     }
 
-    /// Asks the driver about an event of this slot. A fault it shows ends the epoch.
-    pub(crate) fn ask(&self, event: CUevent) -> Result<bool, Code> {
+    /// Asks the driver about `ticket`'s event, and when that is over, about the newest one: gives the last ticket found
+    /// to be over. A fault that shows ends the epoch.
+    fn ask(&self, ticket: u64, event: CUevent) -> Result<Option<u64>, Code> {
         // After the polling right was taken: the end of the epoch takes it too, and sets the flag before.
         if self.over() {
-            return Ok(false);
+            return Ok(None);
         }
+        // The driver would answer without it; but binding is what notices that somebody else has reset the context,
+        // whose events are gone then.
         let _bound = self.context.bind().inspect_err(|code| self.report(*code, "cuCtxSetCurrent"))?;
+        if !self.query(event)? {
+            return Ok(None);
+        }
+        match self.newest.after(ticket) {
+            Some((newest, event)) if self.query(event)? => Ok(Some(newest)),
+            _ => Ok(Some(ticket)),
+        }
+    }
+
+    fn query(&self, event: CUevent) -> Result<bool, Code> {
         // SAFETY: the event lives until the epoch's end, which excludes pollers; the context is current.
         match unsafe { self.context.api.event_query(event) } {
             Code::SUCCESS => Ok(true),
@@ -167,26 +183,25 @@ impl Shared {
     /// Whether `ticket` is over, asking about `event` if need be. Never waits.
     pub(crate) fn poll(&self, ticket: u64, event: Option<Native<CUevent>>) -> bool {
         match event {
-            Some(event) => self.sequence.poll(ticket, || self.ask(event.0)).unwrap_or(false),
+            Some(event) => self.sequence.poll(ticket, || self.ask(ticket, event.0)).unwrap_or(false),
             None => self.sequence.reached(ticket),
         }
     }
 }
 
 impl State {
-    /// The stream already waits for `mark`, by an earlier wait on it or on a later ticket of its slot.
-    pub(crate) fn follows(&self, mark: &Mark) -> bool {
-        self.followed.get(mark.slot.index).is_some_and(|ticket| *ticket >= mark.ticket)
+    /// The stream already waits for a ticket of another slot, by an earlier wait on it or on a later one.
+    pub(crate) fn follows(&self, slot: usize, ticket: u64) -> bool {
+        self.followed.get(slot).is_some_and(|followed| *followed >= ticket)
     }
 
-    /// The stream was made to wait for `mark`.
-    pub(crate) fn now_follows(&mut self, mark: &Mark) {
-        let index = mark.slot.index;
-        if self.followed.len() <= index {
-            self.followed.resize(index + 1, 0);
+    /// The stream was made to wait for it.
+    pub(crate) fn now_follows(&mut self, slot: usize, ticket: u64) {
+        if self.followed.len() <= slot {
+            self.followed.resize(slot + 1, 0);
         }
-        if let Some(ticket) = self.followed.get_mut(index) {
-            *ticket = (*ticket).max(mark.ticket);
+        if let Some(followed) = self.followed.get_mut(slot) {
+            *followed = (*followed).max(ticket);
         }
     }
 
@@ -217,6 +232,7 @@ impl State {
         let code = unsafe { api.event_record(event.0, self.stream.0) };
         let ticket = shared.sequence.issue();
         if code.is_success() {
+            shared.newest.set(ticket, event.0);
             (ticket, Some(event), code)
         } else {
             self.ring.put_back(event);
@@ -240,6 +256,15 @@ pub(crate) struct Mark {
 impl Mark {
     pub(crate) fn is_past(&self) -> bool {
         self.slot.sequence.reached(self.ticket)
+    }
+
+    /// Becomes `later` when that is on the same slot.
+    pub(crate) fn renew(&mut self, later: &Mark) -> bool {
+        let same = self.same_slot(later);
+        if same {
+            (self.ticket, self.event) = (later.ticket, later.event);
+        }
+        same
     }
 
     pub(crate) fn same_slot(&self, other: &Mark) -> bool {

@@ -1,7 +1,7 @@
 //! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
 
-use super::api::Code;
 use super::enqueue::Parts;
+use super::follow::Follows;
 use super::lease::Lease;
 use super::memory::FREES_PER_LEASE;
 use super::reclaim::free_some;
@@ -21,8 +21,6 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
-
-type Marks = SmallVec<[Mark; 6]>;
 
 impl CudaEngine {
     pub(crate) fn submit<O: Op>(&self, s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
@@ -71,18 +69,18 @@ impl Core {
         for (epoch, _) in &_inside {
             epoch.admit()?;
         }
-        let mut marks = gather(&s);
+        let mut follows = self.gather(&s);
         let label = s.options.label;
         let mut retired = Retired::new();
-        let mut lease = self.lease(&marks);
-        if marks.iter().any(|m| m.event.is_none() && !Arc::ptr_eq(&m.slot, &lease.slot.shared)) {
+        let mut lease = self.lease(&follows);
+        if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
             // Leases are taken one at a time, so that two threads cannot wait for each other's.
             drop(lease);
-            self.close_open(epoch, &mut marks)?;
-            lease = self.lease(&marks);
+            self.close_open(epoch, &mut follows)?;
+            lease = self.lease(&follows);
         }
         let index = lease.slot.shared.index;
-        let result = self.enqueue(s, &marks, &mut lease, &mut retired);
+        let result = self.enqueue(s, &follows, &mut lease, &mut retired);
         drop(lease);
         retired.iter().for_each(|cargo| cargo.retire());
         drop(retired);
@@ -107,39 +105,10 @@ impl Core {
         let s = Submission { op, epoch, options: device.options(), views: &[], read_count: 0, reads: (), writes: () };
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
-        let result = self.enqueue(s, &Marks::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
+        let result = self.enqueue(s, &Follows::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
         drop(lease);
         retired.iter().for_each(|cargo| cargo.retire());
         result
-    }
-
-    /// Finds the events that answer for open tickets, recording where there is none yet.
-    fn close_open(&self, epoch: &Arc<Epoch>, marks: &mut Marks) -> Result<()> {
-        for mark in marks.iter_mut().filter(|m| m.event.is_none()) {
-            let Some(slot) = self.slots.get(mark.slot.index).filter(|s| Arc::ptr_eq(&s.shared, &mark.slot)) else {
-                continue; // another device's: its front closed it
-            };
-            let mut state = slot.lease.lock();
-            epoch.admit()?;
-            if mark.is_past() {
-                continue;
-            }
-            let known = state.ring.answering(mark.ticket);
-            let (ticket, event) = match known {
-                Some((ticket, event)) => (ticket, event),
-                None => {
-                    let _bound = self.bind(epoch)?;
-                    let (ticket, event, code) = state.record(&slot.shared);
-                    state.ring.push(ticket, event, None);
-                    match event {
-                        Some(event) => (ticket, event),
-                        None => return Err(fault::classify(epoch, code, "cuEventRecord")),
-                    }
-                }
-            };
-            (mark.ticket, mark.event) = (ticket, Some(event));
-        }
-        Ok(())
     }
 
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
@@ -150,7 +119,7 @@ impl Core {
     fn enqueue<'a, 'x, O: Op>(
         self: &Arc<Self>,
         s: Submission<'a, 'x, O>,
-        marks: &Marks,
+        follows: &Follows,
         lease: &mut Lease<'_>,
         retired: &mut Retired,
     ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
@@ -161,7 +130,7 @@ impl Core {
         let _bound = self.bind(epoch)?;
         state.reap(shared, 4, retired);
         free_some(shared, state, FREES_PER_LEASE);
-        self.follow(epoch, marks, shared, state)?;
+        self.follow(epoch, follows, shared.index, state)?;
         let timer = match s.options.timed {
             true => Some(self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?),
             false => None,
@@ -205,8 +174,11 @@ impl Core {
         if !code.is_success() && outcome.is_ok() {
             outcome = Err(fault::classify(epoch, code, "cuEventRecord"));
         }
-        let mark = Mark { slot: shared.clone(), ticket, event };
-        publish(&s, &mark, outcome.is_ok());
+        let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
+        publish(&s, &completion, outcome.is_ok());
+        let Completion::Cuda(mark) = completion else {
+            return Err(Error::library("a completion of another engine").into());
+        };
         if let Landed::Staged(staged) = &landed {
             let _ = staged.0.end.set((ticket, event));
         }
@@ -235,73 +207,12 @@ impl Core {
             .ok()
             .map_err(|code| fault::classify(epoch, code, "cuEventRecord"))
     }
-
-    /// Makes the stream wait for what is on other streams and not known to be over: once a stream, for the latest.
-    fn follow(
-        &self,
-        epoch: &Arc<Epoch>,
-        marks: &Marks,
-        own: &Arc<super::slot::Shared>,
-        state: &mut State,
-    ) -> Result<()> {
-        for (i, mark) in marks.iter().enumerate() {
-            let later = |other: &Mark| other.same_slot(mark) && other.ticket > mark.ticket;
-            if Arc::ptr_eq(&mark.slot, own) || mark.is_past() || marks.iter().any(later) {
-                continue;
-            }
-            if marks.iter().take(i).any(|m| m.same_slot(mark) && m.ticket == mark.ticket) {
-                continue;
-            }
-            // Another device's slots have numbers of their own.
-            let ours = self.slots.get(mark.slot.index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
-            if ours && state.follows(mark) {
-                continue;
-            }
-            let Some(event) = mark.event else {
-                return Err(Error::library("an earlier operation's completion could not be recorded"));
-            };
-            // SAFETY: the event lives until the end of its epoch, which excludes us by our lease (for another device's
-            // event: its epoch is entered by the caller); the context is current.
-            unsafe { self.context.api.stream_wait_event(state.stream.0, event.0, 0) }
-                .ok()
-                .map_err(|code: Code| fault::classify(epoch, code, "cuStreamWaitEvent"))?;
-            self.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
-            if ours {
-                state.now_follows(mark);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What this work must follow and is not known to be over: writers first.
-fn gather<O: Op>(s: &Submission<'_, '_, O>) -> Marks {
-    let mut marks = Marks::new();
-    let mut add = |completions: &mut dyn Iterator<Item = &Completion>| {
-        for completion in completions {
-            match completion {
-                Completion::Cuda(mark) if !mark.is_past() => marks.push(mark.clone()),
-                _ => {}
-            }
-        }
-    };
-    let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
-    for view in writes {
-        let track = view.region.track.lock();
-        add(&mut track.writers.iter());
-        add(&mut track.readers.iter());
-    }
-    for view in reads {
-        add(&mut view.region.track.lock().writers.iter());
-    }
-    marks
 }
 
 /// Tells the buffers where this work ends, and what they are worth now.
-fn publish<O: Op>(s: &Submission<'_, '_, O>, mark: &Mark, ok: bool) {
+fn publish<O: Op>(s: &Submission<'_, '_, O>, completion: &Completion, ok: bool) {
     for (i, view) in s.views.iter().enumerate() {
         let mut track = view.region.track.lock();
-        let completion = Completion::Cuda(mark.clone());
         if i < s.read_count {
             // A peer's buffer is told by a mark of its own device: see `peer.rs`.
             if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {

@@ -218,7 +218,7 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
         // that frees something worth having, somebody should look sooner.
         let holds = std::mem::needs_drop::<O>() || !self._keep.is_empty() || O::Raw::BYTES > 0 || O::Output::EAGER;
         if holds && self.state.load(Ordering::Acquire) < DONE {
-            self.mark.slot.nudge.nudge();
+            self.mark.slot.reclaim.nudge.nudge();
         }
     }
 

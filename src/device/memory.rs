@@ -49,7 +49,7 @@ impl Device {
         };
         let (allocation, track) = self.allocate(&epoch, bytes).map_err(located)?;
         let content = if len == 0 { Content::Valid } else { Content::Uninit };
-        let region = Region::new(Arc::new(allocation), epoch.clone(), content, track, 0..len);
+        let region = Region::new(Arc::new(allocation), epoch, content, track, 0..len);
         Ok(DeviceBuffer::new(region, 0, len))
     }
 

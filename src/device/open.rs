@@ -20,8 +20,8 @@ impl Device {
     /// The GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) when there is no driver; [`Error::InvalidArgument`](crate::Error::InvalidArgument) when there is no such GPU; the
-    /// driver's own errors.
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) when there is no driver;
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when there is no such GPU; the driver's own errors.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         Self::builder().cuda(ordinal).open()
     }
@@ -49,6 +49,14 @@ impl Device {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
     pub fn named(text: &str) -> Result<Self> {
         Self::builder().named(text)?.open()
+    }
+
+    /// How many GPUs the driver shows to this process: 0 also where there is no driver.
+    pub fn cuda_count() -> usize {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::device_count();
+        #[cfg(not(feature = "cuda"))]
+        0
     }
 
     /// Every GPU; the CPU alone where there is none.

@@ -235,6 +235,16 @@ impl<H> PendingHost<H> {
         self.work.result(false)
     }
 
+    /// Waits and gives the host's part with the time that the device spent on the work.
+    ///
+    /// # Errors
+    /// As [`await_result`](Self::await_result).
+    pub fn await_timed(self) -> Result<Timed<H>> {
+        self.work.wait(None);
+        let device = self.work.task.as_ref().and_then(|t| t.device_time());
+        Ok(Timed { output: self.await_result()?, device })
+    }
+
     /// Waits at most `limit`; gives itself back when that was not enough.
     ///
     /// # Errors

@@ -26,22 +26,20 @@ pub enum Wait {
 /// How long [`Wait::Adaptive`] spins: about one round trip of a small op. Beyond it the core is worth more elsewhere.
 pub(crate) const SPIN: Duration = Duration::from_micros(20);
 
-/// Pauses that grow from 20 us to 1 ms: what a poller sleeps between looks.
-pub(crate) struct Backoff(Duration);
+/// Pauses that grow with the time already waited: a sixteenth of it, so that the end is noticed at most that much late, and
+/// a long wait costs nothing. From 5 us (the system adds about 55 of its own) to 1 ms.
+pub(crate) struct Backoff(Instant);
 
 impl Backoff {
     pub(crate) fn new() -> Self {
-        Backoff(Duration::from_micros(20))
+        Backoff(Instant::now())
     }
 
     /// Sleeps for the next pause, but not past `until`.
     pub(crate) fn pause(&mut self, until: Option<Instant>) {
-        let pause = match until {
-            Some(until) => self.0.min(until.saturating_duration_since(Instant::now())),
-            None => self.0,
-        };
-        std::thread::sleep(pause);
-        self.0 = (self.0 * 2).min(Duration::from_millis(1));
+        let now = Instant::now();
+        let pause = ((now - self.0) / 16).clamp(Duration::from_micros(5), Duration::from_millis(1));
+        std::thread::sleep(until.map_or(pause, |until| pause.min(until.saturating_duration_since(now))));
     }
 }
 

@@ -130,13 +130,13 @@ mod typed {
                 let mut track = view.region.track.lock();
                 if i < s.read_count {
                     edges.extend(track.writers.iter().cloned().map(|c| (c, true)));
-                    track.publish_read(Completion::Host(me.clone()));
+                    track.publish_read(&Completion::Host(me.clone()));
                 } else {
                     // What overwrites a window only leaves the rest as it was, failures included.
                     let data = !(view.overwritten && view.whole);
                     edges.extend(track.writers.drain(..).map(|c| (c, data)));
                     edges.extend(track.readers.drain(..).map(|c| (c, false)));
-                    track.publish_write(Completion::Host(me.clone()));
+                    track.publish_write(&Completion::Host(me.clone()));
                     view.written();
                 }
             }

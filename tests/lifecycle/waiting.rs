@@ -96,6 +96,10 @@ fn a_timed_call_says_how_long_the_device_took_and_others_do_not() {
         let took = timed.device.expect("it was asked for");
         assert!(took > Duration::ZERO && took < Duration::from_secs(5), "{took:?}");
         assert_eq!(device.blas().dot(&x, &x).unwrap().await_timed().unwrap().device, None);
+        let ((), verdict) = device.timed().blas().dot(&x, &x).unwrap().split();
+        let timed = verdict.await_timed().unwrap();
+        assert_eq!(timed.output, 100_000.0);
+        assert!(timed.device.expect("it was asked for") > Duration::ZERO);
     }
     let device = host(1).open().unwrap();
     let timed = crate::common::map(&device.timed(), up(&device, [1u8]), |_| {

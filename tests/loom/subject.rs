@@ -5,9 +5,15 @@
 pub(crate) mod handles;
 #[path = "../../src/engine/life.rs"]
 pub(crate) mod life;
+#[path = "../../src/cuda/newest.rs"]
+pub(crate) mod newest;
 #[path = "../../src/dispatch/parker.rs"]
 pub(crate) mod parker;
+#[path = "../../src/cuda/ring.rs"]
+pub(crate) mod ring;
 #[path = "../../src/host/runners.rs"]
 pub(crate) mod runners;
+#[path = "../../src/cuda/sequence.rs"]
+pub(crate) mod sequence;
 #[path = "../../src/dispatch/settle.rs"]
 pub(crate) mod settle;

@@ -1,12 +1,12 @@
 //! The names of `src/sync.rs` over loom's types.
 
 pub(crate) use loom::sync::Arc;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 /// A mutex whose `lock` gives the guard.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
 /// Empty only inside [`Condvar::wait`].
@@ -19,6 +19,10 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         Guard(Some(self.0.lock().unwrap()))
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.0.try_lock().ok().map(|guard| Guard(Some(guard)))
     }
 }
 

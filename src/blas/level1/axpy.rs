@@ -64,7 +64,7 @@ impl Blas {
     /// `y = alpha * x + y` (`cublasAxpyEx`). With `alpha == 0` x is not read.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ or a vector does not lie inside
+    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside
     /// its buffer; a stale or foreign buffer. `y` comes back.
     ///
     /// ```

@@ -71,7 +71,7 @@ impl Blas {
     /// The sum of `x_i * y_i` (`cublasDotEx`); halves accumulate in f32 and round the sum once.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ or a vector does not lie inside
+    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside
     /// its buffer; a stale or foreign buffer.
     ///
     /// ```

@@ -66,7 +66,7 @@ impl Blas {
     /// for a vector that runs backwards, which BLAS takes as empty.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the vector does not lie inside its buffer; a stale
+    /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale
     /// or foreign buffer.
     ///
     /// ```

@@ -60,7 +60,7 @@ impl Blas {
     /// as empty, as BLAS does.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the vector does not lie inside its buffer; a stale
+    /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale
     /// or foreign buffer. It comes back.
     ///
     /// ```

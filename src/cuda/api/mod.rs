@@ -5,6 +5,8 @@
 //!   and drivers are newer than bindings. Enum parameters are integers too.
 //! - **A missing symbol is an error that names it**, at loading, not a panic at the call. What only newer releases have
 //!   is optional, and its call answers `None`.
+//! - **Typed routines** (`typed`, `cublas_typed`): the S, D, C and Z functions of a routine are one line, and the letter
+//!   is an argument of the call.
 //! - **The renamed functions**: where a release added `_v2`, the older name is tried after it.
 //!
 //! Nothing here keeps a promise beyond the call itself: contexts, lifetimes and order are the engine's business. To add

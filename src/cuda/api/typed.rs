@@ -123,7 +123,7 @@ macro_rules! typed_table {
                 }
             )*
 
-            /// Each routine's own name with the four of the library, and how many arguments follow the handle.
+            /// Each routine's own name with the four of the library.
             #[cfg(test)]
             pub(crate) const NAMES: &'static [(&'static str, [&'static str; 4])] =
                 &[$((stringify!($name), $crate::cuda::api::typed::letters!($names))),*];

@@ -58,6 +58,12 @@ pub trait Field:
     fn asum(n: usize, x: &[Self], incx: isize) -> Self::Part;
     /// The sum of `x_i * y_i`, of `conj(x_i) * y_i`, over as many elements as both have, on this thread.
     fn dot(conj: bool, x: &[Self], y: &[Self]) -> Complex64;
+    /// `y += f0 * a0 + f1 * a1 + f2 * a2 + f3 * a3` over as many elements as all have, on this thread.
+    fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]);
+    /// The sums of products of x with four others (their conjugates), over as many elements as all have.
+    fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4];
+    /// `y += factor * a` and the sum of `a_i * x_i`, of `conj(a_i) * x_i`, over as many elements as all have.
+    fn axpy_dot(factor: Self, conj: bool, a: &[Self], x: &[Self], y: &mut [Self]) -> Complex64;
     /// Rounds a sum.
     fn rounded(sum: Complex64) -> Self;
 
@@ -132,6 +138,19 @@ macro_rules! fields { ($($real:ty),*) => {$(
             let mut lanes = [0.0; LANES];
             kernel::dot(&mut lanes, x.get(..n).unwrap_or_default(), y.get(..n).unwrap_or_default());
             Complex::new(total(&lanes), 0.0)
+        }
+        fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]) {
+            kernel::axpy4(factors.map(Factor::real), a, y);
+        }
+        fn dot4(_: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
+            let n = a.iter().map(|a| a.len()).fold(x.len(), usize::min);
+            let a = a.map(|a| a.get(..n).unwrap_or_default());
+            kernel::dot4(a, x.get(..n).unwrap_or_default()).map(Complex64::from)
+        }
+        fn axpy_dot(factor: Self, _: bool, a: &[Self], x: &[Self], y: &mut [Self]) -> Complex64 {
+            let n = a.len().min(x.len()).min(y.len());
+            let (a, x) = (a.get(..n).unwrap_or_default(), x.get(..n).unwrap_or_default());
+            kernel::axpy_dot(Factor::real(factor), a, x, y.get_mut(..n).unwrap_or_default()).into()
         }
         fn rounded(sum: Complex64) -> Self {
             sum.re as $real
@@ -210,6 +229,16 @@ macro_rules! fields { ($($real:ty),*) => {$(
             let (x, y) = (x.get(..n).unwrap_or_default(), y.get(..n).unwrap_or_default());
             kernel::complex_dot(&mut lanes, Self::reals(x), Self::reals(y));
             lanes.product(conj)
+        }
+        fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]) {
+            kernel::axpy4(factors.map(Factor::complex), a.map(Self::reals), Self::reals_mut(y));
+        }
+        fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
+            a.map(|a| Self::dot(conj, a, x))
+        }
+        fn axpy_dot(factor: Self, conj: bool, a: &[Self], x: &[Self], y: &mut [Self]) -> Complex64 {
+            Self::axpy(factor, a, y);
+            Self::dot(conj, a, x)
         }
         fn rounded(sum: Complex64) -> Self {
             Complex::new(sum.re as $real, sum.im as $real)

@@ -226,3 +226,93 @@ pub(super) fn scal<R: Real>(factor: Factor<R>, x: &mut [R]) {
     }
     run(Scal(factor, x));
 }
+
+/// Lanes of each of four sums at a time.
+const NARROW: usize = 8;
+
+/// The sums of products of x with four others, all as long as x: one pass over x for the four.
+pub(super) fn dot4<R: Real>(a: [&[R]; 4], x: &[R]) -> [f64; 4] {
+    struct Dot4<'a, R>([&'a [R]; 4], &'a [R]);
+    impl<R: Real> Kernel for Dot4<'_, R> {
+        type Output = [f64; 4];
+
+        #[inline(always)]
+        fn body(self) -> [f64; 4] {
+            let Self([a, b, c, d], x) = self;
+            let mut lanes = [[R::default(); NARROW]; 4];
+            let [la, lb, lc, ld] = &mut lanes;
+            let (x, x_tail) = x.as_chunks::<NARROW>();
+            let [(a, a_tail), (b, b_tail), (c, c_tail), (d, d_tail)] = [a, b, c, d].map(|a| a.as_chunks::<NARROW>());
+            for ((((x, a), b), c), d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
+                each_lane(la, a, x, |a, x| a * x);
+                each_lane(lb, b, x, |b, x| b * x);
+                each_lane(lc, c, x, |c, x| c * x);
+                each_lane(ld, d, x, |d, x| d * x);
+            }
+            let mut sums = lanes.map(|lanes| lanes.iter().map(|x| (*x).into()).sum::<f64>());
+            for (sum, tail) in sums.iter_mut().zip([a_tail, b_tail, c_tail, d_tail]) {
+                *sum += tail.iter().zip(x_tail).map(|(a, x)| (*a * *x).into()).sum::<f64>();
+            }
+            sums
+        }
+    }
+    run(Dot4(a, x))
+}
+
+/// `y += f0 * a0 + f1 * a1 + f2 * a2 + f3 * a3`, all as long as y: one pass over y for the four.
+pub(super) fn axpy4<R: Real>(factors: [Factor<R>; 4], a: [&[R]; 4], y: &mut [R]) {
+    struct Axpy4<'a, R>([Factor<R>; 4], [&'a [R]; 4], &'a mut [R]);
+    impl<R: Real> Kernel for Axpy4<'_, R> {
+        type Output = ();
+
+        #[inline(always)]
+        fn body(self) {
+            let Self([f, g, h, k], [a, b, c, d], y) = self;
+            if !f.complex {
+                for ((((y, a), b), c), d) in y.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                    *y = *y + f.re * *a + g.re * *b + h.re * *c + k.re * *d;
+                }
+                return;
+            }
+            let [a, b, c, d] = [a, b, c, d].map(|a| a.as_chunks::<2>().0);
+            let add = |Factor { re, im, .. }: Factor<R>, [x0, x1]: [R; 2], [y0, y1]: [R; 2]| {
+                [y0 + (re * x0 + -im * x1), y1 + (re * x1 + im * x0)]
+            };
+            for ((((y, a), b), c), d) in y.as_chunks_mut::<2>().0.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *y = add(k, *d, add(h, *c, add(g, *b, add(f, *a, *y))));
+            }
+        }
+    }
+    run(Axpy4(factors, a, y));
+}
+
+/// `y += factor * a` and the sum of `a * x`, in one pass over a; all as long as a.
+pub(super) fn axpy_dot<R: Real>(factor: Factor<R>, a: &[R], x: &[R], y: &mut [R]) -> f64 {
+    struct Both<'a, R>(R, &'a [R], &'a [R], &'a mut [R]);
+    impl<R: Real> Kernel for Both<'_, R> {
+        type Output = f64;
+
+        #[inline(always)]
+        #[expect(clippy::indexing_slicing, reason = "l < LANES / 2, the length of all")]
+        fn body(self) -> f64 {
+            const HALF: usize = LANES / 2;
+            let Self(factor, a, x, y) = self;
+            let mut lanes = [R::default(); HALF];
+            let ((a, a_tail), (x, x_tail)) = (a.as_chunks::<HALF>(), x.as_chunks::<HALF>());
+            let (y, y_tail) = y.as_chunks_mut::<HALF>();
+            for ((a, x), y) in a.iter().zip(x).zip(y) {
+                for l in 0..HALF {
+                    lanes[l] = lanes[l] + a[l] * x[l];
+                    y[l] = y[l] + factor * a[l];
+                }
+            }
+            let mut sum: f64 = lanes.iter().map(|x| (*x).into()).sum();
+            for ((a, x), y) in a_tail.iter().zip(x_tail).zip(y_tail) {
+                sum += (*a * *x).into();
+                *y = *y + factor * *a;
+            }
+            sum
+        }
+    }
+    run(Both(factor.re, a, x, y))
+}

@@ -7,14 +7,14 @@ use rayon::prelude::*;
 use super::super::Trans;
 use super::super::level1::Field;
 use super::dense::{dense, holds, modify, scale};
-use super::stored::Stored;
+use super::stored::{Column, Stored, common};
 use super::{At, PARALLEL, TASK};
 
 /// Rows whose part of y stays in the nearest cache while columns go by.
 const ROWS: usize = 1024;
-/// Fewer rows than this are not worth cutting: then the columns are.
-const FLAT: usize = 64;
-/// Stretches of columns that a flat matrix is cut into.
+/// Up to so many rows a y of its own for each stretch of columns stays in a near cache; beyond, rows are cut.
+const TALL: usize = 1 << 13;
+/// Stretches of columns.
 const STRETCHES: usize = 16;
 
 /// `y = alpha * op(A) * x + beta * y`. Nothing happens for a matrix without elements, as BLAS has it.
@@ -68,56 +68,101 @@ fn multiply<T: Field>(
     y: &mut [T],
 ) {
     let parallel = stored.elements() >= PARALLEL && rayon::current_num_threads() > 1;
+    let column = |j: usize| if unit { stored.beside(j).0 } else { stored.column(j) };
     if trans != Trans::No {
-        let conj = trans == Trans::Conj;
-        let each = |j: usize, y: &mut T| {
-            let column = if unit { stored.beside(j).0 } else { stored.column(j) };
-            *y = *y + alpha * T::rounded(T::dot(conj, column.of(a), column.rows(x)));
+        let sums = |from: usize, y: &mut [T]| {
+            begin(from, y);
+            dots(from, trans == Trans::Conj, alpha, a, x, &column, y);
         };
         if !parallel {
-            begin(0, y);
-            return y.iter_mut().enumerate().for_each(|(j, y)| each(j, y));
+            return sums(0, y);
         }
-        let least = TASK.div_ceil((stored.elements() / stored.cols.max(1)).max(1));
-        y.par_chunks_mut(least).enumerate().for_each(|(i, y)| {
-            begin(i * least, y);
-            y.iter_mut().enumerate().for_each(|(j, y)| each(i * least + j, y));
-        });
+        let least = TASK.div_ceil((stored.elements() / stored.cols.max(1)).max(1)).next_multiple_of(4);
+        return y.par_chunks_mut(least).enumerate().for_each(|(i, y)| sums(i * least, y));
+    }
+    let add = |rows: Range<usize>, columns: Range<usize>, y: &mut [T]| {
+        let factor = |j: usize| alpha * x.get(j).copied().unwrap_or_default();
+        axpys(rows, columns, a, &factor, &column, y);
+    };
+    if stored.rows <= TALL && stored.elements() >= PARALLEL && stored.cols >= 4 * STRETCHES {
+        // Cut by columns, which are read from end to end, the same way for any number of threads.
+        begin(0, y);
+        let least = stored.cols.div_ceil(STRETCHES);
+        let sums: Vec<(usize, Vec<T>)> = (0..STRETCHES)
+            .into_par_iter()
+            .map(|i| {
+                let stretch = (i * least).min(stored.cols)..((i + 1) * least).min(stored.cols);
+                let rows = stored.rows_of(&stretch);
+                let mut sum = vec![T::default(); rows.len()];
+                add(rows.clone(), stretch, &mut sum);
+                (rows.start, sum)
+            })
+            .collect();
+        for (first, sum) in sums {
+            T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
+        }
         return;
     }
-    let columns = |rows: Range<usize>, columns: Range<usize>, y: &mut [T]| {
-        for j in columns {
-            let column = if unit { stored.beside(j).0 } else { stored.column(j) }.within(&rows);
-            let factor = alpha * x.get(j).copied().unwrap_or_default();
-            T::axpy(factor, column.of(a), column.rows_mut(y, rows.start));
-        }
-    };
     let block = |from: usize, y: &mut [T]| {
         for (i, y) in y.chunks_mut(ROWS).enumerate() {
             let from = from + i * ROWS;
             let rows = from..from + y.len();
             begin(from, y);
-            columns(rows.clone(), stored.columns_of(&rows), y);
+            add(rows.clone(), stored.columns_of(&rows), y);
         }
     };
-    if stored.rows <= FLAT && stored.elements() >= PARALLEL {
-        // Cut by columns, the same way for any number of threads.
-        begin(0, y);
-        let least = stored.cols.div_ceil(STRETCHES);
-        let sums: Vec<Vec<T>> = (0..STRETCHES)
-            .into_par_iter()
-            .map(|i| {
-                let mut sum = vec![T::default(); stored.rows];
-                let stretch = (i * least).min(stored.cols)..((i + 1) * least).min(stored.cols);
-                columns(0..stored.rows, stretch, &mut sum);
-                sum
-            })
-            .collect();
-        sums.iter().for_each(|sum| T::axpy(T::IDENTITY, sum, y));
-    } else if parallel {
+    if parallel {
         let rows = stored.rows.div_ceil(4 * rayon::current_num_threads()).next_multiple_of(64).min(ROWS);
         y.par_chunks_mut(rows).enumerate().for_each(|(i, y)| block(i * rows, y));
     } else {
         block(0, y);
     }
+}
+
+/// `y_i += alpha * (column from + i) . x`, four columns at a time.
+fn dots<T: Field>(from: usize, conj: bool, alpha: T, a: &[T], x: &[T], column: &impl Fn(usize) -> Column, y: &mut [T]) {
+    let dot = |column: Column| T::dot(conj, column.of(a), column.rows(x));
+    let (fours, rest) = y.as_chunks_mut::<4>();
+    let done = from + 4 * fours.len();
+    for (i, y) in fours.iter_mut().enumerate() {
+        let j = from + 4 * i;
+        let columns = [column(j), column(j + 1), column(j + 2), column(j + 3)];
+        let rows = common(&columns);
+        let middle = Column { first: rows.start, len: rows.len(), at: 0 };
+        let sums = T::dot4(conj, columns.map(|c| c.within(&rows).of(a)), middle.rows(x));
+        for ((y, sum), c) in y.iter_mut().zip(sums).zip(columns) {
+            let ends = [c.within(&(c.first..rows.start)), c.within(&(rows.end.max(c.first)..c.end()))];
+            let [head, tail] = ends.map(|part| if part.len == 0 { Default::default() } else { dot(part) });
+            *y = *y + alpha * T::rounded(head + sum + tail);
+        }
+    }
+    for (i, y) in rest.iter_mut().enumerate() {
+        *y = *y + alpha * T::rounded(dot(column(done + i)));
+    }
+}
+
+/// `y += factor(j) * column j` for each of these columns, four at a time; y begins with the first of `rows`.
+fn axpys<T: Field>(
+    rows: Range<usize>,
+    columns: Range<usize>,
+    a: &[T],
+    factor: &impl Fn(usize) -> T,
+    column: &impl Fn(usize) -> Column,
+    y: &mut [T],
+) {
+    let part = |j: usize| column(j).within(&rows);
+    let add = |factor: T, part: Column, y: &mut [T]| T::axpy(factor, part.of(a), part.rows_mut(y, rows.start));
+    let mut j = columns.start;
+    while j + 4 <= columns.end {
+        let (columns, factors) = ([j, j + 1, j + 2, j + 3].map(part), [j, j + 1, j + 2, j + 3].map(factor));
+        let middle = common(&columns);
+        for (c, factor) in columns.iter().zip(factors) {
+            add(factor, c.within(&(c.first..middle.start)), y);
+            add(factor, c.within(&(middle.end.max(c.first)..c.end())), y);
+        }
+        let target = Column { first: middle.start, len: middle.len(), at: 0 };
+        T::axpy4(factors, columns.map(|c| c.within(&middle).of(a)), target.rows_mut(y, rows.start));
+        j += 4;
+    }
+    (j..columns.end).for_each(|j| add(factor(j), part(j), y));
 }

@@ -39,6 +39,11 @@ impl Column {
         Column { first, len: end.saturating_sub(first), at: self.at + (first - self.first) }
     }
 
+    /// One past the last row.
+    pub(super) fn end(self) -> usize {
+        self.first + self.len
+    }
+
     /// The elements.
     pub(super) fn of<T>(self, a: &[T]) -> &[T] {
         a.get(self.at..).and_then(|a| a.get(..self.len)).unwrap_or_default()
@@ -152,6 +157,13 @@ impl Stored {
             Layout::Band { kl, ku, .. } => self.cols.saturating_mul(kl.saturating_add(ku).saturating_add(1)).min(all),
         }
     }
+}
+
+/// The rows that all four columns have.
+pub(super) fn common(columns: &[Column; 4]) -> Range<usize> {
+    let first = columns.iter().map(|c| c.first).max().unwrap_or(0);
+    let end = columns.iter().map(|c| c.end()).min().unwrap_or(0);
+    first..end.max(first)
 }
 
 #[cfg(test)]

@@ -78,8 +78,7 @@ fn columns<T: Field>(
         let mut mirrored = Complex64::default();
         let target = column.rows_mut(y, base);
         for ((a, x), y) in elements.chunks(PIECE).zip(rows.chunks(PIECE)).zip(target.chunks_mut(PIECE)) {
-            T::axpy(factor, a, y);
-            mirrored += T::dot(hermitian, a, x);
+            mirrored += T::axpy_dot(factor, hermitian, a, x, y);
         }
         let diagonal = a.get(diagonal).copied().unwrap_or_default();
         let diagonal = if hermitian { factor.times(diagonal.re()) } else { factor * diagonal };

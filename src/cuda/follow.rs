@@ -1,0 +1,158 @@
+//! What a dispatch must follow: steps 3 and 4 of `dispatch/mod.rs` look at it.
+//!
+//! Marks of this engine's own slots are kept by the slot's number: a mark's share of its slot costs two locked
+//! instructions to take and to give back, on every operand of every dispatch.
+
+use super::api::Code;
+use super::slot::{Mark, Shared, Slot, State};
+use super::{Core, Native, fault};
+use crate::dispatch::Submission;
+use crate::engine::{Completion, Epoch};
+use crate::op::Op;
+use crate::sync::{Arc, Ordering};
+use crate::{Error, Result};
+use cudarc::driver::sys::CUevent;
+use smallvec::SmallVec;
+
+/// The end of an earlier dispatch that was not known to be over when it was looked at.
+pub(super) struct Follow {
+    slot: Whose,
+    ticket: u64,
+    /// `None`: open, see `ring.rs`.
+    event: Option<Native<CUevent>>,
+}
+
+/// All that one dispatch must follow, writers first.
+pub(super) type Follows = SmallVec<[Follow; 6]>;
+
+/// A slot of this core, or of another device's (a peer copy).
+enum Whose {
+    Ours(usize),
+    Peer(Arc<Shared>),
+}
+
+impl Follow {
+    fn same_slot(&self, other: &Follow) -> bool {
+        match (&self.slot, &other.slot) {
+            (Whose::Ours(a), Whose::Ours(b)) => a == b,
+            (Whose::Peer(a), Whose::Peer(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// Its slot, if it is one of `core`'s.
+    pub(super) fn slot<'c>(&self, core: &'c Core) -> Option<&'c Slot> {
+        match &self.slot {
+            Whose::Ours(index) => core.slots.get(*index),
+            Whose::Peer(_) => None,
+        }
+    }
+
+    fn is_past(&self, core: &Core) -> bool {
+        match &self.slot {
+            Whose::Ours(_) => self.slot(core).is_none_or(|slot| slot.shared.sequence.reached(self.ticket)),
+            Whose::Peer(shared) => shared.sequence.reached(self.ticket),
+        }
+    }
+
+    /// Nothing was enqueued behind it on its slot.
+    pub(super) fn is_last(&self, core: &Core) -> bool {
+        self.slot(core).is_some_and(|slot| self.ticket >= slot.shared.sequence.issued())
+    }
+
+    /// Its end has no event yet, and it is not on the slot numbered `leased`.
+    pub(super) fn must_be_closed(&self, leased: usize) -> bool {
+        self.event.is_none() && !matches!(self.slot, Whose::Ours(index) if index == leased)
+    }
+}
+
+impl Core {
+    /// What this work must follow and is not known to be over.
+    pub(super) fn gather<O: Op>(&self, s: &Submission<'_, '_, O>) -> Follows {
+        let mut follows = Follows::new();
+        let mut add = |completion: &Completion| {
+            if let Completion::Cuda(mark) = completion
+                && !mark.is_past()
+            {
+                follows.push(self.following(mark));
+            }
+        };
+        let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
+        for view in writes {
+            view.region.track.lock().all().for_each(&mut add);
+        }
+        for view in reads {
+            view.region.track.lock().writers.iter().for_each(&mut add);
+        }
+        follows
+    }
+
+    fn following(&self, mark: &Mark) -> Follow {
+        let index = mark.slot.index;
+        // Another device's slots have numbers of their own.
+        let ours = self.slots.get(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
+        let slot = if ours { Whose::Ours(index) } else { Whose::Peer(mark.slot.clone()) };
+        Follow { slot, ticket: mark.ticket, event: mark.event }
+    }
+
+    /// Finds the events that answer for open tickets, recording where there is none yet.
+    pub(super) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
+        for follow in follows.iter_mut().filter(|f| f.event.is_none()) {
+            let Some(slot) = follow.slot(self) else { continue }; // another device's: its front closed it
+            let mut state = slot.lease.lock();
+            epoch.admit()?;
+            if follow.is_past(self) {
+                continue;
+            }
+            let known = state.ring.answering(follow.ticket);
+            let (ticket, event) = match known {
+                Some((ticket, event)) => (ticket, event),
+                None => {
+                    let _bound = self.bind(epoch)?;
+                    let (ticket, event, code) = state.record(&slot.shared);
+                    state.ring.push(ticket, event, None);
+                    match event {
+                        Some(event) => (ticket, event),
+                        None => return Err(fault::classify(epoch, code, "cuEventRecord")),
+                    }
+                }
+            };
+            (follow.ticket, follow.event) = (ticket, Some(event));
+        }
+        Ok(())
+    }
+
+    /// Makes the stream wait for what is on other streams and not known to be over: once a stream, for the latest.
+    pub(super) fn follow(&self, epoch: &Arc<Epoch>, follows: &Follows, own: usize, state: &mut State) -> Result<()> {
+        for (i, follow) in follows.iter().enumerate() {
+            let later = |other: &Follow| other.same_slot(follow) && other.ticket > follow.ticket;
+            let ours = match follow.slot {
+                Whose::Ours(index) if index == own => continue,
+                Whose::Ours(index) => Some(index),
+                Whose::Peer(_) => None,
+            };
+            if follow.is_past(self) || follows.iter().any(later) {
+                continue;
+            }
+            if follows.iter().take(i).any(|f| f.same_slot(follow) && f.ticket == follow.ticket) {
+                continue;
+            }
+            if ours.is_some_and(|index| state.follows(index, follow.ticket)) {
+                continue;
+            }
+            let Some(event) = follow.event else {
+                return Err(Error::library("an earlier operation's completion could not be recorded"));
+            };
+            // SAFETY: the event lives until the end of its epoch, which excludes us by our lease (for another device's
+            // event: its epoch is entered by the caller); the context is current.
+            unsafe { self.context.api.stream_wait_event(state.stream.0, event.0, 0) }
+                .ok()
+                .map_err(|code: Code| fault::classify(epoch, code, "cuStreamWaitEvent"))?;
+            self.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+            if let Some(index) = ours {
+                state.now_follows(index, follow.ticket);
+            }
+        }
+        Ok(())
+    }
+}

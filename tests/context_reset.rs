@@ -1,0 +1,112 @@
+//! Somebody else resets the primary context of a GPU under a device: what the program sees, and that the device comes
+//! back. One process each, for the driver owes nobody an answer here.
+//!
+//! Runs where `WINDLASS_TEST_DEVICE` names a GPU; `tests/cuda_rebuild.rs` has the same on the stand-in driver.
+
+#![cfg(feature = "cuda")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use cudarc::driver::sys;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use windlass::{Device, Error, Phase};
+
+const SCENARIO: &str = "WINDLASS_RESET_SCENARIO";
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn gpu() -> Option<String> {
+    std::env::var("WINDLASS_TEST_DEVICE").ok().filter(|d| d.starts_with("cuda"))
+}
+
+/// What another library of the process might do.
+fn reset() {
+    // SAFETY: the driver is there, for a device is open; nobody is inside it.
+    let code = unsafe { sys::cuDevicePrimaryCtxReset_v2(0) };
+    assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
+}
+
+/// Makes the primary context current on this thread, as a program of its own would.
+fn make_current() {
+    let mut context = std::ptr::null_mut();
+    // SAFETY: both are valid; it is given back with the process.
+    unsafe {
+        assert_eq!(sys::cuDevicePrimaryCtxRetain(&mut context, 0), sys::CUresult::CUDA_SUCCESS);
+        assert_eq!(sys::cuCtxSetCurrent(context), sys::CUresult::CUDA_SUCCESS);
+    }
+}
+
+fn print_cost_of_looking() {
+    let (mut flags, mut active) = (0, 0);
+    let start = Instant::now();
+    for _ in 0..100_000 {
+        // SAFETY: both pointers are valid.
+        let _ = unsafe { sys::cuDevicePrimaryCtxGetState(0, &mut flags, &mut active) };
+    }
+    println!("cuDevicePrimaryCtxGetState: {:.1} ns", start.elapsed().as_secs_f64() * 1e9 / 1e5);
+}
+
+fn heals(device: &Device) {
+    device.wait_healthy(LIMIT).expect("healthy again");
+    assert_eq!((device.generation(), device.health().phase), (1, Phase::Healthy));
+    let y = device.upload(vec![3.0f32, 4.0]).unwrap().into_output();
+    assert_eq!(device.blas().nrm2(&y).unwrap().await_result().unwrap(), 5.0);
+}
+
+fn scenario(kind: &str, device: &str) {
+    let device = Device::named(device).unwrap();
+    let x = device.upload(vec![1.0f32; 1 << 20]).unwrap().await_result().unwrap();
+    print_cost_of_looking();
+    if kind == "current" {
+        make_current();
+    }
+    if kind == "warm" {
+        device.blas().warm().unwrap();
+    }
+    reset();
+    let error = match device.fill(x, 2.0) {
+        Err(rejected) => rejected.error,
+        Ok(pending) => pending.await_result().expect_err("its stream is gone").error,
+    };
+    println!("{kind}: {error}");
+    assert!(matches!(error, Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }), "{error:?}");
+    heals(&device);
+    println!("{kind}: done");
+}
+
+/// The body of the child processes; nothing where it was not started as one.
+#[test]
+fn child() {
+    let (Ok(kind), Some(device)) = (std::env::var(SCENARIO), gpu()) else { return };
+    scenario(&kind, &device);
+}
+
+fn in_a_process_of_its_own(kind: &str) {
+    if gpu().is_none() {
+        eprintln!("skipped: WINDLASS_TEST_DEVICE names no GPU");
+        return;
+    }
+    let output = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(SCENARIO, kind)
+        .output()
+        .expect("the child starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{kind}: the process ended with {:?}", output.status);
+    assert!(text.contains(&format!("{kind}: done")), "{kind}: it did not come to its end");
+}
+
+#[test]
+fn a_reset_is_seen_by_a_thread_without_a_context() {
+    in_a_process_of_its_own("none");
+}
+
+#[test]
+fn a_reset_is_seen_by_a_thread_whose_context_it_is() {
+    in_a_process_of_its_own("current");
+}
+
+#[test]
+fn a_reset_is_survived_with_library_handles_made() {
+    in_a_process_of_its_own("warm");
+}
