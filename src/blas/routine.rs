@@ -2,9 +2,9 @@
 
 use super::modes::Modes;
 use super::{Blas, Submitted};
-use crate::buffer::Elems;
+use crate::buffer::{Elems, Views, Visit};
 use crate::op::{Bufs, Cost, HostOf, Op, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Enqueue, Result};
+use crate::{DType, Enqueue, Result};
 
 /// One routine: plain data. [`Call`] makes an [`Op`] of it, with the modes of the front that it came through.
 pub(super) trait Routine: Sized + Send + Sync + 'static {
@@ -54,6 +54,8 @@ pub(super) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
 /// A routine with its modes.
 pub(super) struct Call<R> {
     routine: R,
+    /// Operands that are read: scalars, which come last, only where they are in device memory.
+    given: usize,
     #[cfg_attr(not(feature = "blas"), expect(dead_code, reason = "the host engine has no modes"))]
     modes: Modes,
 }
@@ -75,6 +77,11 @@ impl<R: Routine> Op for Call<R> {
 
     fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
         self.routine.overwrites_each(writes, index)
+    }
+
+    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
+        let reads = Self::Reads::DTYPES;
+        (reads.get(..self.given).unwrap_or(reads), <WritesOf<Self>>::DTYPES)
     }
 
     fn cost(&self) -> Cost {
@@ -114,7 +121,11 @@ impl Blas {
         reads: <R::Reads as Elems>::Ins<'_>,
         writes: Bufs<R::Output>,
     ) -> Submitted<R::Output> {
-        self.device.dispatch(Call { routine, modes: self.modes }, reads, writes)
+        let mut views = Views::new();
+        R::Reads::read(&reads, &mut Visit(&mut views));
+        let given = views.len();
+        drop(views);
+        self.device.dispatch(Call { routine, given, modes: self.modes }, reads, writes)
     }
 }
 

@@ -175,7 +175,7 @@ impl Shared {
             return Ok(None);
         }
         match self.newest.after(ticket) {
-            Some((newest, event)) if self.query(event)? => Ok(Some(newest)),
+            Some((newest, event)) if !self.over() && self.query(event)? => Ok(Some(newest)),
             _ => Ok(Some(ticket)),
         }
     }

@@ -40,6 +40,7 @@ struct desc {
 struct preference {
     uint64_t mark, workspace;
     uint32_t alignments[4];
+    uint32_t reductions;
 };
 
 struct algorithm {
@@ -119,7 +120,7 @@ EXPORT cublasStatus_t cublasLtMatmulDescCreate(void **desc, int compute, int sca
 
 EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(void **preference) {
     struct preference *made = calloc(1, sizeof *made);
-    *made = (struct preference){PREFERENCE_MARK, 0, {256, 256, 256, 256}};
+    *made = (struct preference){PREFERENCE_MARK, 0, {256, 256, 256, 256}, 7};
     *preference = made;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -187,6 +188,7 @@ EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(void *object, uint32_
     if (!marked(object, PREFERENCE_MARK, "preference")) return CUBLAS_STATUS_INVALID_VALUE;
     struct preference *preference = object;
     if (attribute == 1) SET(preference->workspace);
+    if (attribute == 3) SET(preference->reductions);
     if (attribute >= 5 && attribute <= 8) SET(preference->alignments[attribute - 5]);
     return CUBLAS_STATUS_INVALID_VALUE;
 }

@@ -199,7 +199,7 @@ impl<O: Op> Enqueue<'_, O> {
             || (code.0 == INVALID_VALUE && call != MATMUL)
             || (code.0 == INVALID_VALUE && problem.matrices.iter().any(|m| matches!(m.data_type, 28 | 29)));
         match self.library_status(call, code) {
-            Err(Error::LibraryError { .. }) if unsupported => {
+            Err(Error::LibraryError { .. } | Error::Unsupported { .. }) if unsupported => {
                 let name = codes::cublas_name(code.0).unwrap_or("an unknown status");
                 Error::unsupported(format!("{call} answers {name} to {problem}")).locate(|site| {
                     site.set_code(code.0, Text::Borrowed(name));
