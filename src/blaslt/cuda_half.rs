@@ -124,6 +124,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let zeros = self.spec.k == 0 || (no_product && !of_factors);
         let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, &geometry, zeros);
         let gradient = self.align_vectors(queue, &mut problem, &mut addresses)?;
+        if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
+            // D cannot be its own C when their types differ, and the library (13.1) refuses the address all the same.
+            // `beta` is zero then: what lies there is not read.
+            let c = geometry.layouts[3].len.checked_mul(size_of::<T::C>());
+            addresses.c =
+                queue.scratch(c.ok_or_else(|| crate::Error::invalid("d", "a matrix of its size overflows"))?)?;
+            problem.in_place = false;
+        }
         if zeros {
             // The library would read A and B also where alpha is zero, so that a NaN there came through; and it takes no
             // product of no terms.

@@ -40,6 +40,10 @@
 //! fastest. The counters are in [`Device::stats`](crate::Device::stats). On an H100 or H200 products of 8-bit floats
 //! want `A` transposed and `B` not, both column-major, sizes and leading dimensions in multiples of 16.
 //!
+//! The library may round to D's type once more before it adds a bias (seen in 13.1 with halves and `k == 1`). Partial sums
+//! are kept in the type of the sums. Vectors of biases may lie anywhere; an auxiliary matrix begins at a multiple of 16
+//! bytes.
+//!
 //! The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table above as code; `op` checks and does
 //! it on the CPU, `cuda_half` on a GPU. A new row of the table is a line in `types`; what the host engine multiplies is in
 //! `numerics::matmul`.

@@ -141,7 +141,16 @@ impl<T: GemmElement> Routine for Grouped<T> {
         }
         let mut done = 0;
         for (spec, leading, count) in &groups {
-            self.one_group(queue, spec, *leading, at.map(|at| at.wrapping_byte_add(8 * done)), *count)?;
+            let group = done..done + count;
+            if !self.one_group(queue, spec, *leading, at.map(|at| at.wrapping_byte_add(8 * done)), *count)? {
+                // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
+                for i in group {
+                    let scalars = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
+                    if let (Some(a), Some(b), Some(c)) = (at_a.get(i), at_b.get(i), at_c.get(i)) {
+                        enqueue::<T, Same, _>(queue, spec, &scalars, (*a, *b, *c))?;
+                    }
+                }
+            }
             done += count;
         }
         Ok(())
@@ -150,7 +159,7 @@ impl<T: GemmElement> Routine for Grouped<T> {
 
 #[cfg(feature = "blas")]
 impl<T: GemmElement> Grouped<T> {
-    /// One group as a batch.
+    /// One group as a batch. False when the library does not take it.
     fn one_group(
         &self,
         queue: &mut Queue<'_, '_, Self>,
@@ -158,7 +167,7 @@ impl<T: GemmElement> Grouped<T> {
         [lda, ldb, ldc]: [usize; 3],
         [a, b, c]: [*const std::ffi::c_void; 3],
         count: usize,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (alpha, beta) = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
         let compute = T::CODES.compute_in(queue.math());
         let blas = queue.blas(crate::cuda::PointerMode::Host)?;
@@ -189,7 +198,11 @@ impl<T: GemmElement> Grouped<T> {
                 -1,
             )
         };
-        queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code })
+        const NOT_SUPPORTED: i32 = 15;
+        if code.is_some_and(|code| code.0 == NOT_SUPPORTED) {
+            return Ok(false);
+        }
+        queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
     }
 }
 
