@@ -11,7 +11,7 @@ use crate::engine::Epoch;
 use crate::op::{Op, Spans, WritesOf};
 use crate::sync::Arc;
 use crate::{Error, Result};
-#[cfg(feature = "blas")]
+#[cfg(any(feature = "blas", feature = "blaslt"))]
 use cudarc::driver::sys::CUDA_MEMCPY2D;
 use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;

@@ -75,6 +75,7 @@ pub(crate) struct PlanCounts {
     pub(crate) misses: AtomicU64,
 }
 
+#[cfg(feature = "blaslt")]
 impl PlanCounts {
     pub(crate) fn count(&self, asked: bool) {
         let counter = if asked { &self.misses } else { &self.hits };
@@ -211,16 +212,15 @@ impl Shared {
 impl State {
     /// Library handles that there are.
     pub(crate) fn handles(&self) -> u64 {
-        let mut handles = 0;
         #[cfg(feature = "blas")]
-        {
-            handles += u64::from(self.blas.is_some());
-        }
+        let blas = u64::from(self.blas.is_some());
+        #[cfg(not(feature = "blas"))]
+        let blas = 0;
         #[cfg(feature = "blaslt")]
-        {
-            handles += u64::from(self.lt.is_some());
-        }
-        handles
+        let lt = u64::from(self.lt.is_some());
+        #[cfg(not(feature = "blaslt"))]
+        let lt = 0;
+        blas + lt
     }
 
     /// Takes out what the libraries hold and gives it back, at the end of the epoch.
