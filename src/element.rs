@@ -105,6 +105,16 @@ macro_rules! elements {
         impl Element for $t { const DTYPE: DType = DType::$d; }
     )* };
 }
+
+/// Calls a function that is generic over the element type for each of them.
+#[cfg(target_os = "linux")]
+macro_rules! each_element { ($f:ident($($arg:expr),*)) => {
+    $crate::element::each_element!(@ $f($($arg),*) f32, f64, $crate::f16, $crate::bf16, $crate::Complex<f32>,
+        $crate::Complex<f64>, i8, u8, i16, u16, i32, u32, i64, u64)
+}; (@ $f:ident($arg:expr) $($t:ty),*) => { $($f::<$t>($arg);)* } }
+#[cfg(target_os = "linux")]
+pub(crate) use each_element;
+
 elements!(
     f32 => F32, f64 => F64, f16 => F16, bf16 => Bf16, Complex<f32> => C32, Complex<f64> => C64,
     i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,

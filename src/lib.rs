@@ -62,6 +62,7 @@ mod op;
 mod supervisor;
 mod sync;
 mod trace;
+pub mod worker;
 
 pub use blas::{Blas, Gemm, Transpose};
 pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
@@ -79,6 +80,7 @@ pub use host::{FaultPlan, HostPool};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{OpInfo, Stats, Trace};
+pub use worker::Wire;
 
 /// Slow, independent answers and their error bounds, for tests of this crate. Not part of the API.
 #[cfg(feature = "host")]

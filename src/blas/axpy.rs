@@ -7,9 +7,11 @@ use super::scalar::Aligned;
 use super::vector::HostVector;
 use super::vector::{VectorElement, same_length};
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, In, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, In, Result, Submitted, Wire};
 
-struct Axpy<T: VectorElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: VectorElement")]
+pub(super) struct Axpy<T: VectorElement> {
     n: usize,
     alpha: T::Scalar,
 }
@@ -69,6 +71,10 @@ impl<T: VectorElement> Op for Axpy<T> {
     #[cfg(not(feature = "blas"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

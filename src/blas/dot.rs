@@ -5,10 +5,12 @@ use super::Blas;
 use super::vector::HostVector;
 use super::vector::{VectorElement, same_length};
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Enqueue, In, PendingDispatch, Result};
+use crate::{Enqueue, In, PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
-struct Dot<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Dot<T> {
     n: usize,
     conjugate: bool,
     _type: PhantomData<T>,
@@ -65,6 +67,10 @@ impl<T: VectorElement> Op for Dot<T> {
     #[cfg(not(feature = "blas"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, dot: T) -> Result<T> {

@@ -6,11 +6,11 @@ use super::scalar::Aligned;
 #[cfg(feature = "host")]
 use crate::numerics::gemm::HostGemm;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Complex, DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, bf16, f16};
+use crate::{Complex, DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire, bf16, f16};
 use std::fmt::Debug;
 
 /// What is done to a stored matrix before it is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Transpose {
     /// As stored.
     #[default]
@@ -25,7 +25,8 @@ pub enum Transpose {
 ///
 /// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0. The routine behind it
 /// is `cublasGemmEx`; i8 products accumulate in i32 exactly (wrapping past its range).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: GemmElement")]
 #[must_use]
 pub struct Gemm<T: GemmElement> {
     m: usize,
@@ -301,6 +302,10 @@ impl<T: GemmElement> Op for Gemm<T> {
     #[cfg(not(feature = "blas"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -46,6 +46,21 @@ impl Blas {
     }
 }
 
+/// What another executable may be asked to do: one line an op.
+#[cfg(target_os = "linux")]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    use crate::{Complex, bf16, f16};
+    macro_rules! each { ($($op:ident: $($t:ty),*;)*) => { $($(registry.add::<$op<$t>>();)*)* } }
+    use {axpy::Axpy, dot::Dot, nrm2::Nrm2, scal::Scal};
+    each! {
+        Gemm: f32, f64, Complex<f32>, Complex<f64>, f16, bf16, i8;
+        Axpy: f32, f64, Complex<f32>, Complex<f64>, f16, bf16;
+        Dot: f32, f64, Complex<f32>, Complex<f64>, f16, bf16;
+        Nrm2: f32, f64, Complex<f32>, Complex<f64>, f16, bf16;
+        Scal: f32, f64, Complex<f32>, Complex<f64>, f16, bf16;
+    }
+}
+
 /// The front of the dense linear algebra of one device: `device.blas()`. Holds no native state.
 #[derive(Clone, Debug)]
 pub struct Blas {

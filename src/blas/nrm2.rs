@@ -5,10 +5,12 @@ use super::Blas;
 use super::vector::HostVector;
 use super::vector::VectorElement;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Enqueue, In, PendingDispatch, Result};
+use crate::{Enqueue, In, PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
-struct Nrm2<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Nrm2<T> {
     n: usize,
     _type: PhantomData<T>,
 }
@@ -68,6 +70,10 @@ impl<T: VectorElement> Op for Nrm2<T> {
     #[cfg(not(feature = "blas"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, norm: T::Norm) -> Result<T::Norm> {

@@ -7,9 +7,11 @@ use super::scalar::Aligned;
 use super::vector::HostVector;
 use super::vector::VectorElement;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Result, Submitted, Wire};
 
-struct Scal<T: VectorElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: VectorElement")]
+pub(super) struct Scal<T: VectorElement> {
     n: usize,
     alpha: T::Scalar,
 }
@@ -66,6 +68,10 @@ impl<T: VectorElement> Op for Scal<T> {
     #[cfg(not(feature = "blas"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

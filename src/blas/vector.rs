@@ -3,13 +3,12 @@
 #[cfg(feature = "host")]
 use crate::numerics::level1::HostLevel1;
 use crate::{Complex, Element, bf16, f16};
-use std::fmt::Debug;
 
 /// An element type that vectors are made of: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are
 /// given in f32. Sealed, as [`Element`] is.
 pub trait VectorElement: Element {
     /// The type of `alpha`.
-    type Scalar: Copy + PartialEq + Debug + Send + Sync + 'static;
+    type Scalar: Element;
     /// The type of a norm: the real type.
     type Norm: Element;
     #[doc(hidden)]

@@ -25,13 +25,13 @@ mod operand;
 mod region;
 mod track;
 
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", target_os = "linux"))]
 pub(crate) use allocation::Home;
 pub(crate) use allocation::{Allocation, Meter};
 pub(crate) use content::Content;
 pub use device_buffer::DeviceBuffer;
-pub(crate) use elems::Visit;
 pub use elems::{Elems, List, Operand};
+pub(crate) use elems::{Receive, Shape, Visit};
 pub use gpu_ref::GpuRef;
 pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};

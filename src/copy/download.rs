@@ -1,15 +1,21 @@
 //! Device to host.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, Element, Enqueue, In, Landed, PendingDispatch, Result};
+use crate::{Device, Element, Enqueue, In, Landed, PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
 /// Reads a buffer into host memory of ours.
-struct Download<T> {
+pub(super) struct Download<T> {
     len: usize,
     /// Pinned memory for all of it, on a GPU.
     #[cfg(feature = "cuda")]
     reserved: crate::sync::Mutex<Option<crate::cuda::Reserved>>,
+    /// Shared memory for all of it, on the way to a worker.
+    #[cfg(target_os = "linux")]
+    block: crate::sync::Mutex<Option<crate::worker::Block>>,
+    /// The same, in the worker.
+    #[cfg(target_os = "linux")]
+    lent: Option<crate::worker::Lent>,
     _type: PhantomData<T>,
 }
 
@@ -29,6 +35,11 @@ impl<T: Element> Op for Download<T> {
     }
 
     fn host(&self, (source,): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<Landed<T>> {
+        #[cfg(target_os = "linux")]
+        if let Some(lent) = &self.lent {
+            lent.fill(bytemuck::cast_slice(source));
+            return Ok(Vec::new().into());
+        }
         Ok(source.to_vec().into())
     }
 
@@ -46,6 +57,31 @@ impl<T: Element> Op for Download<T> {
             let _ = queue;
             Err(crate::Error::unsupported("this build has no CUDA engine"))
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<Wire<Self>> {
+        Some(Wire {
+            encode: |op, out| {
+                out.block = op.block.lock().take();
+                out.value(&op.len)
+            },
+            decode: |incoming| {
+                let len: usize = incoming.value()?;
+                #[cfg(feature = "cuda")]
+                let engine = incoming.epoch.engine.as_cuda();
+                Ok(Download {
+                    len,
+                    #[cfg(feature = "cuda")]
+                    reserved: crate::sync::Mutex::new(
+                        engine.map(|e| e.reserve(incoming.epoch, len * size_of::<T>())).transpose()?,
+                    ),
+                    block: crate::sync::Mutex::default(),
+                    lent: incoming.lent,
+                    _type: PhantomData,
+                })
+            },
+        })
     }
 
     fn finish(&self, landed: Landed<T>) -> Result<Landed<T>> {
@@ -68,6 +104,13 @@ impl Device {
             len: source.len(),
             #[cfg(feature = "cuda")]
             reserved: crate::sync::Mutex::new(self.reserve(source)?),
+            #[cfg(target_os = "linux")]
+            block: crate::sync::Mutex::new(match source.region.epoch.engine.as_worker() {
+                Some(engine) => Some(engine.block(&source.region.epoch, source.len() * size_of::<T>())?),
+                None => None,
+            }),
+            #[cfg(target_os = "linux")]
+            lent: None,
             _type: PhantomData,
         };
         let pending = self.dispatch(op, (source,), ())?;

@@ -11,3 +11,15 @@ mod source;
 mod upload;
 
 pub use source::HostData;
+
+/// What another executable may be asked to do.
+#[cfg(target_os = "linux")]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {
+        registry.add::<device_copy::DeviceCopy<T>>();
+        registry.add::<download::Download<T>>();
+        registry.add::<fill::Fill<T>>();
+        registry.add::<upload::Upload<T>>();
+    }
+    crate::element::each_element!(each(registry));
+}

@@ -69,6 +69,33 @@ impl<'q, O: Op> Enqueue<'q, O> {
         }
     }
 
+    /// As the op inside a relay: the same operands, the same stream, the same results.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn relayed<P>(&mut self, half: impl FnOnce(&mut Enqueue<'_, P>) -> Result<()>) -> Result<()>
+    where
+        P: Op<Reads = O::Reads>,
+        P::Output: crate::Output<Writes = WritesOf<O>>,
+    {
+        let mut inner = Enqueue {
+            core: self.core,
+            epoch: self.epoch,
+            shared: self.shared,
+            state: &mut *self.state,
+            reads: self.reads,
+            writes: self.writes,
+            landed: std::mem::replace(&mut self.landed, Landed::Nothing),
+            keep: std::mem::take(&mut self.keep),
+            scratch: std::mem::take(&mut self.scratch),
+            result_asked: self.result_asked,
+            untouched: self.untouched,
+        };
+        let result = half(&mut inner);
+        let Enqueue { landed, keep, scratch, result_asked, untouched, .. } = inner;
+        (self.landed, self.keep, self.scratch) = (landed, keep, scratch);
+        (self.result_asked, self.untouched) = (result_asked, untouched);
+        result
+    }
+
     pub(super) fn into_parts(self) -> Parts {
         let Enqueue { landed, keep, scratch, untouched, .. } = self;
         Parts { landed, keep, scratch, untouched }

@@ -25,7 +25,7 @@ pub use bound::InFlight;
 pub use collect::{await_all, await_any};
 pub(crate) use parker::Parker;
 pub use pending::{PendingDispatch, PendingHost, Timed};
-pub(crate) use pending::{Subscribed, Task};
+pub(crate) use pending::{Subscribed, Task, Then};
 pub(crate) use settle::{Settle, Waiter};
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, SPIN, is_stealing, steal_one};
@@ -100,11 +100,8 @@ impl Device {
                 &current
             }
         };
-        let overwrites = op.overwrites(&write_spans);
-        self.admit(epoch, &views, read_count, overwrites, O::FROM_PEER)?;
-        op.check(&read_spans, &write_spans)?;
-        self.inner().in_flight.admit(epoch)?;
         let submission = Submission {
+            overwrites: op.overwrites(&write_spans),
             op,
             epoch,
             options: self.options(),
@@ -112,14 +109,37 @@ impl Device {
             read_count,
             reads: read_spans,
             writes: write_spans,
-            overwrites,
         };
+        self.check(&submission)?;
         match &epoch.engine {
             #[cfg(feature = "host")]
             Engine::Host(engine) => Ok(engine.submit(submission)),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.submit(submission),
         }
+    }
+
+    /// The same in a worker process, where the operands have no handles.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn submit_here<O: Op>(&self, submission: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+        self.check(&submission)?;
+        match &submission.epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(engine) => Ok(engine.submit(submission)),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.submit(submission),
+            // A worker has none of its own; and were there a way on from here, it would have no end for the compiler.
+            Engine::Worker(_) => Err(Error::unsupported("a worker does not pass its work on")),
+        }
+    }
+
+    /// Steps 1 and 2.
+    fn check<O: Op>(&self, s: &Submission<'_, '_, O>) -> Result<()> {
+        self.admit(s.epoch, s.views, s.read_count, s.overwrites, O::FROM_PEER)?;
+        s.op.check(&s.reads, &s.writes)?;
+        self.inner().in_flight.admit(s.epoch)
     }
 
     /// Step 1: the life of every operand, and what it holds.
@@ -138,7 +158,8 @@ impl Device {
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
-                let peer = from_peer && i < read_count;
+                // The memory of a worker is no other device's to read.
+                let peer = from_peer && i < read_count && !epoch.engine.is_isolated() && !other.engine.is_isolated();
                 if other.device != epoch.device && !peer {
                     return Err(self.foreign(other, i, read_count));
                 }

@@ -23,7 +23,15 @@ pub(crate) trait Task<H>: Send + Sync {
     fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed;
     /// Takes that back.
     fn unsubscribe(&self, parker: &Arc<Parker>);
+    /// Has `then` called when it settles, on whatever thread that happens, or at once; gives it back where the engine
+    /// tells nobody, so that the caller must look.
+    fn tell(&self, then: Then) -> Option<Then> {
+        Some(then)
+    }
 }
+
+/// Called when work settles.
+pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
 /// Answer to [`Task::subscribe`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -184,12 +192,12 @@ impl<O: Output> PendingDispatch<O> {
     }
 
     /// The same work with the buffers' windows changed.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn map_buffers(self, f: impl FnOnce(Bufs<O>) -> Bufs<O>) -> Self {
         PendingDispatch { work: self.work, buffers: f(self.buffers) }
     }
 
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn buffers(&self) -> &Bufs<O> {
         &self.buffers
     }

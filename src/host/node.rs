@@ -11,8 +11,8 @@
 //! hold buffers (a cycle), and a waiter sees the memory back.
 
 use crate::Error;
-use crate::dispatch::{Parker, Settle, Waiter};
-use crate::sync::Arc;
+use crate::dispatch::{Parker, Settle, Then, Waiter};
+use crate::sync::{Arc, Mutex};
 
 /// The state of a node, without its types.
 pub(crate) type Core = Settle<Error, Follower>;
@@ -32,12 +32,20 @@ pub(crate) enum Follower {
     Node { node: Arc<dyn Runnable>, data: bool },
     /// A sleeping thread.
     Thread(Arc<Parker>),
+    /// Something to call, unless somebody took it back.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "made by the host engine only"))]
+    Call(Arc<Mutex<Option<Then>>>),
 }
 
 impl Waiter for Follower {
     fn settled(self, failed: bool) {
         match self {
             Follower::Thread(parker) => parker.wake(),
+            Follower::Call(then) => {
+                if let Some(then) = { then.lock().take() } {
+                    then();
+                }
+            }
             Follower::Node { node, data } => {
                 if failed && data {
                     node.core().taint();
@@ -56,7 +64,9 @@ impl Waiter for Follower {
 mod typed {
     use super::{Core, Follower, Runnable};
     use crate::buffer::{Allocation, Elems};
-    use crate::dispatch::{Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Wait, is_stealing, steal_one};
+    use crate::dispatch::{
+        Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Then, Wait, is_stealing, steal_one,
+    };
     use crate::engine::{Completion, Epoch};
     use crate::error::Site;
     use crate::host::HostEngine;
@@ -369,6 +379,16 @@ mod typed {
         fn unsubscribe(&self, parker: &Arc<Parker>) {
             self.epoch.forget(parker);
             self.core.unsubscribe(&Follower::Thread(parker.clone()));
+        }
+
+        fn tell(&self, then: Then) -> Option<Then> {
+            let call = Arc::new(Mutex::new(Some(then)));
+            if self.is_settled() || !self.core.subscribe(Follower::Call(call.clone())) {
+                if let Some(then) = { call.lock().take() } {
+                    then();
+                }
+            }
+            None
         }
     }
 

@@ -10,8 +10,24 @@ mod work;
 pub use sample::{Rng, Sample, seeds};
 pub use work::{Gate, Map, busy, map};
 
+/// Makes every test program its own worker program: libtest has the `main`, so this stands before it.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static WORKER: extern "C" fn() = {
+    extern "C" fn begin() {
+        windlass::worker::init();
+    }
+    begin
+};
+
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, DeviceBuilder, DeviceKind, Element, Error, HostPool, Stats};
+
+/// `WINDLASS_TEST_ISOLATED=1` adds an isolated host device, or puts the GPU in a worker.
+fn isolated() -> bool {
+    std::env::var_os("WINDLASS_TEST_ISOLATED").is_some_and(|on| on == "1")
+}
 
 /// The GPU that `WINDLASS_TEST_DEVICE` names.
 fn named() -> Option<usize> {
@@ -24,7 +40,9 @@ fn named() -> Option<usize> {
 /// `WINDLASS_TEST_DEVICE` names a GPU, that one beside the host, the oracle.
 pub fn builders() -> Vec<DeviceBuilder> {
     match named() {
+        Some(ordinal) if isolated() => vec![Device::builder().cuda(ordinal).isolated(), host(2)],
         Some(ordinal) => vec![Device::builder().cuda(ordinal), host(2)],
+        None if isolated() => vec![host(2).isolated(), inline().isolated(), host(2)],
         None => vec![host(2), inline()],
     }
 }
