@@ -383,10 +383,10 @@ mod typed {
 
         fn tell(&self, then: Then) -> Option<Then> {
             let call = Arc::new(Mutex::new(Some(then)));
-            if self.is_settled() || !self.core.subscribe(Follower::Call(call.clone())) {
-                if let Some(then) = { call.lock().take() } {
-                    then();
-                }
+            let settled = self.is_settled() || !self.core.subscribe(Follower::Call(call.clone()));
+            let then = if settled { call.lock().take() } else { None };
+            if let Some(then) = then {
+                then();
             }
             None
         }

@@ -154,7 +154,7 @@ impl WorkerEngine {
         let id = next_address(bytes);
         let home = Home::Worker(WorkerBytes(Arc::downgrade(&self.link)));
         let allocation = Allocation::new(id, bytes as u64, home, epoch.meter.clone());
-        let size = if len == 0 { 1 } else { bytes / len };
+        let size = bytes.checked_div(len).unwrap_or(1);
         let mut body = [0u8; 32];
         let body = postcard::to_slice(&Alloc { id, len: len as u64, size: size as u32 }, &mut body)
             .map_err(super::wire::garbled)?;
