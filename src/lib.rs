@@ -65,7 +65,7 @@ mod trace;
 pub mod worker;
 
 pub use blas::{Blas, Gemm, Transpose};
-pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Operand, Span};
+pub use buffer::{DeviceBuffer, Elems, GpuRef, In, List, Mirrored, Operand, Span};
 pub use copy::HostData;
 #[cfg(feature = "cuda")]
 pub use cuda::{KernelArg, LaunchDims, Ptx};

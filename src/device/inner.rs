@@ -4,7 +4,7 @@ use super::{Config, DeviceInfo, Kind, MemoryInfo};
 #[cfg(any(not(feature = "host"), not(feature = "cuda")))]
 use crate::Error;
 use crate::Result;
-use crate::buffer::Meter;
+use crate::buffer::{Meter, Mirrors};
 use crate::dispatch::{Backoff, InFlight};
 use crate::engine::life::{Life, Stand};
 use crate::engine::{Cause, Engine, Epoch, Parts, process};
@@ -25,6 +25,7 @@ pub(crate) struct Inner {
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) in_flight: InFlight,
     pub(crate) supervisor: Supervisor,
+    pub(crate) mirrors: Mirrors,
     current: RwLock<Arc<Epoch>>,
 }
 
@@ -80,6 +81,7 @@ impl Inner {
                 label,
                 in_flight: config.in_flight,
                 supervisor: Supervisor::new(config.policy),
+                mirrors: Mirrors::default(),
                 config,
                 info: opened.info,
                 counters,

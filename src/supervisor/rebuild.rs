@@ -68,8 +68,9 @@ impl Supervisor {
     fn attempt(&self, inner: &Arc<Inner>, generation: u64) -> Result<()> {
         let epoch = inner.next_epoch(generation)?;
         let device = Device::bound_to(inner.clone(), epoch.clone());
-        let ready =
-            self_test(&device).and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
+        let ready = self_test(&device)
+            .and_then(|()| inner.mirrors.put_back(&device))
+            .and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
         if let Err(error) = ready {
             epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
             epoch.engine.retire();

@@ -119,7 +119,6 @@ impl WorkerEngine {
 
     pub(crate) fn installed(&self, epoch: &Arc<Epoch>) {
         self.link.bind(epoch);
-        self.link.ring(); // the keeper may have seen it end already
     }
 
     pub(crate) fn in_flight(&self) -> u64 {

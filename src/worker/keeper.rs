@@ -4,10 +4,9 @@
 //! and listens for the heart-beat. However a worker ends, the order is: it is killed and reaped (so that it writes nothing
 //! any more), the epoch ends with the cause, and what was in flight is settled.
 
-use super::link::Link;
+use super::link::{End, Link};
 use super::message::{self, Message};
 use crate::device::WorkerSettings;
-use crate::error::Text;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,12 +30,6 @@ struct Keeper {
     socket: UnixStream,
     heartbeat: Duration,
     watchdog: Option<Duration>,
-}
-
-/// Why a worker ended.
-struct End {
-    message: String,
-    code: Option<(i32, Text)>,
 }
 
 /// Starts it.
@@ -72,19 +65,16 @@ impl Keeper {
             let _ = self.socket.shutdown(std::net::Shutdown::Both);
         }
         let status = self.reap(if bye { FAREWELL } else { Duration::ZERO });
-        let end = end.unwrap_or_else(|| End { message: "the device was closed".into(), code: None });
-        let message = match status {
-            _ if bye => end.message,
-            Some(status) => format!("{} ({})", end.message, describe(status)),
-            None => format!("{} (killed, and not reaped yet)", end.message),
+        let (message, code) = match end {
+            Some(End { message, code }) => (message, code),
+            None => ("the worker was closed".into(), None),
         };
-        if let Some(epoch) = self.link.epoch() {
-            if bye && epoch.life.alive() {
-                epoch.fault("the worker was closed while its device was in use", None);
-            } else {
-                epoch.fault(message, end.code);
-            }
-        }
+        let message = match status {
+            _ if bye => message,
+            Some(status) => format!("{message} ({})", describe(status)),
+            None => format!("{message} (killed, and not reaped yet)"),
+        };
+        self.link.end(End { message, code });
         self.link.lose();
         if status.is_none() {
             let _ = self.child.wait(); // for as long as it takes: no zombie stays

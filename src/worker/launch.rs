@@ -157,3 +157,93 @@ pub(super) fn other_version(version: &str, protocol: u32) -> Error {
         env!("CARGO_PKG_VERSION")
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Device;
+
+    fn hello(version: &str) -> Hello {
+        let device = DeviceOrder {
+            ordinal: None,
+            uuid: None,
+            label: None,
+            threads: Some(1),
+            slots: 1,
+            memory_limit: None,
+            staging_limit: 1 << 20,
+            beat: 100,
+        };
+        Hello {
+            magic: MAGIC,
+            protocol: PROTOCOL,
+            version: version.into(),
+            same: None,
+            control: 4096,
+            bulk: 4096,
+            device,
+        }
+    }
+
+    fn files() -> [OwnedFd; 2] {
+        [(); 2].map(|()| Segment::create("windlass-test", 4096).unwrap().1)
+    }
+
+    /// What the parent makes of a program that answers with these.
+    fn greeted(answers: Vec<Message>) -> Result<Greeted, Option<Error>> {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let other = std::thread::spawn(move || {
+            let hello = message::receive::<Hello>(&mut theirs).unwrap();
+            message::receive_files(&theirs).unwrap();
+            answers.iter().for_each(|answer| message::send(&mut theirs, answer).unwrap());
+            hello.is_some()
+        });
+        let greeted = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_secs(5));
+        assert!(other.join().unwrap());
+        greeted
+    }
+
+    fn ready(version: &str, protocol: u32) -> Message {
+        let info = Device::host().unwrap().info().clone();
+        let (version, label) = (version.into(), "host:0".into());
+        Message::Ready { magic: MAGIC, protocol, version, info, limit: 7, label }
+    }
+
+    #[test]
+    fn a_worker_of_another_version_is_refused_by_both_sides() {
+        let ours = env!("CARGO_PKG_VERSION");
+        assert_eq!(greeted(vec![ready(ours, PROTOCOL)]).unwrap().1, 7);
+        for (version, protocol) in [("99.0.0", PROTOCOL), (ours, PROTOCOL + 1)] {
+            let error = greeted(vec![ready(version, protocol)]).unwrap_err().unwrap();
+            assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains(version), "{error}");
+        }
+        let refusal = Error::invalid("slots", "0");
+        assert_eq!(greeted(vec![Message::Refused(refusal.clone())]).unwrap_err(), Some(refusal));
+        assert!(greeted(vec![]).unwrap_err().is_none(), "it ended");
+        let (one, two) = UnixStream::pair().unwrap();
+        message::send_files(&one, &files()).unwrap();
+        let error = super::super::server::accept(&hello("99.0.0"), &two).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_worker_that_runs_another_file_is_refused() {
+        let (one, two) = UnixStream::pair().unwrap();
+        message::send_files(&one, &files()).unwrap();
+        let hello = Hello { same: Some((1, 2)), ..hello(env!("CARGO_PKG_VERSION")) };
+        let error = super::super::server::accept(&hello, &two).map(drop).unwrap_err();
+        assert!(error.to_string().contains("another file"), "{error}");
+    }
+
+    /// This test program did not call `init`.
+    #[test]
+    fn without_a_worker_program_the_error_names_both_ways_to_have_one() {
+        if std::env::var_os("WINDLASS_WORKER").is_some() {
+            return;
+        }
+        let error = Device::builder().host().isolated().open().unwrap_err();
+        let Error::LibraryMissing { tried, help, .. } = &error else { panic!("{error}") };
+        assert_eq!(tried.len(), 2);
+        assert!(["worker::init", "worker_program", "WINDLASS_WORKER"].iter().all(|way| help.contains(way)), "{error}");
+    }
+}

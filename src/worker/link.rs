@@ -8,7 +8,7 @@ use super::segment::Segment;
 use super::{answers, layout};
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
-use crate::error::Site;
+use crate::error::{Site, Text};
 use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::trace::Counters;
 use crate::{Error, Result};
@@ -34,6 +34,13 @@ pub(super) trait Flight: Send + Sync {
     fn name(&self) -> &'static str;
 }
 
+/// Why a worker ended.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) message: String,
+    pub(super) code: Option<(i32, Text)>,
+}
+
 /// What is shared by an epoch's engine, its work in flight and its keeper.
 pub(crate) struct Link {
     pub(super) pid: u32,
@@ -49,6 +56,8 @@ pub(crate) struct Link {
     reaper: Mutex<Reaper>,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
     epoch: OnceLock<Weak<Epoch>>,
+    /// How the worker ended.
+    end: Mutex<Option<End>>,
     pub(super) bell: OwnedFd,
     /// The keeper sleeps until somebody rings.
     pub(super) idle: AtomicBool,
@@ -94,6 +103,7 @@ impl Link {
             reaper: Mutex::default(),
             spills: Mutex::default(),
             epoch: OnceLock::new(),
+            end: Mutex::default(),
             bell,
             idle: AtomicBool::new(false),
             closing: AtomicBool::new(false),
@@ -104,12 +114,22 @@ impl Link {
         })
     }
 
+    /// Binds it to the epoch that was made around it. **Race "early end"**: the worker may have ended before; whoever
+    /// comes second, this or [`end`](Self::end), sees what the other has left, since both pass the same lock.
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) {
         let _ = self.epoch.set(Arc::downgrade(epoch));
+        let end = self.end.lock().clone();
+        if let Some(End { message, code }) = end {
+            epoch.fault(message, code);
+        }
     }
 
-    pub(super) fn epoch(&self) -> Option<Arc<Epoch>> {
-        self.epoch.get()?.upgrade()
+    /// The worker has ended, and was reaped: ends the epoch.
+    pub(super) fn end(&self, end: End) {
+        *self.end.lock() = Some(end.clone());
+        if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
+            epoch.fault(end.message, end.code);
+        }
     }
 
     /// How often the worker's heart has beaten.

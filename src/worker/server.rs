@@ -162,7 +162,7 @@ fn take_socket() -> std::io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-fn accept(hello: &Hello, socket: &UnixStream) -> Result<(Segment, Segment, Handlers)> {
+pub(super) fn accept(hello: &Hello, socket: &UnixStream) -> Result<(Segment, Segment, Handlers)> {
     let files = message::receive_files(socket);
     if hello.magic != MAGIC || hello.protocol != PROTOCOL || hello.version != env!("CARGO_PKG_VERSION") {
         return Err(other_version(env!("CARGO_PKG_VERSION"), PROTOCOL));
