@@ -55,6 +55,8 @@ pub(crate) struct WorkerSettings {
     pub(crate) heartbeat: Duration,
     /// A worker that is at one operation for longer is killed.
     pub(crate) watchdog: Option<Duration>,
+    /// A second one waits with its device open.
+    pub(crate) standby: bool,
     /// How long a worker may take to open its device.
     pub(crate) patience: Duration,
 }
@@ -98,6 +100,7 @@ impl DeviceBuilder {
                     program: None,
                     heartbeat: Duration::from_secs(10),
                     watchdog: None,
+                    standby: false,
                     patience: Duration::from_secs(60),
                 },
                 label: None,
@@ -262,6 +265,13 @@ impl DeviceBuilder {
     /// from when the operation begins, not from its submission (on a GPU: from when anything was last complete).
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.config.worker.watchdog = Some(limit);
+        self
+    }
+
+    /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. On a
+    /// GPU it costs a second context (about half a GiB) and its libraries; where there can be none, recovery is cold.
+    pub fn standby(mut self, on: bool) -> Self {
+        self.config.worker.standby = on;
         self
     }
 

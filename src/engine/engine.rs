@@ -73,8 +73,8 @@ impl Engine {
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(_) => {
-                "a device fault ends CUDA for this process on every GPU: restart the process, or keep the work that may \
-                 fault in a process of its own"
+                "a device fault ends CUDA for this process on every GPU: restart the process, or open the device \
+                 isolated, in a worker process (`DeviceBuilder::isolated`)"
             }
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => {
@@ -170,7 +170,7 @@ impl Engine {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.retire(),
             #[cfg(target_os = "linux")]
-            Engine::Worker(engine) => engine.close(),
+            Engine::Worker(engine) => engine.retire(),
         }
     }
 

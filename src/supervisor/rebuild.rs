@@ -105,7 +105,7 @@ fn guarded(hook: &super::Hook, device: &Device) -> Result<()> {
 }
 
 /// A product with a known answer, for a device that was made from nothing.
-fn product(device: &Device) -> Result<()> {
+pub(crate) fn product(device: &Device) -> Result<()> {
     let a = device.upload([1.0f32, 3.0, 2.0, 4.0])?.into_output();
     let c = device.blas().gemm(crate::Gemm::new(2, 2, 2), &a, &a, device.uninit(4)?)?.into_output();
     match device.download(&c)?.await_timeout(Duration::from_secs(30)) {

@@ -159,6 +159,8 @@ pub struct Stats {
     pub last_fault: Option<String>,
     /// The time from when it was seen until the next generation was admitted.
     pub recovery: Option<Duration>,
+    /// The process of an isolated device's standby, when it is ready to take over.
+    pub standby: Option<u32>,
     /// Orders sent to the worker of an isolated device.
     pub orders: u64,
     /// Bytes of orders and of data that crossed to it and back.

@@ -4,6 +4,7 @@ use super::handler::Code;
 use super::link::{Flight, Link};
 use super::message::DeviceOrder;
 use super::order::{self, Alloc, Place, Run, Suffer};
+use super::spare::Spare;
 use super::task::WorkerTask;
 use super::wire::Outgoing;
 use super::{Block, keeper, launch};
@@ -26,6 +27,7 @@ pub(crate) struct WorkerEngine {
     code: Code,
     info: DeviceInfo,
     inline: bool,
+    spare: Option<Arc<Spare>>,
     #[cfg(feature = "host")]
     plan: Option<crate::host::FaultPlan>,
 }
@@ -52,8 +54,10 @@ impl std::fmt::Debug for Link {
 /// Starts the first worker of a device.
 pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     let order = device_order(config, None)?;
-    let (engine, limit, label) = start(config, order, counters)?;
+    let (mut engine, limit, label) = start(config, order, counters.clone())?;
     let (info, label) = (engine.info.clone(), format!("{label}/worker"));
+    engine.spare = config.worker.standby.then(Arc::default);
+    engine.prepare(config, &label, &counters);
     Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
 }
 
@@ -80,6 +84,7 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
         slots: config.slots,
         memory_limit: config.memory_limit,
         staging_limit: config.staging_limit,
+        test: false,
         beat: (config.worker.heartbeat / 8).clamp(Duration::from_millis(1), Duration::from_millis(250)).as_millis()
             as u64,
     })
@@ -95,6 +100,7 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
         code: started.code,
         info: started.info,
         inline,
+        spare: None,
         #[cfg(feature = "host")]
         plan: config.plan.clone(),
     };
@@ -104,13 +110,34 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
 impl WorkerEngine {
     /// A fresh worker for the next life.
     pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
-        let order = DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? };
-        let (engine, ..) = start(config, order, counters)?;
+        let mut engine = match self.spare.as_ref().and_then(|spare| spare.take()) {
+            Some(engine) => engine,
+            None => start(config, self.next_order(config, label)?, counters.clone())?.0,
+        };
+        engine.spare = self.spare.clone();
+        engine.prepare(config, label, &counters);
         if engine.info.uuid != self.info.uuid {
             let (was, is) = (self.info.uuid_text(), engine.info.uuid_text());
             return Err(Error::library(format!("the new worker opened GPU {is:?} instead of {was:?}")));
         }
         Ok(engine)
+    }
+
+    fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {
+        Ok(DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? })
+    }
+
+    /// Has a standby started, if there shall be one.
+    fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
+        let (Some(spare), Ok(order)) = (&self.spare, self.next_order(config, label)) else { return };
+        let (config, counters) = (config.clone(), counters.clone());
+        let order = DeviceOrder { test: true, ..order };
+        spare.prepare(move || start(&config, order, counters).map(|(engine, ..)| engine));
+    }
+
+    /// Its worker has not ended.
+    pub(super) fn is_there(&self) -> bool {
+        !self.link.has_ended()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -126,12 +153,23 @@ impl WorkerEngine {
     }
 
     pub(crate) fn fill(&self, stats: &mut Stats) {
+        stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
         stats.slots = self.info.processors as usize;
         stats.slots_busy = usize::try_from(self.link.in_flight()).unwrap_or(usize::MAX).min(stats.slots);
     }
 
-    /// Ends the worker once nothing is in flight. No wait here: its keeper sees to it.
+    /// Nobody will use the device any more.
     pub(crate) fn close(&self) {
+        if crate::engine::process::era() == self.link.era
+            && let Some(spare) = &self.spare
+        {
+            spare.close();
+        }
+        self.retire();
+    }
+
+    /// Ends the worker once nothing is in flight. No wait here: its keeper sees to it.
+    pub(crate) fn retire(&self) {
         // A forked child has the descriptors, and no say.
         if crate::engine::process::era() == self.link.era {
             self.link.closing.store(true, Ordering::Release);
@@ -272,7 +310,7 @@ impl WorkerEngine {
 
 impl Drop for WorkerEngine {
     fn drop(&mut self) {
-        self.close();
+        self.retire();
     }
 }
 

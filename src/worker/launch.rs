@@ -172,6 +172,7 @@ mod tests {
             slots: 1,
             memory_limit: None,
             staging_limit: 1 << 20,
+            test: false,
             beat: 100,
         };
         Hello {

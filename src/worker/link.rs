@@ -124,6 +124,11 @@ impl Link {
         }
     }
 
+    /// The worker has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_over() || self.end.lock().is_some()
+    }
+
     /// The worker has ended, and was reaped: ends the epoch.
     pub(super) fn end(&self, end: End) {
         *self.end.lock() = Some(end.clone());

@@ -50,6 +50,8 @@ pub(super) struct DeviceOrder {
     pub(super) slots: usize,
     pub(super) memory_limit: Option<u64>,
     pub(super) staging_limit: u64,
+    /// Test the device before it is said to be ready: libraries are loaded then.
+    pub(super) test: bool,
     /// Milliseconds between two beats of the heart.
     pub(super) beat: u64,
 }

@@ -38,6 +38,7 @@
 //   link.rs      orders out, answers in               relay.rs     the op as the worker's own device sees it
 //   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
 //   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
+//   spare.rs     the standby
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
 //
@@ -73,6 +74,8 @@ mod ring;
 mod segment;
 #[cfg(target_os = "linux")]
 mod server;
+#[cfg(target_os = "linux")]
+mod spare;
 #[cfg(target_os = "linux")]
 mod task;
 mod wire;

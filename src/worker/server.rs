@@ -19,10 +19,13 @@ use crate::supervisor::RestartPolicy;
 use crate::sync::{Arc, Mutex, Ordering};
 use crate::{Error, Result};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the worker looks for the next order before it sleeps: about a round trip.
 const SPIN: Duration = Duration::from_micros(30);
+
+/// How long after the first order memory may not be back yet that a worker before this one held.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Exit statuses, for whoever reads a process list.
 const DONE_WELL: i32 = 0;
@@ -43,6 +46,8 @@ pub(super) struct Server {
     bulk: Arc<Segment>,
     handlers: Handlers,
     lookers: Lookers,
+    /// When the first memory was asked for.
+    began: std::sync::OnceLock<Instant>,
 }
 
 /// An operation on its way into the device.
@@ -87,7 +92,11 @@ impl Reply {
     fn fail(&self, error: Error) {
         if error.is_poisoning() {
             let code = error.site().and_then(|s| Some((s.code()?, s.code_name().unwrap_or_default().to_string())));
-            self.outlet.fault(error.to_string(), code);
+            let message = match error {
+                Error::ContextPoisoned { cause, .. } | Error::DeviceLost { cause, .. } => cause,
+                other => other.to_string(),
+            };
+            self.outlet.fault(message, code);
         }
         self.spill(Err(error));
     }
@@ -126,6 +135,10 @@ fn begin() -> Result<(Server, Ring), i32> {
     let Ok(Some(hello)) = message::receive::<Hello>(&mut socket) else { return Err(REFUSED) };
     let opened = accept(&hello, &socket).and_then(|(control, bulk, handlers)| {
         let device = open(&hello.device)?;
+        if hello.device.test {
+            crate::supervisor::self_test(&device)?;
+            crate::supervisor::product(&device)?;
+        }
         Ok((Arc::new(control), Arc::new(bulk), handlers, device))
     });
     let (control, bulk, handlers, device) = match opened {
@@ -150,7 +163,10 @@ fn begin() -> Result<(Server, Ring), i32> {
     watch(watched, control.clone(), beat, device.clone(), outlet.clone()).map_err(|_| REFUSED)?;
     outlet.say(&ready);
     let ring = Ring::new(control, layout::ORDERS, layout::ORDERS_CAPACITY);
-    Ok((Server { device, outlet, bulk, handlers, lookers: Lookers::default() }, ring))
+    Ok((
+        Server { device, outlet, bulk, handlers, lookers: Lookers::default(), began: std::sync::OnceLock::new() },
+        ring,
+    ))
 }
 
 /// The socket moves away from standard input, where an operation might read it.
@@ -288,7 +304,7 @@ impl Server {
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 let bytes = len.checked_mul(size as usize);
                 let region = bytes.ok_or_else(|| Error::invalid("len", "it overflows"));
-                memory.add(id, region.and_then(|bytes| self.device.region(bytes, len)));
+                memory.add(id, region.and_then(|bytes| self.allocate(bytes, len)));
             }
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;
@@ -312,6 +328,23 @@ impl Server {
             other => return Err(Error::library(format!("an order of kind {other}"))),
         }
         Ok(())
+    }
+
+    /// In place of a worker that was lost, some memory of a GPU may not be back yet: it comes when that one is reaped.
+    fn allocate(&self, bytes: usize, len: usize) -> Result<Arc<crate::buffer::Region>> {
+        let began = self.began.get_or_init(Instant::now);
+        loop {
+            match self.device.region(bytes, len) {
+                Err(Error::OutOfMemory { .. }) if self.is_gpu() && began.elapsed() < SETTLING => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn is_gpu(&self) -> bool {
+        self.device.kind() == crate::DeviceKind::Cuda
     }
 
     fn run(&self, memory: &mut Memory, run: Run<Vec<Place>, Vec<u32>>, bytes: &[u8], reply: Reply) -> Result<()> {

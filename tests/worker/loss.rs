@@ -214,3 +214,28 @@ fn dropping_a_device_ends_its_worker_once_its_work_is_done_and_leaves_nothing() 
     assert!(crate::common::eventually(10, || system::is_gone(pid)));
     system::assert_back_at(base);
 }
+
+#[test]
+fn a_standby_takes_over_and_is_followed_by_another() {
+    let _alone = alone();
+    let base = system::quiet();
+    let device = isolated().standby(true).open().unwrap();
+    let mut seen = vec![device.worker_pid().unwrap()];
+    for _ in 0..5 {
+        assert!(crate::common::eventually(20, || device.stats().standby.is_some()), "no standby came");
+        let next = device.stats().standby.unwrap();
+        suffer(&device, Deed::Abort);
+        assert_eq!(device.worker_pid(), Some(next));
+        assert!(!seen.contains(&next));
+        seen.push(next);
+    }
+    // One that dies while it waits is no help, and no harm.
+    assert!(crate::common::eventually(20, || device.stats().standby.is_some()));
+    let standby = device.stats().standby.unwrap();
+    system::signal(standby, libc::SIGKILL);
+    assert!(crate::common::eventually(20, || device.stats().standby.is_none()));
+    suffer(&device, Deed::Abort);
+    assert!(device.worker_pid() != Some(standby));
+    drop(device);
+    system::assert_back_at(base);
+}
