@@ -6,7 +6,7 @@
 //!
 //! Medians of runs in turn (A B A B). The operations are as small as they come, so that what is measured is the way there
 //! and back. Both processes need a core each while they are busy: with fewer than four cores the numbers are upper bounds.
-#![allow(clippy::unwrap_used, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, HostPool, RestartPolicy};

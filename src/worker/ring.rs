@@ -120,6 +120,8 @@ impl Ring {
             if start.elapsed() >= spin {
                 break;
             }
+            // Where cores are few, the one who will write or answer may need this one.
+            std::thread::yield_now();
         }
         let asleep = self.segment.half(self.base + ASLEEP);
         asleep.store(1, Ordering::Relaxed);
