@@ -15,7 +15,8 @@ pub(crate) fn run(bench: &mut Bench) {
     let data: &[u8] = bytemuck::cast_slice(&data);
     let (upload, download) = (raw.driver.memcpy_htod, raw.driver.memcpy_dtoh);
 
-    let sizes = [(4 << 10, 200), (64 << 10, 200), (MIB, 100), (16 * MIB, 30), (largest, 8)];
+    let sizes =
+        [(4 << 10, 200), (64 << 10, 200), (512 << 10, 100), (MIB, 100), (4 * MIB, 50), (16 * MIB, 30), (largest, 8)];
     for (bytes, rounds) in sizes.into_iter().filter(|(bytes, _)| *bytes <= largest) {
         let text = if bytes < MIB { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) };
         let source = &data[..bytes];

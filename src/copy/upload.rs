@@ -8,12 +8,6 @@ use crate::{
     Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted, Wire,
 };
 
-/// How much goes at a time.
-#[cfg(feature = "cuda")]
-use crate::cuda::STAGING_PIECE;
-#[cfg(all(not(feature = "cuda"), target_os = "linux"))]
-const STAGING_PIECE: usize = 4 << 20;
-
 /// Writes host data into a buffer.
 pub(super) struct Upload<T: Element> {
     /// Taken by whoever carries it out, so that it is gone when the copy is.
@@ -178,7 +172,16 @@ impl Device {
             return self.dispatch(Upload { data: Mutex::new(Payload::Gone), len: data.len() }, (), (target,));
         }
         let whole = target.len() == target.region.window.len();
-        let piece = (STAGING_PIECE / size_of::<T>()).max(1);
+        let bytes = size_of_val(data);
+        let piece = match &self.epoch().engine {
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.piece_of(bytes),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.piece_of(bytes),
+            #[cfg(feature = "host")]
+            Engine::Host(_) => bytes,
+        };
+        let piece = (piece / size_of::<T>()).max(1);
         let mut window = target;
         let mut done = 0;
         loop {

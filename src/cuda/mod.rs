@@ -55,7 +55,7 @@ pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use slot::Mark;
-pub(crate) use staging::{Reserved, STAGING_PIECE, Staged, Staging};
+pub(crate) use staging::{Reserved, Staged, Staging};
 
 use crate::engine::Epoch;
 use crate::error::Text;

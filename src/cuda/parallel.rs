@@ -7,8 +7,10 @@ use crate::sync::{AtomicUsize, Ordering};
 use once_cell::sync::OnceCell;
 use std::sync::Arc;
 
-/// Below this one thread is as fast.
-const SINGLE: usize = 512 << 10;
+/// Below this one thread is as fast: waking others takes tens of microseconds.
+const SINGLE: usize = 4 << 20;
+/// What a thread takes at least.
+const SHARE: usize = 256 << 10;
 const MOST: usize = 16;
 
 static HELPERS: OnceCell<Option<rayon::ThreadPool>> = OnceCell::new();
@@ -51,7 +53,7 @@ impl Part {
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     let all = Part { to, from, len };
     let Some(pool) = (len > SINGLE).then(helpers).flatten() else { return all.run() };
-    let parts = (pool.current_num_threads() + 1).min(len.div_ceil(SINGLE / 2));
+    let parts = (pool.current_num_threads() + 1).min(len.div_ceil(SHARE));
     // Cache lines are not shared between threads.
     let size = len.div_ceil(parts).next_multiple_of(64);
     let left = Arc::new(AtomicUsize::new(0));
@@ -84,7 +86,7 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 mod tests {
     #[test]
     fn every_byte_arrives_at_every_length() {
-        for len in [0, 1, 63, super::SINGLE, super::SINGLE + 1, 3 * super::SINGLE + 777, 5_000_001] {
+        for len in [0, 1, 63, super::SINGLE, super::SINGLE + 1, 3 * super::SINGLE + 777, 9_000_001] {
             let from: Vec<u8> = (0..len).map(|i| (i * 31 + i / 255) as u8).collect();
             let mut to = vec![0u8; len + 1];
             // SAFETY: two vectors of at least `len` bytes.

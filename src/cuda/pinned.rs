@@ -134,7 +134,7 @@ impl PinnedPool {
     }
 
     /// The limit leaves room for more than what is asked for.
-    fn roomy(&self) -> bool {
+    pub(crate) fn roomy(&self) -> bool {
         self.limit >= 64 * SLAB as u64
     }
 

@@ -12,12 +12,13 @@ use cudarc::driver::sys::CUevent;
 use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// Bytes that an upload moves at a time: small enough that filling one piece hides behind the copy of the one before,
-/// large enough that the link is full.
-pub(crate) const STAGING_PIECE: usize = 8 << 20;
-/// Bytes that a download moves at a time.
-const DOWNLOAD_PIECE: usize = 8 << 20;
-const _: () = assert!(STAGING_PIECE <= LARGEST && DOWNLOAD_PIECE <= LARGEST);
+/// Bytes of a piece of a large copy: small enough that the CPU's share of one piece hides behind the link's share of the
+/// one before, large enough that several threads are worth waking for it.
+const LARGE_PIECE: usize = 8 << 20;
+/// Bytes of a piece of a smaller copy, which one thread moves: waking helpers would cost as much as they bring.
+const SMALL_PIECE: usize = 512 << 10;
+const _: () = assert!(LARGE_PIECE <= LARGEST);
+
 /// How long a staging request waits for blocks to come back before it says that there are none.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -100,7 +101,14 @@ pub(super) fn ended(slot: &Shared) -> Error {
 }
 
 impl CudaEngine {
-    /// Copies host data into pinned memory; at most [`STAGING_PIECE`] bytes.
+    /// How many of `bytes` bytes are moved at a time. Measured on an H200: at 1 and 4 MiB small pieces reach 0.8 to 1.1 of
+    /// the driver's own pageable copy, large ones by several threads half of that; from 16 MiB on it is the other way
+    /// round. Where pinned memory is scarce the blocks are all of one size, for they are not cut again.
+    pub(crate) fn piece_of(&self, bytes: usize) -> usize {
+        if bytes <= LARGE_PIECE && self.core.pinned.roomy() { SMALL_PIECE } else { LARGE_PIECE }
+    }
+
+    /// Copies host data into pinned memory; at most [`piece_of`](Self::piece_of) them.
     pub(crate) fn stage(&self, epoch: &Arc<Epoch>, data: &[u8]) -> Result<Staging> {
         if data.is_empty() {
             return Ok(Staging { block: None, len: 0 });
@@ -117,10 +125,10 @@ impl CudaEngine {
         if bytes as u64 > limit {
             return Err(no_staging(bytes, limit, 0));
         }
-        let mut blocks = Vec::with_capacity(bytes.div_ceil(DOWNLOAD_PIECE));
-        let mut left = bytes;
+        let mut blocks = Vec::with_capacity(bytes.div_ceil(self.piece_of(bytes)));
+        let (mut left, piece) = (bytes, self.piece_of(bytes));
         while left > 0 {
-            let len = left.min(DOWNLOAD_PIECE);
+            let len = left.min(piece);
             blocks.push((self.core.block(epoch, len)?, len));
             left -= len;
         }

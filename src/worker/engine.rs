@@ -212,6 +212,11 @@ impl WorkerEngine {
         self.link.block(epoch, bytes)
     }
 
+    /// How many of `bytes` bytes go at a time: while the worker copies one piece, this side fills the next.
+    pub(crate) fn piece_of(&self, bytes: usize) -> usize {
+        bytes.min(4 << 20)
+    }
+
     /// Shared memory with a copy of `bytes`.
     pub(crate) fn stage(&self, epoch: &Epoch, bytes: &[u8]) -> Result<Block> {
         let mut block = self.block(epoch, bytes.len())?;
