@@ -142,8 +142,13 @@ mod tests {
     use super::*;
     use crate::nvrtc::CompileOptions;
 
+    /// Lives as long as the process, as a library's does, and is kept where the leak sanitizer sees it.
     fn identity(version: (u32, u32), build: u8) -> &'static Identity {
-        Box::leak(Box::new(Identity { version, build: [build; 32], archs: vec![80, 90] }))
+        static MADE: std::sync::Mutex<Vec<&'static Identity>> = std::sync::Mutex::new(Vec::new());
+        let made: &'static Identity =
+            Box::leak(Box::new(Identity { version, build: [build; 32], archs: vec![80, 90] }));
+        MADE.lock().unwrap().push(made);
+        made
     }
 
     fn both(request: Request, arch: Arch, identity: &'static Identity) -> (Key, Vec<u8>) {
