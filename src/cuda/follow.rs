@@ -5,10 +5,9 @@
 
 use super::api::Code;
 use super::slot::{Mark, Shared, Slot, State};
+use super::submit::Around;
 use super::{Core, Native, fault};
-use crate::dispatch::Submission;
 use crate::engine::{Completion, Epoch};
-use crate::op::Op;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use cudarc::driver::sys::CUevent;
@@ -68,7 +67,7 @@ impl Follow {
 
 impl Core {
     /// What this work must follow and is not known to be over.
-    pub(super) fn gather<O: Op>(&self, s: &Submission<'_, '_, O>) -> Follows {
+    pub(super) fn gather(&self, s: Around<'_, '_>) -> Follows {
         let mut follows = Follows::new();
         let mut add = |completion: &Completion| {
             if let Completion::Cuda(mark) = completion

@@ -1,15 +1,19 @@
 //! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
 
+use super::context::Bound;
 use super::enqueue::Parts;
 use super::follow::Follows;
 use super::lease::Lease;
 use super::memory::FREES_PER_LEASE;
+use super::pinned::Block;
 use super::reclaim::free_some;
 use super::ring::{Cargo, Retired};
+use super::slot::Shared;
 use super::slot::{Mark, State};
-use super::task::{CudaTask, Landed};
+use super::task::{CudaTask, Flight, Landed, Timer};
 use super::{Core, CudaEngine, Enqueue, fault};
 use crate::buffer::{Content, View};
+use crate::device::Options;
 use crate::dispatch::raw::Raw;
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
@@ -52,6 +56,87 @@ impl<O: Op> From<Error> for Failed<'_, '_, O> {
     }
 }
 
+/// A submission without its op: all that most of the way of a dispatch looks at, which so is compiled once.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a, 'x> {
+    epoch: &'a Arc<Epoch>,
+    options: &'a Options,
+    pub(super) views: &'a [View<'x>],
+    pub(super) read_count: usize,
+}
+
+impl<'a, 'x> Around<'a, 'x> {
+    fn of<O: Op>(s: &Submission<'a, 'x, O>) -> Self {
+        Around { epoch: s.epoch, options: s.options, views: s.views, read_count: s.read_count }
+    }
+}
+
+/// What is held while work is enqueued.
+struct Held<'c, 'x> {
+    lease: Lease<'c>,
+    gate: Gate<'x>,
+    follows: Follows,
+    retired: Retired,
+}
+
+impl Held<'_, '_> {
+    fn let_go(self) {
+        let Held { lease, gate, retired, .. } = self;
+        drop(lease);
+        drop(gate);
+        retired.iter().for_each(|cargo| cargo.retire());
+    }
+}
+
+/// What an enqueue begins with.
+struct Begun<'c> {
+    _bound: Bound<'c>,
+    timer: Option<Timer>,
+    landed: Landed,
+    submitted: Option<Instant>,
+}
+
+/// What an enqueue came to: also after a failure something may be on its way.
+struct Ended {
+    mark: Mark,
+    landed: Landed,
+    keep: SmallVec<[Block; 1]>,
+    outcome: Result<()>,
+}
+
+/// An enqueue that failed; whether nothing was enqueued at all.
+struct Undone {
+    error: Error,
+    untouched: bool,
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Undone { error, untouched: false }
+    }
+}
+
+/// Runs an op's CUDA half.
+fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(half))
+        .unwrap_or_else(|_| Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() }))
+}
+
+/// Keeps another device's epoch from ending.
+type Entered<'x> = (&'x Arc<Epoch>, super::blocker::Inside<'x>);
+
+/// A peer copy waits for events of another device's epoch, which must not end meanwhile.
+fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
+    let foreign = s.views.iter().filter(|v| !Arc::ptr_eq(&v.region.epoch, s.epoch));
+    let inside: SmallVec<[_; 1]> = foreign
+        .filter_map(|view| Some((&view.region.epoch, view.region.epoch.engine.as_cuda()?.core.blockers.enter())))
+        .collect();
+    for (epoch, _) in &inside {
+        epoch.admit()?;
+    }
+    Ok(inside)
+}
+
 impl Core {
     fn submit<'a, 'x, O: Op>(
         self: &Arc<Self>,
@@ -62,31 +147,12 @@ impl Core {
         if let Some(trace) = trace {
             trace.emit(Event::BeforeEnqueue, &OpInfo::of(&s.op, s.options.label, None));
         }
-        // A peer copy waits for events of another device's epoch, which must not end meanwhile.
-        let foreign = s.views.iter().filter(|v| O::FROM_PEER && !Arc::ptr_eq(&v.region.epoch, epoch));
-        let _inside: SmallVec<[_; 1]> = foreign
-            .filter_map(|view| Some((&view.region.epoch, view.region.epoch.engine.as_cuda()?.core.blockers.enter())))
-            .collect();
-        for (epoch, _) in &_inside {
-            epoch.admit()?;
-        }
-        let gate = Gate::enter(&s);
-        let mut follows = self.gather(&s);
+        let _inside = if O::FROM_PEER { foreign(Around::of(&s))? } else { SmallVec::new() };
         let label = s.options.label;
-        let mut retired = Retired::new();
-        let mut lease = self.lease(&follows);
-        if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
-            // Leases are taken one at a time, so that two threads cannot wait for each other's.
-            drop(lease);
-            self.close_open(epoch, &mut follows)?;
-            lease = self.lease(&follows);
-        }
-        let index = lease.slot.shared.index;
-        let result = self.enqueue(s, &follows, &mut lease, &mut retired);
-        drop(lease);
-        drop(gate);
-        retired.iter().for_each(|cargo| cargo.retire());
-        drop(retired);
+        let mut held = self.hold(Around::of(&s), O::GATED)?;
+        let index = held.lease.slot.shared.index;
+        let result = self.enqueue(s, &held.follows, &mut held.lease, &mut held.retired);
+        held.let_go();
         let task = result?;
         if let Some(trace) = trace {
             trace.emit(Event::AfterEnqueue, &OpInfo::of(&task.op, label, Some(index)));
@@ -114,6 +180,19 @@ impl Core {
         result
     }
 
+    fn hold<'c, 'x>(&'c self, s: Around<'_, 'x>, gated: bool) -> Result<Held<'c, 'x>> {
+        let gate = if gated { Gate::enter(s) } else { Gate::default() };
+        let mut follows = self.gather(s);
+        let mut lease = self.lease(&follows);
+        if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
+            // Leases are taken one at a time, so that two threads cannot wait for each other's.
+            drop(lease);
+            self.close_open(s.epoch, &mut follows)?;
+            lease = self.lease(&follows);
+        }
+        Ok(Held { lease, gate, follows, retired: Retired::new() })
+    }
+
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
         self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))
     }
@@ -126,8 +205,51 @@ impl Core {
         lease: &mut Lease<'_>,
         retired: &mut Retired,
     ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
-        let epoch = s.epoch;
+        let (epoch, label, around) = (s.epoch, s.options.label, Around::of(&s));
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
+        let Begun { _bound, timer, landed, submitted } =
+            self.begin(around, follows, (shared, state), retired, O::Raw::BYTES, const { &O::NAME })?;
+        #[cfg(feature = "nvtx")]
+        let _range = super::api::nvtx::range(
+            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
+        );
+        let (outcome, parts) = {
+            let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
+            let outcome = caught(&mut || s.op.cuda(&mut queue)).and_then(|()| queue.bring_result());
+            (outcome, queue.into_parts())
+        };
+        let ended = self.end(around, (shared, state), outcome, parts, timer.as_ref());
+        let Ended { mark, landed, keep, outcome } = match ended {
+            Ok(ended) => ended,
+            Err(Undone { error, untouched: true }) => return Err(Failed { error, again: Some(Box::new(s)) }),
+            Err(Undone { error, .. }) => return Err(error.into()),
+        };
+        let (ticket, event) = (mark.ticket, mark.event);
+        let flight = Flight {
+            mark,
+            state: AtomicU8::new(0),
+            landed: Mutex::new(landed),
+            _keep: keep,
+            timer,
+            submitted: submitted.filter(|_| outcome.is_ok()),
+            label,
+        };
+        let task = Arc::new(CudaTask { op: s.op, flight });
+        state.ring.push(ticket, event, Some(task.clone() as Arc<dyn Cargo>));
+        outcome.map(|()| task).map_err(Failed::from)
+    }
+
+    /// Up to the op's CUDA half.
+    fn begin(
+        &self,
+        s: Around<'_, '_>,
+        follows: &Follows,
+        (shared, state): (&Arc<Shared>, &mut State),
+        retired: &mut Retired,
+        result: usize,
+        name: &'static &'static str,
+    ) -> Result<Begun<'_>> {
+        let epoch = s.epoch;
         // After the lease was taken: the end of the epoch sets the flag, then takes it.
         epoch.admit()?;
         let _bound = self.bind(epoch)?;
@@ -138,40 +260,40 @@ impl Core {
             true => Some(self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?),
             false => None,
         };
-        let landed = match O::Raw::BYTES {
+        let landed = match result {
             0 => Landed::Nothing,
             _ => Landed::Slot(self.pinned.slot().map_err(|c| fault::classify(epoch, c, "cuMemHostAlloc"))?),
         };
         if let Some(timer) = &timer {
             self.record_timer(epoch, timer.start, state)?;
         }
-        shared.recent.push(const { &O::NAME });
+        shared.recent.push(name);
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
+        Ok(Begun { _bound, timer, landed, submitted })
+    }
 
-        let label = s.options.label;
-        #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(
-            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
-        );
-        let (outcome, parts) = {
-            let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
-            let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))
-                .unwrap_or_else(|_| Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() }))
-                .and_then(|()| queue.bring_result());
-            (outcome, queue.into_parts())
-        };
+    /// From the op's CUDA half on.
+    fn end(
+        &self,
+        s: Around<'_, '_>,
+        (shared, state): (&Arc<Shared>, &mut State),
+        outcome: Result<()>,
+        parts: Parts,
+        timer: Option<&Timer>,
+    ) -> Result<Ended, Undone> {
+        let epoch = s.epoch;
         let Parts { landed, keep, scratch, untouched } = parts;
         for address in scratch {
             // SAFETY: allocated on this stream by this dispatch, and freed behind its work.
             let _ = unsafe { self.context.api.mem_free_async(address, state.stream.0) };
         }
-        if let (Err(error), true) = (&outcome, untouched) {
-            return Err(Failed { error: error.clone(), again: Some(Box::new(s)) });
-        }
-        let mut outcome = outcome;
-        if let (Some(timer), true) = (&timer, outcome.is_ok()) {
+        let mut outcome = match outcome {
+            Err(error) if untouched => return Err(Undone { error, untouched }),
+            outcome => outcome,
+        };
+        if let (Some(timer), true) = (timer, outcome.is_ok()) {
             outcome = self.record_timer(epoch, timer.end, state);
         }
         // Also after a failure: what did get in is behind a completion, so the buffers can go back to the caller.
@@ -180,25 +302,14 @@ impl Core {
             outcome = Err(fault::classify(epoch, code, "cuEventRecord"));
         }
         let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
-        publish(&s, &completion, outcome.is_ok());
+        publish(s, &completion, outcome.is_ok());
         let Completion::Cuda(mark) = completion else {
             return Err(Error::library("a completion of another engine").into());
         };
         if let Landed::Staged(staged) = &landed {
             let _ = staged.0.end.set((ticket, event));
         }
-        let task = Arc::new(CudaTask {
-            op: s.op,
-            mark,
-            state: AtomicU8::new(0),
-            landed: Mutex::new(landed),
-            _keep: keep,
-            timer,
-            submitted: submitted.filter(|_| outcome.is_ok()),
-            label,
-        });
-        state.ring.push(ticket, event, Some(task.clone() as Arc<dyn Cargo>));
-        outcome.map(|()| task).map_err(Failed::from)
+        Ok(Ended { mark, landed, keep, outcome })
     }
 
     fn record_timer(
@@ -223,9 +334,9 @@ struct Gate<'x> {
 }
 
 impl<'x> Gate<'x> {
-    fn enter<O: Op>(s: &Submission<'_, 'x, O>) -> Self {
+    fn enter(s: Around<'_, 'x>) -> Self {
         let gated = |(i, view): (usize, &View<'x>)| Some((i, view.region.gate.as_deref()?));
-        match O::GATED.then(|| s.views.iter().enumerate().find_map(gated)).flatten() {
+        match s.views.iter().enumerate().find_map(gated) {
             None => Gate::default(),
             Some((i, gate)) if i < s.read_count => Gate { _read: Some(gate.read()), _write: None },
             Some((_, gate)) => Gate { _read: None, _write: Some(gate.write()) },
@@ -234,7 +345,7 @@ impl<'x> Gate<'x> {
 }
 
 /// Tells the buffers where this work ends, and what they are worth now.
-fn publish<O: Op>(s: &Submission<'_, '_, O>, completion: &Completion, ok: bool) {
+fn publish(s: Around<'_, '_>, completion: &Completion, ok: bool) {
     for (i, view) in s.views.iter().enumerate() {
         let mut track = view.region.track.lock();
         if i < s.read_count {

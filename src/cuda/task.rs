@@ -15,11 +15,12 @@ use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing
 use crate::engine::Epoch;
 use crate::op::{HostOf, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
-use crate::trace::{Event, OpInfo};
+use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::CUevent;
 use smallvec::SmallVec;
+use std::ops::Deref;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,11 @@ pub(super) enum Landed {
 /// The one allocation of a dispatch.
 pub(super) struct CudaTask<O: Op> {
     pub(super) op: O,
+    pub(super) flight: Flight,
+}
+
+/// All of a task that does not depend on its op: what is done with that is compiled once.
+pub(super) struct Flight {
     pub(super) mark: Mark,
     pub(super) state: AtomicU8,
     pub(super) landed: Mutex<Landed>,
@@ -48,25 +54,41 @@ pub(super) struct CudaTask<O: Op> {
     pub(super) label: Option<&'static str>,
 }
 
-impl<O: Op> CudaTask<O> {
+impl<O: Op> Deref for CudaTask<O> {
+    type Target = Flight;
+    fn deref(&self) -> &Flight {
+        &self.flight
+    }
+}
+
+impl<O: Op> Told for CudaTask<O> {
+    fn names(&self) -> (&'static str, &'static str) {
+        (O::NAME, O::LIBRARY)
+    }
+    fn info(&self) -> OpInfo {
+        OpInfo::of(&self.op, self.label, Some(self.mark.slot.index))
+    }
+}
+
+impl Flight {
     /// Looks; settles when there is something to settle.
     #[inline]
-    fn look(&self) -> bool {
+    fn look(&self, told: &dyn Told) -> bool {
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
         if self.mark.poll() {
-            return self.conclude(true);
+            return self.conclude(told, true);
         }
         if self.mark.slot.over() {
             // The flag is set after the last poll that could have helped; what is not known to be over now never will be.
-            return self.conclude(self.mark.is_past());
+            return self.conclude(told, self.mark.is_past());
         }
         false
     }
 
     /// The first to come settles; false while another is at it.
-    fn conclude(&self, done: bool) -> bool {
+    fn conclude(&self, told: &dyn Told, done: bool) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return self.state.load(Ordering::Acquire) >= DONE;
         }
@@ -76,7 +98,7 @@ impl<O: Op> CudaTask<O> {
             Some(submitted) => {
                 let epoch = self.epoch();
                 let trace = epoch.as_ref().and_then(|e| e.counters.trace());
-                let info = OpInfo::of(&self.op, self.label, Some(self.mark.slot.index));
+                let info = told.info();
                 if let Some(trace) = trace {
                     trace.emit(Event::BeforeComplete, &info);
                 }
@@ -93,8 +115,9 @@ impl<O: Op> CudaTask<O> {
         self.mark.slot.epoch.get().and_then(Weak::upgrade)
     }
 
-    fn locate(&self, error: Error) -> Error {
-        let error = error.in_op(O::NAME, O::LIBRARY);
+    fn locate(&self, told: &dyn Told, error: Error) -> Error {
+        let (op, library) = told.names();
+        let error = error.in_op(op, library);
         match self.epoch() {
             Some(epoch) => {
                 epoch.counters.count_error(&error);
@@ -107,10 +130,10 @@ impl<O: Op> CudaTask<O> {
     }
 
     /// Looks now and then until it is settled or the time is out.
-    fn poll_with(&self, until: Option<Instant>, mut between: impl FnMut(&mut Backoff)) -> bool {
+    fn poll_with(&self, told: &dyn Told, until: Option<Instant>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
         let mut backoff = Backoff::new();
         loop {
-            if self.look() {
+            if self.look(told) {
                 return true;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
@@ -121,8 +144,8 @@ impl<O: Op> CudaTask<O> {
     }
 
     /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
-    fn spin(&self, limit: Option<Duration>, until: Option<Instant>) -> bool {
-        if self.look() {
+    fn spin(&self, told: &dyn Told, limit: Option<Duration>, until: Option<Instant>) -> bool {
+        if self.look(told) {
             return true;
         }
         // The context is made current once for all looks, by a thread that counts as inside: nobody may call the driver
@@ -136,7 +159,7 @@ impl<O: Op> CudaTask<O> {
         let mut start = None;
         loop {
             for _ in 0..16 {
-                if self.look() {
+                if self.look(told) {
                     return true;
                 }
             }
@@ -151,8 +174,8 @@ impl<O: Op> CudaTask<O> {
         }
     }
 
-    fn block(&self) -> bool {
-        if self.look() {
+    fn block(&self, told: &dyn Told) -> bool {
+        if self.look(told) {
             return true;
         }
         if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
@@ -162,55 +185,81 @@ impl<O: Op> CudaTask<O> {
             }
         }
         // The event may answer for later work; polling settles it, and serves where blocking could not be tried.
-        self.poll_with(None, |backoff| backoff.pause(None))
-    }
-}
-
-impl<O: Op> Cargo for CudaTask<O> {
-    fn retire(&self) {
-        self.conclude(true);
-    }
-}
-
-impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
-    fn is_settled(&self) -> bool {
-        self.look()
+        self.poll_with(told, None, &mut |backoff| backoff.pause(None))
     }
 
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, told: &dyn Told, how: Wait, until: Option<Instant>) -> bool {
         // Before anything binds the context: a result that was waited for is taken with another wait.
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
         match how {
-            Wait::Spin => self.spin(None, until),
-            Wait::Yield => self.poll_with(until, |_| std::thread::yield_now()),
-            Wait::Adaptive => self.spin(Some(SPIN), until) || self.poll_with(until, |b| b.pause(until)),
-            Wait::Rayon if !is_stealing() => {
-                self.poll_with(until, |b| if steal_one() { *b = Backoff::new() } else { b.pause(until) })
+            Wait::Spin => self.spin(told, None, until),
+            Wait::Yield => self.poll_with(told, until, &mut |_| std::thread::yield_now()),
+            Wait::Adaptive => {
+                self.spin(told, Some(SPIN), until) || self.poll_with(told, until, &mut |b| b.pause(until))
             }
-            Wait::Block if until.is_none() => self.block(),
-            Wait::Block | Wait::Rayon => self.poll_with(until, |b| b.pause(until)),
+            Wait::Rayon if !is_stealing() => {
+                self.poll_with(told, until, &mut |b| if steal_one() { *b = Backoff::new() } else { b.pause(until) })
+            }
+            Wait::Block if until.is_none() => self.block(told),
+            Wait::Block | Wait::Rayon => self.poll_with(told, until, &mut |b| b.pause(until)),
         }
     }
 
-    fn take(&self) -> Result<HostOf<O>> {
+    /// Where the results are, once they are there.
+    fn landing(&self, told: &dyn Told, eager: bool) -> Result<Landing> {
         // A trace is told of the completion before its result is out, so then nothing is taken early.
-        if !O::Output::EAGER || self.submitted.is_some() {
-            self.wait(Wait::Adaptive, None);
+        if !eager || self.submitted.is_some() {
+            self.wait(told, Wait::Adaptive, None);
         }
         if self.state.load(Ordering::Acquire) == FAILED {
-            return Err(self.locate(ended(&self.mark.slot)));
+            return Err(ended(&self.mark.slot));
         }
-        let landing = match &*self.landed.lock() {
+        Ok(match &*self.landed.lock() {
             Landed::Nothing => Landing::Slot([0; 64]),
             // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
             // device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
             // The ring keeps the other share until all pieces have arrived.
             Landed::Staged(staged) => Landing::Staged(staged.clone()),
-        };
-        O::Raw::land(landing).and_then(|raw| self.op.finish(raw)).map_err(|error| self.locate(error))
+        })
+    }
+
+    /// As `look`, compiled once.
+    fn is_settled(&self, told: &dyn Told) -> bool {
+        self.look(told)
+    }
+
+    fn device_time(&self) -> Option<Duration> {
+        if self.mark.slot.over() {
+            return None;
+        }
+        self.timer.as_ref()?.elapsed(&self.mark.slot.context)
+    }
+}
+
+impl<O: Op> Cargo for CudaTask<O> {
+    fn retire(&self) {
+        self.flight.conclude(self, true);
+    }
+}
+
+impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
+    fn is_settled(&self) -> bool {
+        self.flight.is_settled(self)
+    }
+
+    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+        self.flight.wait(self, how, until)
+    }
+
+    fn take(&self) -> Result<HostOf<O>> {
+        let landing = self.flight.landing(self, O::Output::EAGER);
+        landing
+            .and_then(O::Raw::land)
+            .and_then(|raw| self.op.finish(raw))
+            .map_err(|error| self.flight.locate(self, error))
     }
 
     fn abandon(&self) {
@@ -223,14 +272,11 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn device_time(&self) -> Option<Duration> {
-        if self.mark.slot.over() {
-            return None;
-        }
-        self.timer.as_ref()?.elapsed(&self.mark.slot.context)
+        self.flight.device_time()
     }
 
     fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
-        if self.look() { Subscribed::Settled } else { Subscribed::Poll }
+        if self.flight.is_settled(self) { Subscribed::Settled } else { Subscribed::Poll }
     }
 
     fn unsubscribe(&self, _: &Arc<Parker>) {}

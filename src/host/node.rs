@@ -55,7 +55,8 @@ impl Waiter for Follower {
 #[cfg(feature = "host")]
 mod typed {
     use super::{Core, Follower, Runnable};
-    use crate::buffer::{Allocation, Elems};
+    use crate::buffer::{Allocation, Elems, View};
+    use crate::device::Options;
     use crate::dispatch::{Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Wait, is_stealing, steal_one};
     use crate::engine::{Completion, Epoch};
     use crate::error::Site;
@@ -64,32 +65,56 @@ mod typed {
     use crate::host::inside::Inside;
     use crate::op::{HostOf, Op, Spans, WritesOf};
     use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
-    use crate::trace::{Event, OpInfo};
+    use crate::trace::{Event, OpInfo, Told};
     use crate::{Error, Result};
     use smallvec::SmallVec;
+    use std::ops::Deref;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::{Duration, Instant};
 
     struct Node<O: Op> {
-        core: Core,
+        frame: Frame,
         op: O,
+        cargo: Mutex<Option<Cargo<O>>>,
+        outcome: Mutex<Outcome<O>>,
+    }
+
+    /// All of a node that does not depend on its op: what is done with that is compiled once.
+    struct Frame {
+        core: Core,
         epoch: Arc<Epoch>,
         engine: Arc<HostEngine>,
-        cargo: Mutex<Option<Cargo<O>>>,
         claimed: AtomicBool,
-        outcome: Mutex<Outcome<O>>,
         submitted: Option<Instant>,
         fault: Option<Fault>,
         timed: bool,
         label: Option<&'static str>,
     }
 
+    impl<O: Op> Deref for Node<O> {
+        type Target = Frame;
+        fn deref(&self) -> &Frame {
+            &self.frame
+        }
+    }
+
+    impl<O: Op> Told for Node<O> {
+        fn names(&self) -> (&'static str, &'static str) {
+            (O::NAME, O::LIBRARY)
+        }
+        fn info(&self) -> OpInfo {
+            OpInfo::of(&self.op, self.label, None)
+        }
+    }
+
     /// What the op works on. Gone before the node settles.
     struct Cargo<O: Op> {
         reads: Spans<O::Reads>,
         writes: Spans<WritesOf<O>>,
-        _keep: SmallVec<[Arc<Allocation>; 4]>,
+        _keep: Keep,
     }
+
+    type Keep = SmallVec<[Arc<Allocation>; 4]>;
 
     struct Outcome<O: Op> {
         raw: Option<O::Raw>,
@@ -104,61 +129,18 @@ mod typed {
             epoch.remember(O::NAME);
             epoch.counters.dispatched();
             let trace = epoch.counters.trace();
-            let info = || OpInfo::of(&s.op, s.options.label, None);
-            if let Some(trace) = trace {
-                trace.emit(Event::BeforeEnqueue, &info());
+            let after = trace.map(|t| (t, OpInfo::of(&s.op, s.options.label, None)));
+            if let Some((trace, info)) = &after {
+                trace.emit(Event::BeforeEnqueue, info);
             }
-            let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
-            let after = trace.map(|t| (t, info()));
             let node = Arc::new(Node {
-                core: Core::new(),
+                frame: self.frame(epoch, s.options, trace.is_some()),
                 op: s.op,
-                epoch: epoch.clone(),
-                engine: self.clone(),
-                claimed: AtomicBool::new(false),
-                cargo: Mutex::new(Some(Cargo { reads: s.reads, writes: s.writes, _keep: keep })),
+                cargo: Mutex::new(Some(Cargo { reads: s.reads, writes: s.writes, _keep: kept(s.views) })),
                 outcome: Mutex::new(Outcome { raw: None, time: None, abandoned: false }),
-                submitted: trace.map(|_| Instant::now()),
-                fault: self.plan().and_then(|plan| plan.next_op()),
-                timed: s.options.timed,
-                label: s.options.label,
             });
             let me: Arc<dyn Runnable> = node.clone();
-            // Publish first, then follow: see the head of this file.
-            let mut edges: SmallVec<[(Completion, bool); 6]> = SmallVec::new();
-            for (i, view) in s.views.iter().enumerate() {
-                let mut track = view.region.track.lock();
-                if i < s.read_count {
-                    edges.extend(track.writers.iter().cloned().map(|c| (c, true)));
-                    track.publish_read(&Completion::Host(me.clone()));
-                } else {
-                    // What overwrites a window only leaves the rest as it was, failures included.
-                    let data = !(view.overwritten && view.whole);
-                    edges.extend(track.writers.drain(..).map(|c| (c, data)));
-                    edges.extend(track.readers.drain(..).map(|c| (c, false)));
-                    track.publish_write(&Completion::Host(me.clone()));
-                    view.written();
-                }
-            }
-            for (completion, data) in edges {
-                #[cfg_attr(
-                    not(feature = "cuda"),
-                    expect(clippy::infallible_destructuring_match, reason = "one engine")
-                )]
-                let dep = match completion {
-                    Completion::Host(dep) => dep,
-                    #[cfg(feature = "cuda")]
-                    Completion::Cuda(_) => continue, // a host device's buffer was never written by another engine
-                };
-                node.core.add_dep();
-                let follower = Follower::Node { node: me.clone(), data };
-                if !dep.core().subscribe(follower) {
-                    if data && dep.core().has_failed() {
-                        node.core.taint();
-                    }
-                    node.core.dep_done(); // not the last: the guard is still up
-                }
-            }
+            link(&me, s.views, s.read_count);
             if let Some((trace, info)) = after {
                 trace.emit(Event::AfterEnqueue, &info);
             }
@@ -168,10 +150,74 @@ mod typed {
             }
             node
         }
+
+        fn frame(self: &Arc<Self>, epoch: &Arc<Epoch>, options: &Options, traced: bool) -> Frame {
+            Frame {
+                core: Core::new(),
+                epoch: epoch.clone(),
+                engine: self.clone(),
+                claimed: AtomicBool::new(false),
+                submitted: traced.then(Instant::now),
+                fault: self.plan().and_then(|plan| plan.next_op()),
+                timed: options.timed,
+                label: options.label,
+            }
+        }
     }
 
-    impl<O: Op> Node<O> {
-        fn execute(&self, cargo: &Cargo<O>) -> Result<O::Raw> {
+    fn kept(views: &[View<'_>]) -> Keep {
+        views.iter().map(|v| v.region.allocation.clone()).collect()
+    }
+
+    /// Publishes first, then follows: see the head of this file.
+    fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
+        let mut edges: SmallVec<[(Completion, bool); 6]> = SmallVec::new();
+        for (i, view) in views.iter().enumerate() {
+            let mut track = view.region.track.lock();
+            if i < read_count {
+                edges.extend(track.writers.iter().cloned().map(|c| (c, true)));
+                track.publish_read(&Completion::Host(me.clone()));
+            } else {
+                // What overwrites a window only leaves the rest as it was, failures included.
+                let data = !(view.overwritten && view.whole);
+                edges.extend(track.writers.drain(..).map(|c| (c, data)));
+                edges.extend(track.readers.drain(..).map(|c| (c, false)));
+                track.publish_write(&Completion::Host(me.clone()));
+                view.written();
+            }
+        }
+        for (completion, data) in edges {
+            #[cfg_attr(not(feature = "cuda"), expect(clippy::infallible_destructuring_match, reason = "one engine"))]
+            let dep = match completion {
+                Completion::Host(dep) => dep,
+                #[cfg(feature = "cuda")]
+                Completion::Cuda(_) => continue, // a host device's buffer was never written by another engine
+            };
+            me.core().add_dep();
+            let follower = Follower::Node { node: me.clone(), data };
+            if !dep.core().subscribe(follower) {
+                if data && dep.core().has_failed() {
+                    me.core().taint();
+                }
+                me.core().dep_done(); // not the last: the guard is still up
+            }
+        }
+    }
+
+    impl Frame {
+        /// Runs the host half, or what stands in its way; and how long it took, where that was asked for.
+        fn carry_out(&self, half: &mut dyn FnMut() -> Result<()>) -> (Result<()>, Option<Duration>) {
+            if let Err(error) = self.begin() {
+                return (Err(error), None);
+            }
+            let _inside = Inside::enter();
+            let start = self.timed.then(Instant::now);
+            let result = catch_unwind(AssertUnwindSafe(half))
+                .unwrap_or_else(|panic| Err(Error::Panicked { message: panic_message(&*panic), site: Site::none() }));
+            (result, start.map(|start| start.elapsed()))
+        }
+
+        fn begin(&self) -> Result<()> {
             // The fault first: after it everything upstream has failed too, and only this error says why.
             if self.epoch.dead() {
                 return Err(self.epoch.verdict());
@@ -188,28 +234,15 @@ mod typed {
                     return Err(self.epoch.verdict());
                 }
             }
-            let _inside = Inside::enter();
-            let start = self.timed.then(Instant::now);
-            let run = || {
-                // SAFETY: the allocations are kept by the cargo and are this process's memory. Nobody writes what is
-                // read and nobody touches what is written: everything that used these regions before has settled
-                // (their completions were dependencies), everything after waits for this node, and different operands
-                // of one op are different regions (buffers are unique owners; `alias` makes its caller promise it).
-                unsafe { self.op.host(O::Reads::slices(&cargo.reads), <WritesOf<O>>::slices_mut(&cargo.writes)) }
-            };
-            let result = catch_unwind(AssertUnwindSafe(run))
-                .unwrap_or_else(|panic| Err(Error::Panicked { message: panic_message(&*panic), site: Site::none() }));
-            if let Some(start) = start {
-                self.outcome.lock().time = Some(start.elapsed());
-            }
-            result
+            Ok(())
         }
 
         /// Settles once: the one who claims it counts, tells the trace and settles. (A waiter that saw the epoch end
         /// and the runner may both come here.)
-        fn conclude(&self, result: Result<()>) {
+        fn conclude(&self, told: &dyn Told, result: Result<()>) {
             let result = result.map_err(|e| {
-                e.in_op(O::NAME, O::LIBRARY).locate(|s| {
+                let (op, library) = told.names();
+                e.in_op(op, library).locate(|s| {
                     s.set_device(self.epoch.label.to_string(), self.epoch.generation);
                 })
             });
@@ -218,9 +251,8 @@ mod typed {
             }
             let failed = result.as_ref().err().cloned();
             let trace = self.epoch.counters.trace();
-            let info = || OpInfo::of(&self.op, self.label, None);
             if let Some(trace) = trace {
-                trace.emit(Event::BeforeComplete, &info());
+                trace.emit(Event::BeforeComplete, &told.info());
             }
             // Counted first, so that who sees it settled sees it counted.
             self.epoch.counters.completed();
@@ -229,8 +261,103 @@ mod typed {
             }
             self.core.settle(result);
             if let (Some(trace), Some(submitted)) = (trace, self.submitted) {
-                trace.emit(Event::AfterComplete(submitted.elapsed()), &info());
+                trace.emit(Event::AfterComplete(submitted.elapsed()), &told.info());
             }
+        }
+
+        fn is_settled(&self, told: &dyn Told) -> bool {
+            if !self.core.is_settled() && self.epoch.dead() {
+                self.conclude(told, Err(self.epoch.verdict()));
+            }
+            self.core.is_settled()
+        }
+
+        fn wait(&self, told: &dyn Told, how: Wait, until: Option<Instant>) -> bool {
+            let past = |until: Option<Instant>| until.is_some_and(|until| Instant::now() >= until);
+            if self.is_settled(told) {
+                return true;
+            }
+            match how {
+                Wait::Spin | Wait::Yield => loop {
+                    if self.is_settled(told) {
+                        return true;
+                    }
+                    if past(until) {
+                        return false;
+                    }
+                    if how == Wait::Spin { std::hint::spin_loop() } else { std::thread::yield_now() }
+                },
+                Wait::Adaptive => {
+                    let start = Instant::now();
+                    loop {
+                        // The clock is dearer than the look.
+                        for _ in 0..64 {
+                            if self.core.is_settled() {
+                                return true;
+                            }
+                            std::hint::spin_loop();
+                        }
+                        if start.elapsed() >= SPIN || past(until) {
+                            return self.park(told, until);
+                        }
+                    }
+                }
+                Wait::Rayon if !is_stealing() => {
+                    let mut backoff = Backoff::new();
+                    loop {
+                        if self.is_settled(told) {
+                            return true;
+                        }
+                        if past(until) {
+                            return false;
+                        }
+                        if !steal_one() {
+                            // Nothing to run: the own pool may finish, or new jobs may come.
+                            backoff.pause(until);
+                        } else {
+                            backoff = Backoff::new();
+                        }
+                    }
+                }
+                Wait::Block | Wait::Rayon => self.park(told, until),
+            }
+        }
+
+        fn subscribe(&self, told: &dyn Told, parker: &Arc<Parker>) -> Subscribed {
+            self.epoch.sleep_on(parker);
+            // After registering with the epoch, so that its end either is seen here or wakes the parker.
+            if self.is_settled(told) || !self.core.subscribe(Follower::Thread(parker.clone())) {
+                Subscribed::Settled
+            } else {
+                Subscribed::Armed
+            }
+        }
+
+        fn unsubscribe(&self, parker: &Arc<Parker>) {
+            self.epoch.forget(parker);
+            self.core.unsubscribe(&Follower::Thread(parker.clone()));
+        }
+
+        fn park(&self, told: &dyn Told, until: Option<Instant>) -> bool {
+            let parker = Arc::new(Parker::default());
+            self.subscribe(told, &parker);
+            // The end of the epoch wakes everybody, also while another thread is still settling this very node.
+            let done = loop {
+                if self.is_settled(told) {
+                    break true;
+                }
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    break false;
+                }
+                if self.epoch.dead() {
+                    std::thread::yield_now();
+                } else {
+                    parker.sleep(until);
+                }
+            };
+            self.unsubscribe(&parker);
+            self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+            done
         }
     }
 
@@ -256,75 +383,36 @@ mod typed {
 
         fn run(&self) {
             let Some(cargo) = self.cargo.lock().take() else { return };
-            let result = self.execute(&cargo);
-            drop(cargo);
-            let result = result.map(|raw| {
-                let mut outcome = self.outcome.lock();
-                if !outcome.abandoned {
-                    outcome.raw = Some(raw);
-                }
+            let mut raw = None;
+            let (result, time) = self.carry_out(&mut || {
+                // SAFETY: the allocations are kept by the cargo and are this process's memory. Nobody writes what is
+                // read and nobody touches what is written: everything that used these regions before has settled
+                // (their completions were dependencies), everything after waits for this node, and different operands
+                // of one op are different regions (buffers are unique owners; `alias` makes its caller promise it).
+                let left =
+                    unsafe { self.op.host(O::Reads::slices(&cargo.reads), <WritesOf<O>>::slices_mut(&cargo.writes)) };
+                raw = Some(left?);
+                Ok(())
             });
-            self.conclude(result);
+            drop(cargo);
+            let mut outcome = self.outcome.lock();
+            outcome.time = time;
+            if !outcome.abandoned {
+                outcome.raw = raw.take();
+            }
+            drop(outcome);
+            drop(raw);
+            self.conclude(self, result);
         }
     }
 
     impl<O: Op> Task<HostOf<O>> for Node<O> {
         fn is_settled(&self) -> bool {
-            if !self.core.is_settled() && self.epoch.dead() {
-                self.conclude(Err(self.epoch.verdict()));
-            }
-            self.core.is_settled()
+            self.frame.is_settled(self)
         }
 
         fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
-            let past = |until: Option<Instant>| until.is_some_and(|until| Instant::now() >= until);
-            if self.is_settled() {
-                return true;
-            }
-            match how {
-                Wait::Spin | Wait::Yield => loop {
-                    if self.is_settled() {
-                        return true;
-                    }
-                    if past(until) {
-                        return false;
-                    }
-                    if how == Wait::Spin { std::hint::spin_loop() } else { std::thread::yield_now() }
-                },
-                Wait::Adaptive => {
-                    let start = Instant::now();
-                    loop {
-                        // The clock is dearer than the look.
-                        for _ in 0..64 {
-                            if self.core.is_settled() {
-                                return true;
-                            }
-                            std::hint::spin_loop();
-                        }
-                        if start.elapsed() >= SPIN || past(until) {
-                            return self.park(until);
-                        }
-                    }
-                }
-                Wait::Rayon if !is_stealing() => {
-                    let mut backoff = Backoff::new();
-                    loop {
-                        if self.is_settled() {
-                            return true;
-                        }
-                        if past(until) {
-                            return false;
-                        }
-                        if !steal_one() {
-                            // Nothing to run: the own pool may finish, or new jobs may come.
-                            backoff.pause(until);
-                        } else {
-                            backoff = Backoff::new();
-                        }
-                    }
-                }
-                Wait::Block | Wait::Rayon => self.park(until),
-            }
+            self.frame.wait(self, how, until)
         }
 
         fn take(&self) -> Result<HostOf<O>> {
@@ -357,42 +445,11 @@ mod typed {
         }
 
         fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed {
-            self.epoch.sleep_on(parker);
-            // After registering with the epoch, so that its end either is seen here or wakes the parker.
-            if self.is_settled() || !self.core.subscribe(Follower::Thread(parker.clone())) {
-                Subscribed::Settled
-            } else {
-                Subscribed::Armed
-            }
+            self.frame.subscribe(self, parker)
         }
 
         fn unsubscribe(&self, parker: &Arc<Parker>) {
-            self.epoch.forget(parker);
-            self.core.unsubscribe(&Follower::Thread(parker.clone()));
-        }
-    }
-
-    impl<O: Op> Node<O> {
-        fn park(&self, until: Option<Instant>) -> bool {
-            let parker = Arc::new(Parker::default());
-            self.subscribe(&parker);
-            // The end of the epoch wakes everybody, also while another thread is still settling this very node.
-            let done = loop {
-                if self.is_settled() {
-                    break true;
-                }
-                if until.is_some_and(|until| Instant::now() >= until) {
-                    break false;
-                }
-                if self.epoch.dead() {
-                    std::thread::yield_now();
-                } else {
-                    parker.sleep(until);
-                }
-            };
-            self.unsubscribe(&parker);
-            self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
-            done
+            self.frame.unsubscribe(parker);
         }
     }
 }

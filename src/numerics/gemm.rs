@@ -4,8 +4,8 @@ use std::ops::{Add, Mul, Neg};
 
 use gemm::Parallelism;
 use num_complex::Complex;
-use rayon::prelude::*;
 
+use super::parallel::{Parts, each_part};
 use super::simd::Lanes;
 use super::spec::{GemmSpec, Trans};
 
@@ -152,20 +152,19 @@ fn scale<T: Native>(m: usize, ldc: usize, n: usize, beta: T, c: &mut [T]) {
 pub(super) fn each_column<T, F>(m: usize, ld: usize, n: usize, c: &mut [T], f: F)
 where
     T: Send,
-    F: Fn(usize, &mut [T]) + Sync + Send,
+    F: Fn(usize, &mut [T]) + Sync,
 {
     let ld = ld.max(1);
-    let column = |(j, chunk): (usize, &mut [T])| {
+    let column = |j: usize, chunk: &mut [T]| {
         if let Some(column) = chunk.get_mut(..m) {
             f(j, column);
         }
     };
     if m.saturating_mul(n) < PARALLEL_THIN {
-        c.chunks_mut(ld).take(n).enumerate().for_each(column);
+        c.chunks_mut(ld).take(n).enumerate().for_each(|(j, chunk)| column(j, chunk));
     } else {
         // A task of one short column would cost more than the column.
-        let least = (PARALLEL_THIN / 8 / m.max(1)).max(1);
-        c.par_chunks_mut(ld).take(n).enumerate().with_min_len(least).for_each(column);
+        each_part(c, Parts::of(ld).take(n).least(PARALLEL_THIN / 8 / m.max(1)), &column);
     }
 }
 
@@ -177,7 +176,7 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
     let columns = spec.n.div_ceil(parts);
     if spec.n == 1 {
         let step = if spec.op_a == Trans::No { rows } else { rows.saturating_mul(spec.lda) };
-        c.par_chunks_mut(rows).enumerate().for_each(|(i, c)| {
+        each_part(c, Parts::of(rows), &|i, c| {
             let m = spec.m.saturating_sub(i.saturating_mul(rows)).min(rows);
             let a = i.checked_mul(step).and_then(|at| a.get(at..));
             if let (Some(a), true) = (a, m > 0) {
@@ -186,7 +185,7 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
         });
     } else {
         let step = if spec.op_b == Trans::No { columns.saturating_mul(spec.ldb) } else { columns };
-        c.par_chunks_mut(columns.saturating_mul(spec.ldc)).enumerate().for_each(|(j, c)| {
+        each_part(c, Parts::of(columns.saturating_mul(spec.ldc)), &|j, c| {
             let n = spec.n.saturating_sub(j.saturating_mul(columns)).min(columns);
             let b = j.checked_mul(step).and_then(|at| b.get(at..));
             if let (Some(b), true) = (b, n > 0) {

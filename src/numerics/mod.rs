@@ -20,6 +20,7 @@
 //! | `level1` | vector operations |
 //! | `level2` | matrices and vectors |
 //! | `level3` | products with special matrices, solutions, small factorizations, batches |
+//! | `parallel` | loops over threads, compiled once for each type of element |
 //! | `simd` | loops compiled for more than the target's baseline; vectors of any width |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
@@ -32,6 +33,7 @@ pub(crate) mod level1;
 pub(crate) mod level2;
 pub(crate) mod level3;
 pub(crate) mod matmul;
+mod parallel;
 pub(crate) mod reference;
 mod simd;
 mod spec;

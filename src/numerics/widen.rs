@@ -8,9 +8,9 @@ use std::cell::Cell;
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use rayon::prelude::*;
 
 use super::gemm::{HostGemm, each_column, multiply};
+use super::parallel::{Parts, each_pair, each_part};
 use super::simd::{Kernel, run};
 use super::spec::{GemmSpec, Trans};
 use crate::{F8E4M3, F8E5M2};
@@ -250,16 +250,15 @@ where
     O: Send,
     F: Fn(&mut [f32], &mut [O]) + Sync,
 {
-    let column = |(sums, c): (&mut [f32], &mut [O])| {
+    let column = |_: usize, sums: &mut [f32], c: &mut [O]| {
         if let Some(c) = c.get_mut(..m) {
             store(sums, c);
         }
     };
     if m * n < PARALLEL {
-        sums.chunks_mut(m).zip(c.chunks_mut(ldc)).take(n).for_each(column);
+        sums.chunks_mut(m).zip(c.chunks_mut(ldc)).take(n).for_each(|(sums, c)| column(0, sums, c));
     } else {
-        let pairs = sums.par_chunks_mut(m).zip(c.par_chunks_mut(ldc)).take(n);
-        pairs.with_min_len((PARALLEL / 4 / m).max(1)).for_each(column);
+        each_pair(sums, c, (Parts::of(m).take(n).least(PARALLEL / 4 / m), ldc), &column);
     }
 }
 
@@ -289,14 +288,14 @@ fn widen_block<T: Widen>(
         if wide.len() < PARALLEL {
             T::widen(x, wide);
         } else {
-            let pieces = x.par_chunks(PARALLEL / 8).zip(wide.par_chunks_mut(PARALLEL / 8));
-            pieces.for_each(|(x, wide)| T::widen(x, wide));
+            const PIECE: usize = PARALLEL / 8;
+            each_part(wide, Parts::of(PIECE), &|i, wide| T::widen(x.get(i * PIECE..).unwrap_or_default(), wide));
         }
     } else if rows * columns < PARALLEL {
         x.chunks(ld).zip(wide.chunks_mut(rows)).take(columns).for_each(|(x, wide)| T::widen(x, wide));
     } else {
-        let pairs = x.par_chunks(ld).zip(wide.par_chunks_mut(rows)).take(columns);
-        pairs.with_min_len((PARALLEL / 8 / rows).max(1)).for_each(|(x, wide)| T::widen(x, wide));
+        let parts = Parts::of(rows).take(columns).least(PARALLEL / 8 / rows);
+        each_part(wide, parts, &|j, wide| T::widen(x.get(j * ld..).unwrap_or_default(), wide));
     }
     rows
 }

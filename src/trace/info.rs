@@ -27,6 +27,14 @@ pub struct OpInfo {
     pub bytes: u64,
 }
 
+/// An op in flight, to code that is compiled once for all ops.
+pub(crate) trait Told {
+    /// Of the op and its library, for errors.
+    fn names(&self) -> (&'static str, &'static str);
+    /// For traces.
+    fn info(&self) -> OpInfo;
+}
+
 impl OpInfo {
     pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
         let (Cost { flops, bytes }, (reads, writes)) = (op.cost(), op.dtypes());

@@ -7,6 +7,7 @@ mod sink;
 pub(crate) use counters::Counters;
 pub use counters::Stats;
 pub use info::OpInfo;
+pub(crate) use info::Told;
 pub(crate) use sink::{Event, Sink};
 
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Operations that change two vectors element by element: swap and rotations; and copy.
 
-use rayon::prelude::*;
-
+use super::super::parallel::{Parts, each_pair};
 use super::super::simd::{Kernel, run};
 use super::field::Field;
 use super::update::chunks;
@@ -88,7 +87,7 @@ fn pairwise<T: Field>(
         return part(n, x, y);
     }
     let size = |inc: isize| CHUNK.saturating_mul(inc.unsigned_abs());
-    x.par_chunks_mut(size(incx)).zip(y.par_chunks_mut(size(incy))).enumerate().for_each(|(i, (x, y))| {
+    each_pair(x, y, (Parts::of(size(incx)), size(incy)), &|i, x, y| {
         let len = n.saturating_sub(i.saturating_mul(CHUNK)).min(CHUNK);
         if len > 0 {
             part(len, x, y);

@@ -2,6 +2,7 @@
 
 use num_complex::Complex64;
 
+use super::super::parallel::both;
 use super::element::{Element, Room, direct, load};
 use super::kernel::{self, COMPLEX_LANES, ComplexLanes, LANES, Real};
 use super::view::View;
@@ -26,8 +27,14 @@ pub(super) fn tree<S: Send>(
     let middle = from + len.div_ceil(LEAF) / 2 * LEAF;
     let left = || tree(from, middle, leaf, join);
     let right = || tree(middle, to, leaf, join);
-    let (left, right) = if len > PARALLEL { rayon::join(left, right) } else { (left(), right()) };
-    join(left, right)
+    if len > PARALLEL {
+        let (mut one, mut two) = (None, None);
+        both(|| one = Some(left()), || two = Some(right()));
+        if let (Some(left), Some(right)) = (one, two) {
+            return join(left, right);
+        }
+    }
+    join(left(), right())
 }
 
 /// The sum of lanes, in f64, where the addition of so few terms costs no accuracy.

@@ -1,7 +1,6 @@
 //! Operations that change a vector in place: axpy and scal.
 
-use rayon::prelude::*;
-
+use super::super::parallel::{Parts, each_part};
 use super::element::{Element, Room, direct, load, modify};
 use super::kernel::{self, Factor};
 use super::view::View;
@@ -57,7 +56,7 @@ pub(super) fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usi
     if n <= PARALLEL {
         return f(0, n, y, signed);
     }
-    y.par_chunks_mut(CHUNK.saturating_mul(step)).enumerate().for_each(|(i, part)| {
+    each_part(y, Parts::of(CHUNK.saturating_mul(step)), &|i, part| {
         let from = i.saturating_mul(CHUNK).min(n);
         let to = from.saturating_add(CHUNK).min(n);
         if from < to {

@@ -1,7 +1,6 @@
 //! Many problems of one shape.
 
-use rayon::prelude::*;
-
+use super::super::parallel::{self, Parts, each_part};
 use super::stored::Stored;
 use super::{PARALLEL, TASK};
 
@@ -25,8 +24,7 @@ pub(crate) fn each_of<T: Send>(
     if work < PARALLEL {
         y.chunks_mut(stride).take(count).enumerate().for_each(|(i, y)| f(i, y));
     } else {
-        let outputs = y.par_chunks_mut(stride).take(count).enumerate();
-        outputs.with_min_len(least(stored)).for_each(|(i, y)| f(i, y));
+        each_part(y, Parts::of(stride).take(count).least(least(stored)), &f);
     }
 }
 
@@ -35,6 +33,6 @@ pub(crate) fn each_in<P: Send>(stored: Stored, all: Vec<P>, f: impl Fn(P) + Send
     if stored.elements().saturating_mul(all.len()) < PARALLEL {
         all.into_iter().for_each(f);
     } else {
-        all.into_par_iter().with_min_len(least(stored)).for_each(f);
+        parallel::each(all, least(stored), &f);
     }
 }

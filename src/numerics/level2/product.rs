@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::super::Trans;
 use super::super::level1::Field;
+use super::super::parallel::{self, Parts, each_part};
 use super::dense::{dense, holds, modify, scale};
 use super::stored::{Column, Stored, common};
 use super::{At, PARALLEL, TASK};
@@ -78,7 +77,7 @@ fn multiply<T: Field>(
             return sums(0, y);
         }
         let least = TASK.div_ceil((stored.elements() / stored.cols.max(1)).max(1)).next_multiple_of(4);
-        return y.par_chunks_mut(least).enumerate().for_each(|(i, y)| sums(i * least, y));
+        return each_part(y, Parts::of(least), &|i, y| sums(i * least, y));
     }
     let add = |rows: Range<usize>, columns: Range<usize>, y: &mut [T]| {
         let factor = |j: usize| alpha * x.get(j).copied().unwrap_or_default();
@@ -88,16 +87,13 @@ fn multiply<T: Field>(
         // Cut by columns, which are read from end to end, the same way for any number of threads.
         begin(0, y);
         let least = stored.cols.div_ceil(STRETCHES);
-        let sums: Vec<(usize, Vec<T>)> = (0..STRETCHES)
-            .into_par_iter()
-            .map(|i| {
-                let stretch = (i * least).min(stored.cols)..((i + 1) * least).min(stored.cols);
-                let rows = stored.rows_of(&stretch);
-                let mut sum = vec![T::default(); rows.len()];
-                add(rows.clone(), stretch, &mut sum);
-                (rows.start, sum)
-            })
-            .collect();
+        let sums: Vec<(usize, Vec<T>)> = parallel::map(STRETCHES, &|i| {
+            let stretch = (i * least).min(stored.cols)..((i + 1) * least).min(stored.cols);
+            let rows = stored.rows_of(&stretch);
+            let mut sum = vec![T::default(); rows.len()];
+            add(rows.clone(), stretch, &mut sum);
+            (rows.start, sum)
+        });
         for (first, sum) in sums {
             T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
         }
@@ -113,7 +109,7 @@ fn multiply<T: Field>(
     };
     if parallel {
         let rows = stored.rows.div_ceil(4 * rayon::current_num_threads()).next_multiple_of(64).min(ROWS);
-        y.par_chunks_mut(rows).enumerate().for_each(|(i, y)| block(i * rows, y));
+        each_part(y, Parts::of(rows), &|i, y| block(i * rows, y));
     } else {
         block(0, y);
     }

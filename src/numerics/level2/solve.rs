@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::super::Trans;
 use super::super::level1::Field;
+use super::super::parallel::{self, Parts, each_part};
 use super::dense::{holds, modify};
 use super::stored::Stored;
 use super::{At, PARALLEL, TASK};
@@ -71,7 +70,7 @@ fn forward<T: Field>(stored: &Stored, unit: bool, a: &[T], x: &mut [T], block: R
     if others.len().saturating_mul(block.len()) >= PARALLEL && rayon::current_num_threads() > 1 {
         let rows = TASK / BLOCK;
         let (first, least) = (rest.start, rows.max(others.len().div_ceil(4 * rayon::current_num_threads())));
-        others.par_chunks_mut(least).enumerate().for_each(|(i, x)| subtract(first + i * least, x));
+        each_part(others, Parts::of(least), &|i, x| subtract(first + i * least, x));
     } else {
         subtract(rest.start, others);
     }
@@ -95,7 +94,7 @@ fn transposed<T: Field>(
     let sums: Vec<T> = {
         let x: &[T] = x;
         if outside.len().saturating_mul(block.len()) >= PARALLEL && rayon::current_num_threads() > 1 {
-            block.clone().into_par_iter().map(|j| taken(j, x)).collect()
+            parallel::map(block.len(), &|i| taken(block.start + i, x))
         } else {
             block.clone().map(|j| taken(j, x)).collect()
         }

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use num_complex::Complex64;
-use rayon::prelude::*;
 
 use super::super::level1::Field;
+use super::super::parallel;
 use super::dense::{dense, holds, modify, scale};
 use super::stored::Stored;
 use super::{At, PARALLEL, PIECE};
@@ -43,16 +43,13 @@ pub(crate) fn symv<T: Field>(
         }
         let stretches = (n / STRETCH).clamp(1, STRETCHES);
         let least = n.div_ceil(stretches);
-        let sums: Vec<(usize, Vec<T>)> = (0..stretches)
-            .into_par_iter()
-            .map(|i| {
-                let stretch = (i * least).min(n)..((i + 1) * least).min(n);
-                let rows = stored.rows_of(&stretch);
-                let mut sum = vec![T::default(); rows.len()];
-                columns(&stored, hermitian, alpha, a, &x, stretch, rows.start, &mut sum);
-                (rows.start, sum)
-            })
-            .collect();
+        let sums: Vec<(usize, Vec<T>)> = parallel::map(stretches, &|i| {
+            let stretch = (i * least).min(n)..((i + 1) * least).min(n);
+            let rows = stored.rows_of(&stretch);
+            let mut sum = vec![T::default(); rows.len()];
+            columns(&stored, hermitian, alpha, a, &x, stretch, rows.start, &mut sum);
+            (rows.start, sum)
+        });
         for (first, sum) in sums {
             T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
         }

@@ -1,6 +1,7 @@
 //! Updates of a matrix by one or two products of vectors.
 
 use super::super::level1::Field;
+use super::super::parallel::both;
 use super::dense::{dense, holds};
 use super::stored::Stored;
 use super::{At, PARALLEL, TASK};
@@ -38,7 +39,7 @@ fn some_columns<T: Field>(
     let Some((left, right)) = a.split_at_mut_checked(at - base) else {
         return;
     };
-    rayon::join(
+    both(
         || some_columns(stored, left, base, from, middle, most, f),
         || some_columns(stored, right, at, middle, to, most, f),
     );

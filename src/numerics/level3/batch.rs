@@ -1,6 +1,6 @@
 //! Many problems at once: parallel over the batch, one thread inside.
 
-use rayon::prelude::*;
+use super::super::parallel;
 
 /// Real multiply-adds that are worth a task.
 const TASK: usize = 1 << 16;
@@ -14,7 +14,7 @@ pub(crate) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I) + Sync + S
         return items.into_iter().for_each(f);
     }
     let least = (TASK / work.max(1)).max(1);
-    items.into_par_iter().with_min_len(least).for_each(f);
+    parallel::each(items, least, &f);
 }
 
 /// `count` parts of `x`, each `stride` after the one before; the last one goes to the end. Fewer where `x` ends before.

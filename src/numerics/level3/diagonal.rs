@@ -1,9 +1,8 @@
 //! Sums and diagonal scalings, element by element: geam, dgmm.
 
-use rayon::prelude::*;
-
 use super::super::gemm::Native;
 use super::super::level1::view::View;
+use super::super::parallel::{Parts, each_part};
 use super::spec::{DgmmSpec, GeamSpec, Side};
 use super::view::{Mat, MatMut};
 
@@ -15,17 +14,17 @@ const TILE: usize = 32;
 /// Calls `f` with parts of C of up to `TILE` columns, and the first column of each.
 fn strips<T: Native>(c: &mut [T], (m, n, ld): (usize, usize, usize), f: impl Fn(usize, MatMut<'_, T>) + Sync) {
     let ld = ld.max(1);
-    let strip = |(index, part): (usize, &mut [T])| {
+    let strip = |index: usize, part: &mut [T]| {
         let first = index * TILE;
         if let Some(part) = MatMut::new(part, m, TILE.min(n - first), ld) {
             f(first, part);
         }
     };
-    let count = n.div_ceil(TILE);
+    let (size, count) = (ld.saturating_mul(TILE), n.div_ceil(TILE));
     if m.saturating_mul(n) >= PARALLEL {
-        c.par_chunks_mut(ld.saturating_mul(TILE)).enumerate().take(count).for_each(strip);
+        each_part(c, Parts::of(size).take(count), &strip);
     } else {
-        c.chunks_mut(ld.saturating_mul(TILE)).enumerate().take(count).for_each(strip);
+        c.chunks_mut(size).enumerate().take(count).for_each(|(index, part)| strip(index, part));
     }
 }
 

@@ -5,6 +5,7 @@
 //! syr2k the second is the first one transposed, so the other half of that square is not wasted either.
 
 use super::super::gemm::Native;
+use super::super::parallel::both;
 use super::view::{Mat, MatMut};
 
 /// Rows of a leaf.
@@ -60,7 +61,7 @@ pub(super) fn lower<T: Native>(mut c: MatMut<'_, T>, terms: Terms<'_, T>, beta: 
     let one = |threads| lower(first, terms_top, beta, threads);
     let two = |threads| lower(last, terms_low, beta, threads);
     if threads > 1 {
-        rayon::join(|| one(threads / 2), || two(threads - threads / 2));
+        both(|| one(threads / 2), || two(threads - threads / 2));
     } else {
         one(1);
         two(1);

@@ -4,9 +4,8 @@
 //! and is a product for crate `gemm`. What is copied is read `n` times, so the copies are cheap, and the scratch is one
 //! panel.
 
-use rayon::prelude::*;
-
 use super::super::gemm::Native;
+use super::super::parallel::{Parts, each_part};
 use super::view::{Mat, MatMut};
 
 /// Columns of a panel: about as deep as crate `gemm` cuts a product itself.
@@ -39,7 +38,7 @@ const STRIP: usize = 16;
 /// Writes out `width` columns of S from column `from` on.
 fn fill<T: Native>(room: &mut [T], s: Mat<'_, T>, hermitian: bool, from: usize, width: usize, threads: usize) {
     let m = s.rows();
-    let strip = |(index, strip): (usize, &mut [T])| {
+    let strip = |index: usize, strip: &mut [T]| {
         let first = from + index * STRIP;
         let Some(mut strip) = MatMut::new(strip, m, STRIP.min(from + width - first), m) else { return };
         let (count, mirrored) = (strip.cols(), s.t().conj(hermitian));
@@ -73,9 +72,10 @@ fn fill<T: Native>(room: &mut [T], s: Mat<'_, T>, hermitian: bool, from: usize, 
         }
     };
     let strips = m.saturating_mul(STRIP).max(1);
+    let count = width.div_ceil(STRIP);
     if threads > 1 {
-        room.par_chunks_mut(strips).enumerate().take(width.div_ceil(STRIP)).for_each(strip);
+        each_part(room, Parts::of(strips).take(count), &strip);
     } else {
-        room.chunks_mut(strips).enumerate().take(width.div_ceil(STRIP)).for_each(strip);
+        room.chunks_mut(strips).enumerate().take(count).for_each(|(index, room)| strip(index, room));
     }
 }

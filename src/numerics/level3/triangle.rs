@@ -5,6 +5,7 @@
 //! solution has the small backward error of the textbook's method.
 
 use super::super::gemm::Native;
+use super::super::parallel::both;
 use super::leaf::{LEAF, leaf};
 use super::view::{Mat, MatMut};
 
@@ -45,7 +46,7 @@ pub(super) fn apply<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: 
         let half = threads / 2;
         let at = (b.cols() * half / threads).next_multiple_of(16);
         let (left, right) = b.split_cols(at);
-        rayon::join(|| apply(action, t, alpha, left, half), || apply(action, t, alpha, right, threads - half));
+        both(|| apply(action, t, alpha, left, half), || apply(action, t, alpha, right, threads - half));
         return;
     }
     halve(action, t, alpha, b, threads);

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rayon::prelude::*;
-
+use super::super::parallel::{self, Parts, each_part};
 use super::super::spec::{GemmSpec, Trans};
 use super::column::{Activation, Along, Column, Common};
 use super::product::Product;
@@ -145,8 +144,7 @@ where
         };
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
         if self.batch > 1 && work <= SMALL && rayon::current_num_threads() > 1 {
-            let matrices: Vec<_> = matrices.collect();
-            matrices.into_par_iter().for_each(|one| shape.one(one));
+            parallel::each(matrices.collect(), 1, &|one| shape.one(one));
         } else {
             matrices.for_each(|one| shape.one(one));
         }
@@ -315,7 +313,7 @@ where
             if m * width < 1 << 15 {
                 columns.into_iter().for_each(|column| common.finish(column));
             } else {
-                columns.into_par_iter().for_each(|column| common.finish(column));
+                parallel::each(columns, 1, &|column| common.finish(column));
             }
             if let Some((_, sum)) = &mut sum {
                 for column in values.chunks(m).take(width) {
@@ -356,7 +354,7 @@ impl<W: Work> Sum<W> {
 /// The sums over `k` of each row of op(A), or of each column of op(B). `along`: the elements of a result lie `ld` apart.
 fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(x: &Factor<'_, X>, along: bool, k: usize, to: &mut [Bias]) {
     let (step, apart) = if along { (1, x.ld) } else { (x.ld, 1) };
-    to.par_iter_mut().with_min_len(64).enumerate().for_each(|(i, to)| {
+    each_part(to, Parts::of(1).least(64), &|i, to| {
         let (mut sum, mut terms, mut wide) = (Sum::default(), [X::default(); 64], [W::default(); 64]);
         for first in (0..k).step_by(64) {
             let count = 64.min(k - first);
@@ -366,6 +364,6 @@ fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(x: &Factor<'_, X>, al
             X::up(&terms, &mut wide);
             wide.iter().take(count).for_each(|x| sum.push(*x));
         }
-        Bias::down(&[sum.value()], std::slice::from_mut(to));
+        Bias::down(&[sum.value()], to);
     });
 }

@@ -1,0 +1,120 @@
+//! Loops over threads that are compiled once for each type of element.
+//!
+//! Rayon's own iterators are compiled anew for each closure, with all that makes a job of it: that was a third of this
+//! crate. Here a closure is called through a pointer, once for each part, and there is one fork for all of them.
+//!
+//! Parts are shared in a few tasks for each thread of the pool that the caller is in. How they are shared changes no
+//! result: what is done to a part depends on its number alone.
+
+/// Tasks for each thread, so that a late one costs little.
+const TASKS: usize = 4;
+
+/// How a slice is cut: into `count` parts of `size` elements, the last of which may be shorter, or missing.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    pub(super) size: usize,
+    pub(super) count: usize,
+    /// Parts that one task has at least.
+    pub(super) least: usize,
+}
+
+impl Parts {
+    /// As many parts of `size` elements as there are.
+    pub(super) fn of(size: usize) -> Self {
+        Parts { size: size.max(1), count: usize::MAX, least: 1 }
+    }
+
+    /// The first `count` of them.
+    pub(super) fn take(self, count: usize) -> Self {
+        Parts { count, ..self }
+    }
+
+    /// No task has fewer.
+    pub(super) fn least(self, least: usize) -> Self {
+        Parts { least: least.max(1), ..self }
+    }
+
+    /// The elements of `x` that are in one of the parts.
+    fn all<'x, T>(&self, x: &'x mut [T]) -> &'x mut [T] {
+        let end = self.size.saturating_mul(self.count).min(x.len());
+        x.get_mut(..end).unwrap_or_default()
+    }
+}
+
+/// Does both, on two threads if another one is idle.
+pub(super) fn both(one: impl FnOnce() + Send, two: impl FnOnce() + Send) {
+    let (mut one, mut two) = (Some(one), Some(two));
+    fork(&mut || one.take().map_or((), |one| one()), &mut || two.take().map_or((), |two| two()));
+}
+
+/// The one job that rayon is given.
+fn fork(one: &mut (dyn FnMut() + Send), two: &mut (dyn FnMut() + Send)) {
+    rayon::join(one, two);
+}
+
+/// Tasks that are worth making.
+fn tasks() -> usize {
+    match rayon::current_num_threads() {
+        1 => 1,
+        threads => TASKS * threads,
+    }
+}
+
+/// Calls `f(i, part)` with each part of `x`.
+pub(super) fn each_part<T: Send>(x: &mut [T], parts: Parts, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    share(parts.all(x), 0, parts, tasks(), f);
+}
+
+fn share<T: Send>(x: &mut [T], first: usize, parts: Parts, tasks: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    let count = x.len().div_ceil(parts.size);
+    if tasks < 2 || count / 2 < parts.least {
+        return x.chunks_mut(parts.size).zip(first..).for_each(|(part, i)| f(i, part));
+    }
+    let half = count / 2;
+    let (left, right) = x.split_at_mut(half * parts.size);
+    both(|| share(left, first, parts, tasks / 2, f), || share(right, first + half, parts, tasks - tasks / 2, f));
+}
+
+/// Calls `f(i, x, y)` with each pair of parts; `parts` says how x is cut, and `size` is that of y's.
+pub(super) fn each_pair<T: Send, U: Send>(
+    x: &mut [T],
+    y: &mut [U],
+    (parts, size): (Parts, usize),
+    f: &(dyn Fn(usize, &mut [T], &mut [U]) + Sync),
+) {
+    share_pairs(parts.all(x), y, 0, (parts, size.max(1)), tasks(), f);
+}
+
+fn share_pairs<T: Send, U: Send>(
+    x: &mut [T],
+    y: &mut [U],
+    first: usize,
+    (parts, size): (Parts, usize),
+    tasks: usize,
+    f: &(dyn Fn(usize, &mut [T], &mut [U]) + Sync),
+) {
+    let count = x.len().div_ceil(parts.size);
+    if tasks < 2 || count / 2 < parts.least {
+        return x.chunks_mut(parts.size).zip(y.chunks_mut(size)).zip(first..).for_each(|((x, y), i)| f(i, x, y));
+    }
+    let half = count / 2;
+    let ((x, x_rest), (y, y_rest)) =
+        (x.split_at_mut(half * parts.size), y.split_at_mut(half.saturating_mul(size).min(y.len())));
+    both(
+        || share_pairs(x, y, first, (parts, size), tasks / 2, f),
+        || share_pairs(x_rest, y_rest, first + half, (parts, size), tasks - tasks / 2, f),
+    );
+}
+
+/// Calls `f` with each of `items`, of which a task has `least` at least.
+pub(super) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync)) {
+    let mut items: Vec<Option<I>> = items.into_iter().map(Some).collect();
+    each_part(&mut items, Parts::of(1).least(least), &|_, items| items.iter_mut().filter_map(Option::take).for_each(f));
+}
+
+/// What `f` makes of each number below `count`, in order.
+pub(super) fn map<R: Send>(count: usize, f: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
+    let mut made: Vec<Option<R>> = (0..count).map(|_| None).collect();
+    each_part(&mut made, Parts::of(1), &|i, made| made.iter_mut().for_each(|made| *made = Some(f(i))));
+    made.into_iter().flatten().collect()
+}
