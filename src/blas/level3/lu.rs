@@ -297,7 +297,7 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (c, info)) = (*queue.reads(), *queue.writes());
-        let (Lu { n, count, .. }, of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
+        let (Lu { n, count, .. }, mut of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
         if count == 0 {
             return Ok(());
         }
@@ -319,10 +319,9 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
             Some(pivots) => (of_a.addresses::<T>(count, a.address()), pivots.address()),
             None => {
                 // The factors go to a copy: what is read stays as it is.
-                let bytes = (a.len() * size_of::<T>(), n.saturating_mul(count).saturating_mul(4));
-                let (copy, pivots) = (queue.scratch(bytes.0)?, queue.scratch(bytes.1)?);
-                queue.copy(copy, a.address(), bytes.0)?;
-                (of_a.addresses::<T>(count, copy), pivots)
+                let copy;
+                (copy, of_a) = queue.copies(&of_a, count, &a)?;
+                (of_a.addresses::<T>(count, copy), queue.scratch(n.saturating_mul(count).saturating_mul(4))?)
             }
         };
         let (a, lda, given) = (queue.addresses(&factors)?, of_a.ld as i32, FACTORED);

@@ -1,0 +1,54 @@
+//! What the CUDA engine tells cuBLAS, call by call; on the stand-in for the libraries.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![cfg(all(feature = "blas", target_os = "linux"))]
+
+mod common;
+mod standin;
+
+use common::{down, seeds, up};
+use standin::session;
+use windlass::blas::Lu;
+use windlass::Device;
+
+fn device() -> Device {
+    standin::driver().set_total_memory(1 << 30);
+    Device::builder().cuda(0).slots(2).open().expect("the stand-in opens")
+}
+
+/// The largest element of `A * X - 1`.
+#[track_caller]
+fn residual(n: usize, a: &[f64], lda: usize, x: &[f64]) -> f64 {
+    let all = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+    let of = |(i, j)| {
+        let sum: f64 = (0..n).map(|k| a[i + k * lda] * x[k + j * n]).sum();
+        (sum - f64::from(u8::from(i == j))).abs()
+    };
+    all.map(of).fold(0.0, |most, x| if x <= most { most } else { x })
+}
+
+/// The library factors in place what it is given: matrices that share elements must each be copied first.
+#[test]
+fn inverses_of_matrices_that_share_elements_are_those_of_each() {
+    let driver = session();
+    let device = device();
+    seeds(2, |rng, _| {
+        for n in [3, 32, 33, 40] {
+            // One for all; each a column further than the one before; with the columns of the others between its own.
+            for (ld, stride) in [(n + 2, 0), (n, n), (3 * n, n)] {
+                let a: Vec<f64> = (0..2 * stride + ld * (n - 1) + n).map(|_| rng.real()).collect();
+                let (on_device, spec) = (up(&device, &a[..]), Lu::new(n, 3).lda(ld).stride_a(stride));
+                let (c, info) = (device.uninit(n * n * 3).unwrap(), device.uninit(3).unwrap());
+                let (c, info) =
+                    device.blas().matinv_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
+                assert_eq!(down(&device, &info), [0; 3], "{n} rows, {ld} and {stride} apart");
+                for (i, c) in down(&device, &c).chunks(n * n).enumerate() {
+                    let error = residual(n, &a[i * stride..], ld, c);
+                    assert!(error < 1e-6, "matrix {i} of {n} rows, {ld} and {stride} apart, is off by {error}");
+                }
+                assert_eq!(down(&device, &on_device), a, "what is read stays");
+            }
+        }
+    });
+    drop(device);
+    driver.assert_finished();
+}
