@@ -7,8 +7,8 @@ mod standin;
 
 use common::{down, seeds, up};
 use standin::session;
-use windlass::blas::Lu;
-use windlass::Device;
+use windlass::blas::{Batch, Lu};
+use windlass::{Device, Gemm};
 
 fn device() -> Device {
     standin::driver().set_total_memory(1 << 30);
@@ -50,5 +50,25 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
         }
     });
     drop(device);
+    driver.assert_finished();
+}
+
+/// An i8 batch of no elements, of any count and distance.
+#[test]
+fn empty_batches_of_bytes_are_nothing() {
+    let driver = session();
+    let device = device();
+    let (x, blas) = (up(&device, [0i8; 4]), device.blas());
+    for batch in [Batch::new(1 << 40), Batch::new(1 << 60), Batch::new(1).stride_a(i64::MAX as usize)] {
+        let c = up(&device, [7i32]);
+        let c = blas.gemm_strided_batched(Gemm::new(0, 0, 0), batch, &x, &x, c).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &c), [7]);
+    }
+    // One product: how far the next would be does not matter.
+    let far = i64::MAX as usize;
+    let batch = Batch::new(1).stride_a(far).stride_b(far).stride_c(far);
+    let c = blas.gemm_strided_batched(Gemm::new(1, 1, 4), batch, &x, &x, up(&device, [7i32])).unwrap();
+    assert_eq!(down(&device, &c.await_result().unwrap()), [0]);
+    drop((x, blas, device));
     driver.assert_finished();
 }

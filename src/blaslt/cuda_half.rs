@@ -325,6 +325,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     fn zero_gradients(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
         let (Some(len), Some(grad)) = (self.gradient_len(), writes.beside) else { return Ok(()) };
         let size = size_of::<T::Bias>();
+        if len == 0 {
+            return Ok(()); // in a batch of any number
+        }
         for at in 0..self.spec.batch {
             queue.fill(grad.address + (at * geometry.bias_stride * size) as u64, len * size, &[0])?;
         }

@@ -101,11 +101,13 @@ impl Operand {
         gapless && one.and_then(|one| one.checked_mul(count)) == Some(len)
     }
 
-    /// The addresses of `count` matrices of `T` from `at` on.
+    /// The addresses of `count` matrices of `T` from `at` on. Not for matrices without elements, of which there may be
+    /// more than memory holds addresses for.
     #[cfg(feature = "blas")]
     pub(super) fn addresses<T>(&self, count: usize, at: u64) -> Vec<u64> {
-        let step = (self.stride * size_of::<T>()) as u64; // inside a buffer, so it does not overflow
-        (0..count as u64).map(|i| at + i * step).collect()
+        // Inside a buffer, so only a distance overflows that is not used: of one matrix, or of some without elements.
+        let step = (self.stride as u64).wrapping_mul(size_of::<T>() as u64);
+        (0..count as u64).map(|i| at.wrapping_add(i.wrapping_mul(step))).collect()
     }
 }
 

@@ -113,6 +113,13 @@ impl Lu {
     }
 }
 
+/// The infos of matrices without elements: of each, whatever their number.
+#[cfg(feature = "host")]
+fn regular(info: &mut [i32], count: usize) -> Result<()> {
+    info.iter_mut().take(count).for_each(|info| *info = 0);
+    Ok(())
+}
+
 struct Factor<T>(Lu, PhantomData<T>);
 
 impl<T: BlasElement> Routine for Factor<T> {
@@ -144,6 +151,9 @@ impl<T: BlasElement> Routine for Factor<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, pivots, info): (&mut [T], &mut [i32], &mut [i32])) -> Result<()> {
         let (Lu { n, count, .. }, of_a) = (self.0, self.0.a());
+        if n == 0 {
+            return regular(info, count);
+        }
         let a = batch::parts_mut(a, of_a.stride, count);
         let pivots = batch::parts_mut(pivots, n, count);
         let items: Vec<_> = a.into_iter().zip(pivots).zip(info).collect();
@@ -203,6 +213,9 @@ impl<T: BlasElement> Routine for Solve<T> {
     #[cfg(feature = "host")]
     fn host(&self, (a, pivots): (&[T], &[i32]), (b,): (&mut [T],)) -> Result<()> {
         let (Lu { n, count, .. }, of_a, of_b) = (self.lu, self.lu.a(), self.lu.b("b", self.nrhs));
+        if n == 0 || self.nrhs == 0 {
+            return Ok(());
+        }
         let b = batch::parts_mut(b, of_b.stride, count);
         let factors = batch::parts(a, of_a.stride, count).zip(batch::parts(pivots, n, count));
         let work = n.saturating_mul(n).saturating_mul(self.nrhs);
@@ -276,6 +289,9 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
     #[cfg(feature = "host")]
     fn host(&self, (a, pivots): (&[T], Option<&[i32]>), (c, info): (&mut [T], &mut [i32])) -> Result<()> {
         let (Lu { n, count, .. }, of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
+        if n == 0 {
+            return regular(info, count);
+        }
         let c = batch::parts_mut(c, of_c.stride, count);
         if let Some(pivots) = pivots {
             let factors = batch::parts(a, of_a.stride, count).zip(batch::parts(pivots, n, count));
