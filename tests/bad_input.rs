@@ -384,3 +384,20 @@ fn empty_batches_of_any_count_cost_nothing() {
         assert_eq!((down(&device, &d), down(&device, &grad)), (vec![7.0], vec![0.0, 0.0, 0.0, 0.0, 5.0]));
     }
 }
+
+/// What an operation overwrites is asked before its sizes are checked.
+#[test]
+fn sizes_that_overflow_beside_a_product_are_refused() {
+    for device in devices() {
+        let (mask, x) = (up(&device, [0u8; 4]), up(&device, [1.0f32; 4]));
+        for m in [1usize << 62, 1 << 63, usize::MAX, usize::MAX / 4 + 1] {
+            let epilogue = Epilogue::drelu_bgrad(&mask, up(&device, [5.0f32; 2]));
+            let spec = Matmul::new(m, 0, 0).batch(4);
+            let rejected =
+                device.blas_lt().matmul_with(spec, Operands::new(&x, &x), epilogue, up(&device, [7.0f32])).unwrap_err();
+            assert!(matches!(rejected.error, Error::InvalidArgument { .. }), "{}", rejected.error);
+            let (d, grad) = rejected.back.unwrap();
+            assert_eq!((down(&device, &d), down(&device, &grad)), (vec![7.0], vec![5.0; 2]));
+        }
+    }
+}
