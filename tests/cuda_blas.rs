@@ -7,8 +7,8 @@ mod standin;
 
 use common::{down, seeds, up};
 use standin::session;
-use windlass::blas::{Batch, Lu};
-use windlass::{Device, Gemm};
+use windlass::blas::{Batch, BlasElement, Lu};
+use windlass::{Complex, Device, Gemm, Transpose};
 
 fn device() -> Device {
     standin::driver().set_total_memory(1 << 30);
@@ -49,6 +49,52 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
             }
         }
     });
+    drop(device);
+    driver.assert_finished();
+}
+
+fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
+    let blas = device.blas();
+    let mut a = vec![T::default(); n * n * 2];
+    (0..n * n * 2).for_each(|at| a[at] = T::real(if at % n == at / n % n { 4.0 } else { 1.0 }));
+    let a = up(device, a);
+    let b: Vec<T> = (0..n * 2).map(|at| T::real(at as f64 - 2.0)).collect();
+    // A swap of the first two rows, and then no pivots at all.
+    let bad = [i32::MIN, -1, 0, n as i32 + 1, i32::MAX];
+    let given: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { bad[at % bad.len()] }).collect();
+    let meant: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { (at % n) as i32 + 1 }).collect();
+    let solve = |pivots: &[i32], trans| {
+        let b = up(device, &b[..]);
+        let x = blas.getrs_batched(Lu::new(n, 2), trans, 1, &a, &up(device, pivots), b).unwrap();
+        down(device, &x.await_result().unwrap())
+    };
+    for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
+        assert_eq!(solve(&given, trans), solve(&meant, trans));
+    }
+    let invert = |pivots: &[i32]| {
+        let (c, info) = (device.uninit(n * n * 2).unwrap(), device.uninit(2).unwrap());
+        let pending = blas.getri_batched(Lu::new(n, 2), &a, &up(device, pivots), c, info).unwrap();
+        down(device, &pending.await_result().unwrap().0)
+    };
+    assert_eq!(invert(&given), invert(&meant));
+}
+
+/// The stand-in reports a pivot that is no row of its matrix; a GPU would read past the matrix.
+#[test]
+fn the_library_is_given_no_pivot_that_is_no_row() {
+    let driver = session();
+    let device = device();
+    driver.log(true);
+    for n in [2, 5, 33] {
+        junk::<f32>(&device, n);
+        junk::<f64>(&device, n);
+        junk::<Complex<f32>>(&device, n);
+        junk::<Complex<f64>>(&device, n);
+    }
+    let log = driver.take_log();
+    let count = |what: &str| log.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(count("keep_pivots grid"), count("getrsBatched") + count("getriBatched"));
+    assert!(count("getrsBatched") > 0 && count("getriBatched") > 0);
     drop(device);
     driver.assert_finished();
 }

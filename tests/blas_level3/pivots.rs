@@ -3,7 +3,60 @@
 use crate::common::{Rng, devices, down, seeds, up};
 use crate::matrix::{Number, each_type, real};
 use windlass::blas::Lu;
-use windlass::Device;
+use windlass::{Device, Transpose};
+
+/// A matrix with a large diagonal, to be solved with as if it were factors.
+fn regular<T: Number>(rng: &mut Rng, n: usize) -> Vec<T> {
+    let large = |at: usize, x: T| if at % (n + 1) == 0 { real::<T>(n as f64 + 4.0) } else { x };
+    (0..n * n).map(|at| large(at, T::sample(rng))).collect()
+}
+
+/// Reading where such a pivot points would be a device fault on a GPU, or wrong numbers.
+fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
+    for n in [1, 2, 5, 32, 33, 70] {
+        let (blas, count) = (device.blas(), 3);
+        let a = up(device, (0..count).flat_map(|_| regular::<T>(rng, n)).collect::<Vec<_>>());
+        let b: Vec<T> = rng.samples(n * 2 * count);
+        let bad = [i32::MIN, -1, 0, n as i32 + 1, 1 << 30, i32::MAX];
+        let rows: Vec<i32> = (0..n * count).map(|at| (at % n + 1) as i32).collect();
+        let mut given = rows.clone();
+        let mut meant = rows;
+        for at in 0..n * count {
+            match rng.below(3) {
+                0 => given[at] = rng.pick(&bad), // which is no swap
+                1 => {
+                    let row = at % n + rng.below(n - at % n) + 1;
+                    (given[at], meant[at]) = (row as i32, row as i32);
+                }
+                _ => {}
+            }
+        }
+        let solve = |pivots: &[i32], trans| {
+            let (pivots, b) = (up(device, pivots), up(device, &b[..]));
+            let x = blas.getrs_batched(Lu::new(n, count), trans, 2, &a, &pivots, b).unwrap().await_result().unwrap();
+            assert_eq!(down(device, &pivots).len(), n * count);
+            down(device, &x)
+        };
+        for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
+            assert_eq!(solve(&given, trans), solve(&meant, trans), "{n} rows, {trans:?}, on {device:?}: {given:?}");
+        }
+        let invert = |pivots: &[i32]| {
+            let (c, info) = (device.uninit(n * n * count).unwrap(), device.uninit(count).unwrap());
+            let pending = blas.getri_batched(Lu::new(n, count), &a, &up(device, pivots), c, info).unwrap();
+            down(device, &pending.await_result().unwrap().0)
+        };
+        assert_eq!(invert(&given), invert(&meant), "{n} rows on {device:?}: {given:?}");
+    }
+}
+
+#[test]
+fn a_pivot_that_is_no_row_is_no_swap() {
+    for device in devices() {
+        seeds(2, |rng, _| {
+            each_type!(strangers(&device, rng));
+        });
+    }
+}
 
 /// The largest element of `A * X - 1`, of one column-major matrix.
 fn residual<T: Number>(n: usize, a: &[T], ld: usize, x: &[T]) -> f64 {

@@ -234,12 +234,13 @@ impl<T: BlasElement> Routine for Solve<T> {
         }
         let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
         let b = queue.addresses(&of_b.addresses::<T>(count, b.address()))?;
+        let pivots = queue.keep_pivots(pivots.address(), n, count)?;
         let (trans, n, nrhs, count) = (self.trans.code::<T>(), n as i32, self.nrhs as i32, count as i32);
-        let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots.address() as *const _);
+        let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots as *const _);
         let mut refused = 0i32;
         let info = (&raw mut refused).cast();
-        // SAFETY: matrices and pivots lie inside their buffers (checked) and the arrays of addresses in scratch, which
-        // live until this work is done; `info` is host memory that the call alone writes; the sizes were checked to fit.
+        // SAFETY: matrices lie inside their buffers (checked), pivots, each a row, and the arrays of addresses in scratch,
+        // which live until this work is done; `info` is host memory that the call alone writes; the sizes were checked to fit.
         queue.typed(crate::cuda::PointerMode::Host, |api, handle| unsafe {
             api.getrs_batched(T::LETTER, handle, trans, n, nrhs, a, lda, pivots, b, ldb, info, count)
         })?;
@@ -332,7 +333,7 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
             });
         }
         let (factors, pivots) = match pivots {
-            Some(pivots) => (of_a.addresses::<T>(count, a.address()), pivots.address()),
+            Some(pivots) => (of_a.addresses::<T>(count, a.address()), queue.keep_pivots(pivots.address(), n, count)?),
             None => {
                 // The factors go to a copy: what is read stays as it is.
                 let copy;
