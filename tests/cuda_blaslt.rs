@@ -174,3 +174,47 @@ fn a_measured_way_is_used_by_every_slot_from_then_on() {
     drop((x, d, device));
     driver.assert_finished();
 }
+
+/// A mask with gaps is filled with zeros, an odd bias copied, and zeros stand for what is not read: all that only once it
+/// is known that the library has a way.
+#[test]
+fn a_refusal_leaves_what_lies_beside_a_product_as_it_was() {
+    let driver = session();
+    let device = device(2);
+    let lt = device.blas_lt();
+    let (x, one) = (up(&device, [3.0f32; 8]), up(&device, [1.0f32; 2]));
+    let bias = up(&device, [1.0f32; 5]);
+    let (spec, odd) = (Matmul::new(4, 2, 1), bias.as_in().slice(1..5).unwrap());
+    for (spec, biased) in [(spec, false), (spec, true), (Matmul::new(4, 2, 0), false), (spec.alpha(0.0), true)] {
+        let mask = up(&device, vec![9u8; spec.mask_len().unwrap()]);
+        let epilogue = if biased { Epilogue::relu_aux_bias(mask, odd) } else { Epilogue::relu_aux(mask) };
+        let (operands, d, calls) = (Operands::new(&x, &one), up(&device, [5.0f32; 8]), driver.calls_of(ASK));
+        driver.fail(ASK, 0, 15);
+        let rejected = lt.matmul_with(spec, operands, epilogue, d).unwrap_err();
+        driver.clear();
+        assert!(matches!(rejected.error, Error::Unsupported { .. }), "{}", rejected.error);
+        assert_eq!(driver.calls_of(ASK) - calls, 1);
+        let (d, mask) = rejected.back.unwrap();
+        assert_eq!(down(&device, &d), [5.0; 8]);
+        assert!(down(&device, &mask).iter().all(|byte| *byte == 9), "the mask was touched");
+    }
+    // The same product once the library has a way, and once more when that is known: one question.
+    let stats = device.stats();
+    for _ in 0..2 {
+        let mask = up(&device, vec![9u8; spec.mask_len().unwrap()]);
+        let pending = lt.matmul_with(
+            spec,
+            Operands::new(&x, &one),
+            Epilogue::relu_aux_bias(mask, odd),
+            device.uninit(8).unwrap(),
+        );
+        let (d, mask) = pending.unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &d), [4.0; 8]);
+        let mask = down(&device, &mask);
+        assert_eq!((mask[0] & 15, mask[1..16].iter().all(|byte| *byte == 0)), (15, true));
+    }
+    let after = device.stats();
+    assert_eq!((after.plan_hits - stats.plan_hits, after.plan_misses - stats.plan_misses), (1, 1));
+    drop((x, one, bias, lt, device));
+    driver.assert_finished();
+}
