@@ -218,3 +218,37 @@ fn a_refusal_leaves_what_lies_beside_a_product_as_it_was() {
     drop((x, one, bias, lt, device));
     driver.assert_finished();
 }
+
+/// A gradient that the library could not store to is written aside: to be measured too.
+#[test]
+fn a_measured_way_is_used_whatever_the_alignment_of_the_gradient() {
+    let driver = session();
+    let device = device(1);
+    let lt = device.blas_lt();
+    let x = up(&device, vec![1.0f32; 1024]);
+    for (batch, stride) in [(1, 8), (2, 8), (2, 9)] {
+        let spec = Matmul::new(8, 8, 8).trans_a(Transpose::Yes).batch(batch).stride_bias(stride);
+        let mask = up(&device, vec![255u8; spec.mask_len().unwrap()]);
+        for from in [0, 1] {
+            let len = stride * (batch - 1) + 8;
+            let grad = || up(&device, vec![7.0f32; len + from]).narrow(from..from + len).unwrap();
+            let d = || up(&device, vec![7.0f32; 64 * batch]);
+            let operands = Operands::new(&x, &x);
+            let outcome = lt.autotune(spec, operands, Epilogue::drelu_bgrad(&mask, grad()), d()).unwrap();
+            let ((d_back, grad_back), tuning) = outcome;
+            assert_eq!((down(&device, &d_back), down(&device, &grad_back)), (vec![7.0; 64 * batch], vec![7.0; len]));
+            assert!(tuning.chosen.is_some());
+            let asked = driver.calls_of(ASK);
+            let pending = lt.matmul_with(spec, operands, Epilogue::drelu_bgrad(&mask, grad()), d()).unwrap();
+            let (d, grad) = pending.await_result().unwrap();
+            assert_eq!(driver.calls_of(ASK), asked, "batch {batch}, {stride} apart, {from} past an aligned address");
+            assert_eq!(down(&device, &d), vec![8.0; 64 * batch]);
+            let grad = down(&device, &grad);
+            for (at, value) in grad.iter().enumerate() {
+                assert_eq!(*value, if at % stride < 8 { 64.0 } else { 7.0 }, "{at}");
+            }
+        }
+    }
+    drop((x, lt, device));
+    driver.assert_finished();
+}

@@ -182,6 +182,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// The library loads and stores the vectors of a bias, and auxiliary matrices, 16 bytes at a time, and asks for no
     /// alignment of them: an address between ends in a device fault (cuBLASLt 13.1, a batch with an odd distance of
     /// biases). So what is read is copied ahead to where it may lie, and a gradient is written aside and copied back.
+    /// An aside changes nothing of the problem but alignments, so that one measured with buffers that lie well is the same.
     fn align_vectors(
         &self,
         queue: &mut Enqueue<'_, Self>,
@@ -210,16 +211,18 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             }
             return Ok(None);
         };
-        let aligned = addresses.bias.is_multiple_of(VECTOR as u64) && (columns <= 1 || stride.is_multiple_of(VECTOR));
-        if aligned || matches!(self.way, Way::Ask(_)) {
+        let stride_aligned = columns <= 1 || stride.is_multiple_of(VECTOR);
+        if addresses.bias.is_multiple_of(VECTOR as u64) && stride_aligned {
             return Ok(None);
         }
         let rows = len * size;
-        let pitch = rows.next_multiple_of(VECTOR);
+        let pitch = if columns > 1 && stride_aligned { stride } else { rows.next_multiple_of(VECTOR) };
         let overflow = || crate::Error::invalid("stride_bias", "an aligned copy overflows");
         let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
         let to = (std::mem::replace(&mut addresses.bias, aside), stride);
-        problem.bias_stride = (pitch / size) as i64;
+        if columns > 1 {
+            problem.bias_stride = (pitch / size) as i64;
+        }
         Ok(Some(Aside { from: (aside, pitch), to, rows, columns }))
     }
 
