@@ -72,13 +72,16 @@ pub trait Op: Sized + Send + Sync + 'static {
 
     /// It writes every byte of its outputs and reads none of them: what they hold, and whether their earlier writer
     /// failed, does not matter.
+    ///
+    /// Asked before [`check`](Self::check), of every submission: sizes may be anything, so sums and products of them are
+    /// checked, as there.
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         let _ = writes;
         false
     }
 
     /// [`overwrites`](Self::overwrites), for the output at `index` alone, in the order of the buffers. For an op that
-    /// updates one output and only writes another.
+    /// updates one output and only writes another. Asked before [`check`](Self::check) too.
     fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
         let _ = index;
         self.overwrites(writes)

@@ -7,7 +7,9 @@ mod common;
 use common::{assert_back_at, builders, devices, down, holdings, host, refused, up};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use windlass::{Device, Error, Gemm, HostPool, InFlight, Rejected, Stale, Transpose};
+use windlass::blas::{Batch, Gemv, Lu, Triangular};
+use windlass::blaslt::{Epilogue, Operands};
+use windlass::{Device, Error, Gemm, HostPool, InFlight, Matmul, Rejected, Side, Stale, Transpose, Uplo};
 
 /// Asserts that `argument` was refused with a reason that holds all of `values`.
 #[track_caller]
@@ -344,4 +346,58 @@ fn settings_that_work_are_accepted_at_their_least() {
     let x = device.upload([1.0f64]).unwrap().into_output();
     let x = device.blas().scal(2.0, x).unwrap().into_output();
     assert_eq!(down(&device, &x), [2.0]);
+}
+
+/// A batch of nothing is nothing, whatever its count.
+#[test]
+fn empty_batches_of_any_count_cost_nothing() {
+    for device in devices() {
+        let (blas, lt) = (device.blas(), device.blas_lt());
+        let (x, byte, pivots) = (up(&device, [1.0f64; 4]), up(&device, [1i8; 4]), up(&device, [1i32; 4]));
+        let wait = |pending: windlass::Submitted<windlass::DeviceBuffer<f64>>| {
+            assert_eq!(down(&device, &pending.unwrap().await_result().unwrap()), [7.0; 2]);
+        };
+        let y = || up(&device, [7.0f64; 2]);
+        for count in [1 << 31, 1 << 40, 1 << 60, i64::MAX as usize] {
+            let batch = Batch::new(count);
+            wait(blas.gemm_strided_batched(Gemm::new(0, 0, 0), batch, &x, &x, y()));
+            wait(blas.gemm_strided_batched(Gemm::new(0, 3, 0), batch, &x, &x, y()));
+            let c = up(&device, [7i32; 2]);
+            let c = blas.gemm_strided_batched(Gemm::new(3, 0, 0), batch, &byte, &byte, c).unwrap();
+            assert_eq!(down(&device, &c.await_result().unwrap()), [7; 2]);
+            let solve = Triangular::new(Side::Left, Uplo::Upper, 0, 0);
+            wait(blas.trsm_batched(solve, batch, &x, y()));
+            wait(blas.gemv_strided_batched(Gemv::new(0, 0).batch(count), &x, &x, y()));
+        }
+        let most = i32::MAX as usize;
+        wait(blas.getrs_batched(Lu::new(0, most), Transpose::No, 1, &x, &pivots, y()));
+        wait(blas.getrs_batched(Lu::new(2, 2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
+        wait(lt.matmul(Matmul::new(0, 0, 0).batch(most), &x, &x, y()));
+        wait(lt.matmul(Matmul::new(0, 3, 0).batch(most), &x, &x, y()));
+        // The gradient of a bias beside no columns is zero, and there is room for two.
+        let mask = up(&device, [0u8; 4]);
+        let epilogue = Epilogue::drelu_bgrad(&mask, up(&device, [5.0f32; 5]));
+        let spec = Matmul::new(2, 0, 3).batch(2);
+        let single = up(&device, [1.0f32; 16]);
+        let pending = lt.matmul_with(spec, Operands::new(&single, &single), epilogue, up(&device, [7.0f32]));
+        let (d, grad) = pending.unwrap().await_result().unwrap();
+        assert_eq!((down(&device, &d), down(&device, &grad)), (vec![7.0], vec![0.0, 0.0, 0.0, 0.0, 5.0]));
+    }
+}
+
+/// What an operation overwrites is asked before its sizes are checked.
+#[test]
+fn sizes_that_overflow_beside_a_product_are_refused() {
+    for device in devices() {
+        let (mask, x) = (up(&device, [0u8; 4]), up(&device, [1.0f32; 4]));
+        for m in [1usize << 62, 1 << 63, usize::MAX, usize::MAX / 4 + 1] {
+            let epilogue = Epilogue::drelu_bgrad(&mask, up(&device, [5.0f32; 2]));
+            let spec = Matmul::new(m, 0, 0).batch(4);
+            let rejected =
+                device.blas_lt().matmul_with(spec, Operands::new(&x, &x), epilogue, up(&device, [7.0f32])).unwrap_err();
+            assert!(matches!(rejected.error, Error::InvalidArgument { .. }), "{}", rejected.error);
+            let (d, grad) = rejected.back.unwrap();
+            assert_eq!((down(&device, &d), down(&device, &grad)), (vec![7.0], vec![5.0; 2]));
+        }
+    }
 }

@@ -174,3 +174,81 @@ fn a_measured_way_is_used_by_every_slot_from_then_on() {
     drop((x, d, device));
     driver.assert_finished();
 }
+
+/// A mask with gaps is filled with zeros, an odd bias copied, and zeros stand for what is not read: all that only once it
+/// is known that the library has a way.
+#[test]
+fn a_refusal_leaves_what_lies_beside_a_product_as_it_was() {
+    let driver = session();
+    let device = device(2);
+    let lt = device.blas_lt();
+    let (x, one) = (up(&device, [3.0f32; 8]), up(&device, [1.0f32; 2]));
+    let bias = up(&device, [1.0f32; 5]);
+    let (spec, odd) = (Matmul::new(4, 2, 1), bias.as_in().slice(1..5).unwrap());
+    for (spec, biased) in [(spec, false), (spec, true), (Matmul::new(4, 2, 0), false), (spec.alpha(0.0), true)] {
+        let mask = up(&device, vec![9u8; spec.mask_len().unwrap()]);
+        let epilogue = if biased { Epilogue::relu_aux_bias(mask, odd) } else { Epilogue::relu_aux(mask) };
+        let (operands, d, calls) = (Operands::new(&x, &one), up(&device, [5.0f32; 8]), driver.calls_of(ASK));
+        driver.fail(ASK, 0, 15);
+        let rejected = lt.matmul_with(spec, operands, epilogue, d).unwrap_err();
+        driver.clear();
+        assert!(matches!(rejected.error, Error::Unsupported { .. }), "{}", rejected.error);
+        assert_eq!(driver.calls_of(ASK) - calls, 1);
+        let (d, mask) = rejected.back.unwrap();
+        assert_eq!(down(&device, &d), [5.0; 8]);
+        assert!(down(&device, &mask).iter().all(|byte| *byte == 9), "the mask was touched");
+    }
+    // The same product once the library has a way, and once more when that is known: one question.
+    let stats = device.stats();
+    for _ in 0..2 {
+        let mask = up(&device, vec![9u8; spec.mask_len().unwrap()]);
+        let pending = lt.matmul_with(
+            spec,
+            Operands::new(&x, &one),
+            Epilogue::relu_aux_bias(mask, odd),
+            device.uninit(8).unwrap(),
+        );
+        let (d, mask) = pending.unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &d), [4.0; 8]);
+        let mask = down(&device, &mask);
+        assert_eq!((mask[0] & 15, mask[1..16].iter().all(|byte| *byte == 0)), (15, true));
+    }
+    let after = device.stats();
+    assert_eq!((after.plan_hits - stats.plan_hits, after.plan_misses - stats.plan_misses), (1, 1));
+    drop((x, one, bias, lt, device));
+    driver.assert_finished();
+}
+
+/// A gradient that the library could not store to is written aside: to be measured too.
+#[test]
+fn a_measured_way_is_used_whatever_the_alignment_of_the_gradient() {
+    let driver = session();
+    let device = device(1);
+    let lt = device.blas_lt();
+    let x = up(&device, vec![1.0f32; 1024]);
+    for (batch, stride) in [(1, 8), (2, 8), (2, 9)] {
+        let spec = Matmul::new(8, 8, 8).trans_a(Transpose::Yes).batch(batch).stride_bias(stride);
+        let mask = up(&device, vec![255u8; spec.mask_len().unwrap()]);
+        for from in [0, 1] {
+            let len = stride * (batch - 1) + 8;
+            let grad = || up(&device, vec![7.0f32; len + from]).narrow(from..from + len).unwrap();
+            let d = || up(&device, vec![7.0f32; 64 * batch]);
+            let operands = Operands::new(&x, &x);
+            let outcome = lt.autotune(spec, operands, Epilogue::drelu_bgrad(&mask, grad()), d()).unwrap();
+            let ((d_back, grad_back), tuning) = outcome;
+            assert_eq!((down(&device, &d_back), down(&device, &grad_back)), (vec![7.0; 64 * batch], vec![7.0; len]));
+            assert!(tuning.chosen.is_some());
+            let asked = driver.calls_of(ASK);
+            let pending = lt.matmul_with(spec, operands, Epilogue::drelu_bgrad(&mask, grad()), d()).unwrap();
+            let (d, grad) = pending.await_result().unwrap();
+            assert_eq!(driver.calls_of(ASK), asked, "batch {batch}, {stride} apart, {from} past an aligned address");
+            assert_eq!(down(&device, &d), vec![8.0; 64 * batch]);
+            let grad = down(&device, &grad);
+            for (at, value) in grad.iter().enumerate() {
+                assert_eq!(*value, if at % stride < 8 { 64.0 } else { 7.0 }, "{at}");
+            }
+        }
+    }
+    drop((x, lt, device));
+    driver.assert_finished();
+}

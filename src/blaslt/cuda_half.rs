@@ -9,6 +9,7 @@ use super::types::{MatmulTypes, TF32};
 use crate::cuda::{Addresses, Choice, Factor, MatrixOf, Problem, Which};
 use crate::sync::{Arc, Mutex};
 use crate::{DType, Element, Enqueue, Result, Transpose};
+use smallvec::SmallVec;
 
 /// What is to be enqueued.
 #[derive(Clone, Default)]
@@ -66,12 +67,22 @@ impl Layout {
 /// What the library moves at a time.
 const VECTOR: usize = 16;
 
-/// A result that was written aside: where it is and where it belongs, each an address and the distance of columns.
+/// A copy of columns of bytes; both sides are an address and the distance of columns.
 struct Aside {
     from: (u64, usize),
     to: (u64, usize),
     rows: usize,
     columns: usize,
+}
+
+/// What is to be on the stream before the product, once it is known that the library has a way for it: what it refuses
+/// leaves everything as it was.
+enum Ahead {
+    /// Zeros: an address and bytes.
+    Zeros(u64, usize),
+    /// Zeros in the gradients of a product of no terms.
+    ZeroGradients,
+    Copy(Aside),
 }
 
 impl Side {
@@ -108,22 +119,23 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if self.spec.is_empty() {
             return self.nothing(queue, &writes, &geometry);
         }
+        let mut ahead = SmallVec::<[Ahead; 2]>::new();
         if let (true, Some(place)) = (self.writes_gaps(&geometry.aux), writes.beside) {
             let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
             if matches!(self.way, Way::Usual) {
-                queue.fill(place.address, place.len * size, &[0])?;
+                ahead.push(Ahead::Zeros(place.address, place.len * size));
             }
         }
         let mut kind = self.kind;
         let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
         if of_factors && self.spec.k == 0 {
-            self.zero_gradients(queue, &writes, &geometry)?;
+            ahead.push(Ahead::ZeroGradients);
             kind.beside = Beside::Nothing;
         }
         let no_product = reads.factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default();
         let zeros = self.spec.k == 0 || (no_product && !of_factors);
         let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, &geometry, zeros);
-        let gradient = self.align_vectors(queue, &mut problem, &mut addresses)?;
+        let gradient = self.align_vectors(queue, &mut problem, &mut addresses, &mut ahead)?;
         if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
             // D cannot be its own C when their types differ, and the library (13.1) refuses the address all the same.
             // `beta` is zero then: what lies there is not read.
@@ -135,13 +147,15 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if zeros {
             // The library would read A and B also where alpha is zero, so that a NaN there came through; and it takes no
             // product of no terms.
-            (addresses.a, addresses.b) = self.zeros(queue)?;
+            let (zeros, bytes) = self.zeros(queue)?;
+            ahead.push(Ahead::Zeros(zeros, bytes));
+            (addresses.a, addresses.b) = (zeros, zeros); // neither is written
         }
         let problem = Problem { alignment: addresses.alignment(), ..problem };
         let alpha_beta = [Factor::of(&self.spec.alpha_of::<T>()), Factor::of(&self.spec.beta)];
-        match &self.way {
-            Way::Usual => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::Known)?,
-            Way::This(choice) => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::This(choice))?,
+        let which = match &self.way {
+            Way::Usual => Which::Known { asked: !ahead.is_empty() && queue.lt_find(&problem, &addresses)? },
+            Way::This(choice) => Which::This(choice),
             Way::Ask(survey) => {
                 let mut survey = survey.lock();
                 if !zeros {
@@ -150,7 +164,15 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 }
                 return Ok(());
             }
+        };
+        for step in ahead {
+            match step {
+                Ahead::Zeros(at, bytes) => queue.fill(at, bytes, &[0])?,
+                Ahead::ZeroGradients => self.zero_gradients(queue, &writes, &geometry)?,
+                Ahead::Copy(Aside { from, to, rows, columns }) => queue.copy_columns(to, from, rows, columns)?,
+            }
         }
+        queue.lt_matmul(&problem, &addresses, &alpha_beta, which)?;
         match gradient {
             Some(Aside { from, to, rows, columns }) => queue.copy_columns(to, from, rows, columns),
             None => Ok(()),
@@ -159,12 +181,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
 
     /// The library loads and stores the vectors of a bias, and auxiliary matrices, 16 bytes at a time, and asks for no
     /// alignment of them: an address between ends in a device fault (cuBLASLt 13.1, a batch with an odd distance of
-    /// biases). So what is read is copied to where it may lie, and a gradient is written aside and copied back.
+    /// biases). So what is read is copied ahead to where it may lie, and a gradient is written aside and copied back.
+    /// An aside changes nothing of the problem but alignments, so that one measured with buffers that lie well is the same.
     fn align_vectors(
         &self,
         queue: &mut Enqueue<'_, Self>,
         problem: &mut Problem,
         addresses: &mut Addresses,
+        ahead: &mut SmallVec<[Ahead; 2]>,
     ) -> Result<Option<Aside>> {
         let size = size_of::<T::Bias>();
         let stride = problem.bias_stride as usize * size;
@@ -180,23 +204,25 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let Some(len) = self.gradient_len() else {
             let rows = self.spec.m * size;
-            let (address, pitch) = queue.align_columns(addresses.bias, rows, columns, stride, VECTOR)?;
-            addresses.bias = address;
-            if pitch != stride {
-                problem.bias_stride = (pitch / size) as i64;
+            if let Some(to) = queue.room_for_columns(addresses.bias, rows, columns, stride, VECTOR)? {
+                ahead.push(Ahead::Copy(Aside { from: (addresses.bias, stride), to, rows, columns }));
+                addresses.bias = to.0;
+                problem.bias_stride = (to.1 / size) as i64;
             }
             return Ok(None);
         };
-        let aligned = addresses.bias.is_multiple_of(VECTOR as u64) && (columns <= 1 || stride.is_multiple_of(VECTOR));
-        if aligned || matches!(self.way, Way::Ask(_)) {
+        let stride_aligned = columns <= 1 || stride.is_multiple_of(VECTOR);
+        if addresses.bias.is_multiple_of(VECTOR as u64) && stride_aligned {
             return Ok(None);
         }
         let rows = len * size;
-        let pitch = rows.next_multiple_of(VECTOR);
+        let pitch = if columns > 1 && stride_aligned { stride } else { rows.next_multiple_of(VECTOR) };
         let overflow = || crate::Error::invalid("stride_bias", "an aligned copy overflows");
         let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
         let to = (std::mem::replace(&mut addresses.bias, aside), stride);
-        problem.bias_stride = (pitch / size) as i64;
+        if columns > 1 {
+            problem.bias_stride = (pitch / size) as i64;
+        }
         Ok(Some(Aside { from: (aside, pitch), to, rows, columns }))
     }
 
@@ -302,16 +328,13 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         (problem, addresses)
     }
 
-    /// Zeros in the place of A and B.
-    fn zeros(&self, queue: &mut Enqueue<'_, Self>) -> Result<(u64, u64)> {
+    /// Room for zeros in the place of A and B: an address and bytes.
+    fn zeros(&self, queue: &mut Enqueue<'_, Self>) -> Result<(u64, usize)> {
         let [a, b] = [(self.spec.m, size_of::<T::A>()), (self.spec.n, size_of::<T::B>())].map(|(columns, size)| {
             columns.checked_mul(ZEROS * size).ok_or_else(|| crate::Error::invalid("m", "an empty product overflows"))
         });
         let bytes = a?.max(b?);
-        let zeros = queue.scratch(bytes)?;
-        queue.fill(zeros, bytes, &[0])?;
-        // Both are zeros, and neither is written.
-        Ok((zeros, zeros))
+        Ok((queue.scratch(bytes)?, bytes))
     }
 
     /// There are no elements of D: what is beside it is zero.
@@ -325,6 +348,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     fn zero_gradients(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
         let (Some(len), Some(grad)) = (self.gradient_len(), writes.beside) else { return Ok(()) };
         let size = size_of::<T::Bias>();
+        if len == 0 {
+            return Ok(()); // in a batch of any number
+        }
         for at in 0..self.spec.batch {
             queue.fill(grad.address + (at * geometry.bias_stride * size) as u64, len * size, &[0])?;
         }

@@ -252,7 +252,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
             (Beside::PreActivation, Some(pre)) => aux.len == pre.len,
             (_, Some(grad)) => {
                 let len = self.gradient_len().unwrap_or(0);
-                (batch <= 1 || bias_stride == len) && grad.len == len * batch
+                (batch <= 1 || bias_stride == len) && Some(grad.len) == len.checked_mul(batch)
             }
             (_, None) => true,
         };

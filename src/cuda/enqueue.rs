@@ -283,7 +283,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     }
 
     /// A column-major matrix of bytes whose columns begin at multiples of `align`: the one given if its do, else a copy.
-    #[cfg(any(feature = "blas", feature = "blaslt"))]
+    #[cfg(feature = "blas")]
     pub(crate) fn align_columns(
         &mut self,
         from: u64,
@@ -292,15 +292,29 @@ impl<'q, O: Op> Enqueue<'q, O> {
         ld: usize,
         align: usize,
     ) -> Result<(u64, usize)> {
+        let Some(to) = self.room_for_columns(from, rows, cols, ld, align)? else { return Ok((from, ld)) };
+        self.copy_columns(to, (from, ld), rows, cols)?;
+        Ok(to)
+    }
+
+    /// Room for a copy of a column-major matrix of bytes whose columns begin at multiples of `align`: an address and the
+    /// distance of columns; `None` where they do so already.
+    #[cfg(any(feature = "blas", feature = "blaslt"))]
+    pub(crate) fn room_for_columns(
+        &mut self,
+        from: u64,
+        rows: usize,
+        cols: usize,
+        ld: usize,
+        align: usize,
+    ) -> Result<Option<(u64, usize)>> {
         let aligned = from.is_multiple_of(align as u64) && (cols <= 1 || ld.is_multiple_of(align));
         if rows == 0 || cols == 0 || aligned {
-            return Ok((from, ld));
+            return Ok(None);
         }
         let pitch = rows.next_multiple_of(align);
         let bytes = pitch.checked_mul(cols).ok_or_else(|| Error::invalid("ld", "an aligned copy overflows"))?;
-        let to = self.scratch(bytes)?;
-        self.copy_columns((to, pitch), (from, ld), rows, cols)?;
-        Ok((to, pitch))
+        Ok(Some((self.scratch(bytes)?, pitch)))
     }
 
     /// Copies a column-major matrix of bytes; both sides are an address and the distance of columns.

@@ -70,6 +70,21 @@ static void scale_i32(void *payload) {
         for (uint64_t row = 0; row < launch->slots[1]; row++) data[column * launch->slots[3] + row] *= factor;
 }
 
+/* The crate's own: a pivot that is no row of a matrix of `n` becomes the row that it stands for. */
+static void keep_pivots_operands(struct command *command, const struct launch *launch) {
+    size_t bytes = elements(launch, launch->slots[2]) * sizeof(int32_t);
+    add_operand(command, READ, flat(launch->slots[0], bytes));
+    add_operand(command, WRITE, flat(launch->slots[1], bytes));
+}
+
+static void keep_pivots(void *payload) {
+    const struct launch *launch = payload;
+    const int32_t *from = standin_backing(launch->slots[0]);
+    int32_t *to = standin_backing(launch->slots[1]), n = (int32_t)launch->slots[3];
+    for (uint64_t i = 0; i < elements(launch, launch->slots[2]); i++)
+        to[i] = from[i] >= 1 && from[i] <= n ? from[i] : (int32_t)(i % (uint64_t)n) + 1;
+}
+
 /* Those of tests/nvrtc_launch/kernels.cu and globals.cu. */
 static void where_am_i_operands(struct command *command, const struct launch *launch) {
     add_operand(command, WRITE, flat(launch->slots[0], launch->threads * sizeof(uint32_t)));
@@ -155,6 +170,7 @@ static const struct kernel kernels[] = {
     {"scale_f64", 3, {8, 8, 8}, scale_operands, scale, 0},
     {"axpb_f32", 5, {8, 8, 8, 4, 4}, axpb_operands, axpb, 0},
     {"scale_i32", 5, {8, 8, 8, 8, 4}, scale_i32_operands, scale_i32, 0},
+    {"keep_pivots", 4, {8, 8, 8, 8}, keep_pivots_operands, keep_pivots, 0},
     {"where_am_i", 1, {8}, where_am_i_operands, where_am_i, 0},
     {"turn_blocks", 3, {8, 8, 8}, turn_blocks_operands, turn_blocks, 0},
     {"sixteen", 16, {8, 8, 8, 8, 8, 8, 8, 8, 4, 8, 1, 2, 8, 12, 8, 8}, sixteen_operands, sixteen, 0},

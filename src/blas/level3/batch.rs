@@ -88,6 +88,12 @@ impl Operand {
         }
     }
 
+    /// Whether each of `count` matrices ends before the next begins.
+    #[cfg(feature = "blas")]
+    fn apart(&self, count: usize) -> bool {
+        count <= 1 || span(self.rows, self.cols, self.ld).is_some_and(|one| one <= self.stride)
+    }
+
     /// Whether `count` matrices leave no gaps and fill a buffer of `len` elements.
     pub(super) fn fills(&self, count: usize, len: usize) -> bool {
         let one = self.rows.checked_mul(self.cols);
@@ -95,11 +101,13 @@ impl Operand {
         gapless && one.and_then(|one| one.checked_mul(count)) == Some(len)
     }
 
-    /// The addresses of `count` matrices of `T` from `at` on.
+    /// The addresses of `count` matrices of `T` from `at` on. Not for matrices without elements, of which there may be
+    /// more than memory holds addresses for.
     #[cfg(feature = "blas")]
     pub(super) fn addresses<T>(&self, count: usize, at: u64) -> Vec<u64> {
-        let step = (self.stride * size_of::<T>()) as u64; // inside a buffer, so it does not overflow
-        (0..count as u64).map(|i| at + i * step).collect()
+        // Inside a buffer, so only a distance overflows that is not used: of one matrix, or of some without elements.
+        let step = (self.stride as u64).wrapping_mul(size_of::<T>() as u64);
+        (0..count as u64).map(|i| at.wrapping_add(i.wrapping_mul(step))).collect()
     }
 }
 
@@ -117,5 +125,30 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
     pub(super) fn addresses(&mut self, addresses: &[u64]) -> Result<*const std::ffi::c_void> {
         let at = self.upload_small(bytemuck::cast_slice(addresses))?;
         Ok(at as *const _)
+    }
+
+    /// A copy of `count` matrices in scratch, to be written there, and how they lie in it. Matrices that share elements,
+    /// one for all say, get a copy each.
+    pub(super) fn copies<T: crate::Element>(
+        &mut self,
+        of: &Operand,
+        count: usize,
+        from: &crate::Span<T>,
+    ) -> Result<(u64, Operand)> {
+        let overflow = || Error::invalid(of.name, format!("copies of {count} matrices overflow"));
+        if of.apart(count) {
+            let bytes = from.len().checked_mul(size_of::<T>()).ok_or_else(overflow)?;
+            let copy = self.scratch(bytes)?;
+            self.copy(copy, from.address(), bytes)?;
+            return Ok((copy, *of));
+        }
+        let stride = of.rows.checked_mul(of.cols).ok_or_else(overflow)?;
+        let bytes = stride.checked_mul(count).and_then(|all| all.checked_mul(size_of::<T>())).ok_or_else(overflow)?;
+        let (copy, dense) = (self.scratch(bytes)?, Operand { ld: of.rows, stride, ..*of });
+        let [line, ld] = [of.rows, of.ld].map(|elements| elements.saturating_mul(size_of::<T>()));
+        for (to, from) in dense.addresses::<T>(count, copy).into_iter().zip(of.addresses::<T>(count, from.address())) {
+            self.copy_columns((to, line), (from, ld), line, of.cols)?;
+        }
+        Ok((copy, dense))
     }
 }

@@ -28,6 +28,11 @@ struct Strided<T: GemmElement, K> {
 }
 
 impl<T: GemmElement, K> Strided<T, K> {
+    /// Nothing is written: of such products there may be any number.
+    fn is_empty(&self) -> bool {
+        self.spec.m == 0 || self.spec.n == 0 || self.batch.count == 0
+    }
+
     fn operands(&self) -> [Operand; 3] {
         let (stored, leading) = (self.spec.stored(), self.spec.leading());
         let [(line_a, lines_a), (line_b, lines_b), (line_c, lines_c)] = stored;
@@ -74,6 +79,9 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         (c,): (&mut [K::Out],),
     ) -> Result<()> {
         let (count, [of_a, of_b, of_c]) = (self.batch.count, self.operands());
+        if self.is_empty() {
+            return Ok(());
+        }
         let (spec, _, ((a, stride_a), (b, stride_b))) = self.spec.column_major((a, of_a.stride), (b, of_b.stride));
         let spec = spec.on_host(value(spec.alpha, alpha), value(spec.beta, beta));
         let factors = batch::parts(a, stride_a, count).zip(batch::parts(b, stride_b, count));
@@ -87,6 +95,9 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         let (count, [of_a, of_b, of_c]) = (self.batch.count, self.operands());
         let scalars = (Scalar::new(self.spec.alpha, &alpha), Scalar::new(self.spec.beta, &beta));
+        if self.is_empty() {
+            return Ok(());
+        }
         if size_of::<T>() == 1 {
             // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
             let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
@@ -96,9 +107,6 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         }
         let factors = ((a.address(), of_a.stride), (b.address(), of_b.stride));
         let (spec, [lda, ldb, ldc], ((a, stride_a), (b, stride_b))) = self.spec.column_major(factors.0, factors.1);
-        if spec.m == 0 || spec.n == 0 || count == 0 {
-            return Ok(());
-        }
         let (alpha, beta) = &scalars;
         let k = if alpha.is_zero() { 0 } else { spec.k };
         let compute = T::CODES.compute_in(queue.math());
@@ -142,7 +150,8 @@ impl Blas {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, the matrices do
-    /// not lie inside their buffers, or those of C overlap; a stale or foreign buffer. `c` comes back.
+    /// not lie inside their buffers, or those of C overlap; [`Error::Unsupported`](crate::Error::Unsupported) on a GPU for
+    /// i8 with scalars in device memory; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -113,6 +113,13 @@ impl Lu {
     }
 }
 
+/// The infos of matrices without elements: of each, whatever their number.
+#[cfg(feature = "host")]
+fn regular(info: &mut [i32], count: usize) -> Result<()> {
+    info.iter_mut().take(count).for_each(|info| *info = 0);
+    Ok(())
+}
+
 struct Factor<T>(Lu, PhantomData<T>);
 
 impl<T: BlasElement> Routine for Factor<T> {
@@ -144,6 +151,9 @@ impl<T: BlasElement> Routine for Factor<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, pivots, info): (&mut [T], &mut [i32], &mut [i32])) -> Result<()> {
         let (Lu { n, count, .. }, of_a) = (self.0, self.0.a());
+        if n == 0 {
+            return regular(info, count);
+        }
         let a = batch::parts_mut(a, of_a.stride, count);
         let pivots = batch::parts_mut(pivots, n, count);
         let items: Vec<_> = a.into_iter().zip(pivots).zip(info).collect();
@@ -203,6 +213,9 @@ impl<T: BlasElement> Routine for Solve<T> {
     #[cfg(feature = "host")]
     fn host(&self, (a, pivots): (&[T], &[i32]), (b,): (&mut [T],)) -> Result<()> {
         let (Lu { n, count, .. }, of_a, of_b) = (self.lu, self.lu.a(), self.lu.b("b", self.nrhs));
+        if n == 0 || self.nrhs == 0 {
+            return Ok(());
+        }
         let b = batch::parts_mut(b, of_b.stride, count);
         let factors = batch::parts(a, of_a.stride, count).zip(batch::parts(pivots, n, count));
         let work = n.saturating_mul(n).saturating_mul(self.nrhs);
@@ -221,12 +234,13 @@ impl<T: BlasElement> Routine for Solve<T> {
         }
         let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
         let b = queue.addresses(&of_b.addresses::<T>(count, b.address()))?;
+        let pivots = queue.keep_pivots(pivots.address(), n, count)?;
         let (trans, n, nrhs, count) = (self.trans.code::<T>(), n as i32, self.nrhs as i32, count as i32);
-        let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots.address() as *const _);
+        let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots as *const _);
         let mut refused = 0i32;
         let info = (&raw mut refused).cast();
-        // SAFETY: matrices and pivots lie inside their buffers (checked) and the arrays of addresses in scratch, which
-        // live until this work is done; `info` is host memory that the call alone writes; the sizes were checked to fit.
+        // SAFETY: matrices lie inside their buffers (checked), pivots, each a row, and the arrays of addresses in scratch,
+        // which live until this work is done; `info` is host memory that the call alone writes; the sizes were checked to fit.
         queue.typed(crate::cuda::PointerMode::Host, |api, handle| unsafe {
             api.getrs_batched(T::LETTER, handle, trans, n, nrhs, a, lda, pivots, b, ldb, info, count)
         })?;
@@ -276,6 +290,9 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
     #[cfg(feature = "host")]
     fn host(&self, (a, pivots): (&[T], Option<&[i32]>), (c, info): (&mut [T], &mut [i32])) -> Result<()> {
         let (Lu { n, count, .. }, of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
+        if n == 0 {
+            return regular(info, count);
+        }
         let c = batch::parts_mut(c, of_c.stride, count);
         if let Some(pivots) = pivots {
             let factors = batch::parts(a, of_a.stride, count).zip(batch::parts(pivots, n, count));
@@ -297,7 +314,7 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (c, info)) = (*queue.reads(), *queue.writes());
-        let (Lu { n, count, .. }, of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
+        let (Lu { n, count, .. }, mut of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
         if count == 0 {
             return Ok(());
         }
@@ -316,13 +333,12 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
             });
         }
         let (factors, pivots) = match pivots {
-            Some(pivots) => (of_a.addresses::<T>(count, a.address()), pivots.address()),
+            Some(pivots) => (of_a.addresses::<T>(count, a.address()), queue.keep_pivots(pivots.address(), n, count)?),
             None => {
                 // The factors go to a copy: what is read stays as it is.
-                let bytes = (a.len() * size_of::<T>(), n.saturating_mul(count).saturating_mul(4));
-                let (copy, pivots) = (queue.scratch(bytes.0)?, queue.scratch(bytes.1)?);
-                queue.copy(copy, a.address(), bytes.0)?;
-                (of_a.addresses::<T>(count, copy), pivots)
+                let copy;
+                (copy, of_a) = queue.copies(&of_a, count, &a)?;
+                (of_a.addresses::<T>(count, copy), queue.scratch(n.saturating_mul(count).saturating_mul(4))?)
             }
         };
         let (a, lda, given) = (queue.addresses(&factors)?, of_a.ld as i32, FACTORED);

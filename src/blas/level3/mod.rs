@@ -9,6 +9,8 @@ mod geam;
 mod gemm_batched;
 mod gemm_strided;
 mod lu;
+#[cfg(feature = "blas")]
+mod pivots;
 mod symm;
 mod syr2k;
 mod syrk;

@@ -52,6 +52,9 @@ impl<T: BlasElement> Routine for Solve<T> {
     #[cfg(feature = "host")]
     fn host(&self, (a, alpha): (&[T], Option<&[T]>), (b,): (&mut [T],)) -> Result<()> {
         let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
+        if self.spec.m == 0 || self.spec.n == 0 {
+            return Ok(()); // of such there may be any number
+        }
         let b = batch::parts_mut(b, of_b.stride, count);
         let work = self.spec.order().saturating_mul(self.spec.m).saturating_mul(self.spec.n);
         let items: Vec<_> = batch::parts(a, of_a.stride, count).zip(b).collect();

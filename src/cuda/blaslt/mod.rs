@@ -42,6 +42,35 @@ pub(crate) struct LtHandle {
 }
 
 impl LtHandle {
+    /// The slot's plan for a problem, made if need be; `asked` becomes true where the library is asked for it.
+    fn plan(
+        &mut self,
+        choices: &Choices,
+        problem: &Problem,
+        addresses: &Addresses,
+        asked: &mut bool,
+    ) -> std::result::Result<&mut Plan, Refusal> {
+        let (handle, api) = (self.raw.0, self.api);
+        let version = choices.version.load(Ordering::Acquire);
+        let plan = self.plans.get_or_insert(problem, || {
+            let mut descriptors = Descriptors::of(api, problem, addresses)?;
+            let choice = match choices.of(problem) {
+                Some(choice) => choice,
+                None => {
+                    *asked = true;
+                    let ways = descriptors.ways(handle, problem, 1)?;
+                    choices.remember(problem, *ways.first().ok_or((HEURISTIC, NOT_SUPPORTED))?)
+                }
+            };
+            Ok(Plan { descriptors, choice, version })
+        })?;
+        if plan.version != version {
+            plan.choice = choices.of(problem).unwrap_or(plan.choice);
+            plan.version = version;
+        }
+        Ok(plan)
+    }
+
     /// Only at the end of an epoch: it may synchronize the device.
     pub(crate) fn destroy(self) -> Code {
         let LtHandle { raw, api, plans } = self;
@@ -68,8 +97,8 @@ const NOT_SUPPORTED: Code = Code(15);
 
 /// How a product is to be enqueued.
 pub(crate) enum Which<'c> {
-    /// As was found best.
-    Known,
+    /// As was found best. `asked`: the library was, for this product.
+    Known { asked: bool },
     /// As given.
     This(&'c Choice),
 }
@@ -109,6 +138,22 @@ impl<O: Op> Enqueue<'_, O> {
         ways.map_err(|refusal| self.refused(refusal, problem))
     }
 
+    /// Makes sure of a way for a problem, so that one that the library does not multiply is refused while nothing is on
+    /// the stream yet. True: the library was asked, which is told to [`lt_matmul`](Self::lt_matmul) to be counted.
+    pub(crate) fn lt_find(&mut self, problem: &Problem, addresses: &Addresses) -> Result<bool> {
+        self.lt()?;
+        let mut asked = false;
+        let found = match self.state.lt.as_mut() {
+            Some(lt) => lt.plan(&self.core.choices, problem, addresses, &mut asked).map(drop),
+            None => Err((MATMUL, Code(1))),
+        };
+        if found.is_err() {
+            self.shared.plans.count(asked);
+        }
+        found.map_err(|refusal| self.refused(refusal, problem))?;
+        Ok(asked)
+    }
+
     /// Enqueues a product. `factors`: alpha and beta, where they are not on the device.
     pub(crate) fn lt_matmul(
         &mut self,
@@ -120,8 +165,10 @@ impl<O: Op> Enqueue<'_, O> {
         let (handle, api) = self.lt()?;
         let workspace = self.workspace().unwrap_or(0);
         let stream = self.state.stream.0;
-        let choices = &self.core.choices;
-        let (mut asked, known) = (false, matches!(which, Which::Known));
+        let (mut asked, known) = match which {
+            Which::Known { asked } => (asked, true),
+            Which::This(_) => (false, false),
+        };
         let outcome = (|| {
             let made;
             let (descriptors, choice) = match which {
@@ -129,25 +176,9 @@ impl<O: Op> Enqueue<'_, O> {
                     made = Descriptors::of(api, problem, addresses)?;
                     (&made, choice)
                 }
-                Which::Known => {
+                Which::Known { .. } => {
                     let Some(lt) = self.state.lt.as_mut() else { return Err((MATMUL, Code(1))) };
-                    let version = choices.version.load(Ordering::Acquire);
-                    let plan = lt.plans.get_or_insert(problem, || {
-                        let mut descriptors = Descriptors::of(api, problem, addresses)?;
-                        let choice = match choices.of(problem) {
-                            Some(choice) => choice,
-                            None => {
-                                asked = true;
-                                let ways = descriptors.ways(handle, problem, 1)?;
-                                choices.remember(problem, *ways.first().ok_or((HEURISTIC, NOT_SUPPORTED))?)
-                            }
-                        };
-                        Ok(Plan { descriptors, choice, version })
-                    })?;
-                    if plan.version != version {
-                        plan.choice = choices.of(problem).unwrap_or(plan.choice);
-                        plan.version = version;
-                    }
+                    let plan = lt.plan(&self.core.choices, problem, addresses, &mut asked)?;
                     plan.descriptors.point(addresses)?;
                     (&plan.descriptors, &plan.choice)
                 }

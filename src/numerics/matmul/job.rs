@@ -103,8 +103,24 @@ where
     Bias: Stored<W>,
     Aux: Stored<W>,
 {
+    /// D has no elements, in a batch of any number: what is beside it is zero.
+    fn nothing(self) {
+        if let Some((Grad::Rows, grad, stride)) = self.grad {
+            let rest = if stride == 0 { grad.len().max(1) } else { stride };
+            grad.chunks_mut(rest)
+                .take(self.batch)
+                .for_each(|one| one.iter_mut().take(self.m).for_each(|x| *x = Bias::default()));
+        }
+        if let Some(amax) = self.amax {
+            *amax = 0.0;
+        }
+    }
+
     /// Does it.
     pub fn run(mut self) {
+        if self.m == 0 || self.n == 0 {
+            return self.nothing();
+        }
         let amax = AtomicU32::new(0);
         let strides = (self.d.stride, self.aux.1, self.grad.as_ref().map_or(0, |(_, _, stride)| *stride));
         let kind = self.grad.as_ref().map(|(kind, ..)| *kind);
