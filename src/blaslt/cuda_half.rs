@@ -111,7 +111,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if let (true, Some(place)) = (self.writes_gaps(&geometry.aux), writes.beside) {
             let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
             if matches!(self.way, Way::Usual) {
-                queue.fill(place.address, place.len * size, &[0])?;
+                // SAFETY: all of an operand.
+                unsafe { queue.fill(place.address, place.len * size, &[0]) }?;
             }
         }
         let mut kind = self.kind;
@@ -139,9 +140,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let problem = Problem { alignment: addresses.alignment(), ..problem };
         let alpha_beta = [Factor::of(&self.spec.alpha_of::<T>()), Factor::of(&self.spec.beta)];
-        match &self.way {
-            Way::Usual => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::Known)?,
-            Way::This(choice) => queue.lt_matmul(&problem, &addresses, &alpha_beta, Which::This(choice))?,
+        let which = match &self.way {
+            Way::Usual => Which::Known,
+            Way::This(choice) => Which::This(choice),
             Way::Ask(survey) => {
                 let mut survey = survey.lock();
                 if !zeros {
@@ -150,9 +151,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 }
                 return Ok(());
             }
-        }
+        };
+        // SAFETY: all lie in operands, whose lengths were checked with the problem's layouts, or in scratch that was made
+        // for it above.
+        unsafe { queue.lt_matmul(&problem, &addresses, &alpha_beta, which) }?;
         match gradient {
-            Some(Aside { from, to, rows, columns }) => queue.copy_columns(to, from, rows, columns),
+            // SAFETY: from scratch that holds these columns to the operand that they were to be written to, whose distance
+            // of columns was checked with it.
+            Some(Aside { from, to, rows, columns }) => unsafe { queue.copy_columns(to, from, rows, columns) },
             None => Ok(()),
         }
     }
@@ -180,7 +186,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let Some(len) = self.gradient_len() else {
             let rows = self.spec.m * size;
-            let (address, pitch) = queue.align_columns(addresses.bias, rows, columns, stride, VECTOR)?;
+            // SAFETY: the biases of all products lie in their operand, at this distance (checked).
+            let (address, pitch) = unsafe { queue.align_columns(addresses.bias, rows, columns, stride, VECTOR) }?;
             addresses.bias = address;
             if pitch != stride {
                 problem.bias_stride = (pitch / size) as i64;
@@ -309,7 +316,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         });
         let bytes = a?.max(b?);
         let zeros = queue.scratch(bytes)?;
-        queue.fill(zeros, bytes, &[0])?;
+        // SAFETY: all of the scratch.
+        unsafe { queue.fill(zeros, bytes, &[0]) }?;
         // Both are zeros, and neither is written.
         Ok((zeros, zeros))
     }
@@ -317,7 +325,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// There are no elements of D: what is beside it is zero.
     fn nothing(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
         if let Some(amax) = writes.amax {
-            queue.fill(amax.address, size_of::<f32>(), &[0])?;
+            // SAFETY: an operand of one number (checked).
+            unsafe { queue.fill(amax.address, size_of::<f32>(), &[0]) }?;
         }
         self.zero_gradients(queue, writes, geometry)
     }
@@ -326,7 +335,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let (Some(len), Some(grad)) = (self.gradient_len(), writes.beside) else { return Ok(()) };
         let size = size_of::<T::Bias>();
         for at in 0..self.spec.batch {
-            queue.fill(grad.address + (at * geometry.bias_stride * size) as u64, len * size, &[0])?;
+            let to = grad.address + (at * geometry.bias_stride * size) as u64;
+            // SAFETY: the gradients of all products lie in their operand, at this distance (checked).
+            unsafe { queue.fill(to, len * size, &[0]) }?;
         }
         Ok(())
     }

@@ -158,7 +158,8 @@ impl<T: BlasElement> Routine for Factor<T> {
             return Ok(());
         }
         if n == 0 {
-            return queue.fill(info.address(), count, &[0; 4]);
+            // SAFETY: an operand, which has `count` numbers (checked).
+            return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
         let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
         let (n, lda, count) = (n as i32, of_a.ld as i32, count as i32);
@@ -302,7 +303,8 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
             return Ok(());
         }
         if n == 0 {
-            return queue.fill(info.address(), count, &[0; 4]);
+            // SAFETY: an operand, which has `count` numbers (checked).
+            return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
         let c = queue.addresses(&of_c.addresses::<T>(count, c.address()))?;
         let (info, size, ldc, number) = (info.address() as *mut _, n as i32, of_c.ld as i32, count as i32);
@@ -321,7 +323,8 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
                 // The factors go to a copy: what is read stays as it is.
                 let bytes = (a.len() * size_of::<T>(), n.saturating_mul(count).saturating_mul(4));
                 let (copy, pivots) = (queue.scratch(bytes.0)?, queue.scratch(bytes.1)?);
-                queue.copy(copy, a.address(), bytes.0)?;
+                // SAFETY: all of an operand, to scratch of its length.
+                unsafe { queue.copy(copy, a.address(), bytes.0) }?;
                 (of_a.addresses::<T>(count, copy), pivots)
             }
         };
