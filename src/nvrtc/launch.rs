@@ -103,8 +103,9 @@ impl Op for Launch {
         };
         let mut pointers: SmallVec<[*mut std::ffi::c_void; 16]> =
             self.passed.slots.iter().zip(&addresses).map(pointer).collect();
-        // SAFETY: number and sizes were compared with the kernel's own parameters; that it touches only what it was
-        // given is what the caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
+        // SAFETY: number and sizes were compared with the kernel's own parameters; the driver copies each value as bytes
+        // before the call returns, so it needs no alignment; that the kernel touches only what it was given is what the
+        // caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
         unsafe { function.launch(queue, &self.config, &mut pointers) }
     }
 
