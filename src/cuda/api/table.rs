@@ -61,6 +61,7 @@ macro_rules! function_table {
     ) => {
         $(#[$meta])*
         pub(crate) struct $Table {
+            #[allow(dead_code, reason = "not every library is asked where it lies")]
             loaded: &'static $crate::loader::Loaded,
             $($name: unsafe extern "C" fn($($ty),*) -> i32,)*
             $($oname: Option<unsafe extern "C" fn($($oty),*) -> i32>,)*
@@ -96,6 +97,7 @@ macro_rules! function_table {
             }
 
             /// The library behind the table.
+            #[allow(dead_code, reason = "not every library is asked where it lies")]
             pub(crate) fn library(&self) -> &'static $crate::loader::Loaded {
                 self.loaded
             }
