@@ -128,6 +128,7 @@ macro_rules! function_table {
 
             /// The exact names of the functions that the library must have, the first of each line.
             #[cfg(test)]
+            #[allow(dead_code, reason = "asked of the tables that a test builds")]
             pub(crate) const REQUIRED: &'static [&'static [&'static std::ffi::CStr]] = &[$(&[$($symbol),+]),*];
         }
     };
