@@ -9,6 +9,8 @@ mod common;
 #[path = "nvrtc_compile/here.rs"]
 mod here;
 
+#[path = "nvrtc_compile/binaries.rs"]
+mod binaries;
 #[path = "nvrtc_compile/disk.rs"]
 mod disk;
 #[path = "nvrtc_compile/errors.rs"]
@@ -23,3 +25,7 @@ mod images;
 mod links;
 #[path = "nvrtc_compile/processes.rs"]
 mod processes;
+#[path = "nvrtc_compile/scalars.rs"]
+mod scalars;
+#[path = "nvrtc_compile/sources.rs"]
+mod sources;

@@ -355,8 +355,11 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
         }
         // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.
         let [(rows_a, cols_a), (rows_b, cols_b), _] = spec.stored();
-        (a, lda) = queue.align_columns(a, rows_a, cols_a, lda, 4)?;
-        (b, ldb) = queue.align_columns(b, rows_b, cols_b, ldb, 4)?;
+        // SAFETY: both matrices lie inside their buffers (the routine's check), and their elements are bytes.
+        unsafe {
+            (a, lda) = queue.align_columns(a, rows_a, cols_a, lda, 4)?;
+            (b, ldb) = queue.align_columns(b, rows_b, cols_b, ldb, 4)?;
+        }
     }
     let compute = T::CODES.compute_in(queue.math());
     let blas = queue.blas(alpha.mode())?;

@@ -167,14 +167,22 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         };
         for step in ahead {
             match step {
-                Ahead::Zeros(at, bytes) => queue.fill(at, bytes, &[0])?,
+                // SAFETY: all of an operand, or all of scratch of this length.
+                Ahead::Zeros(at, bytes) => unsafe { queue.fill(at, bytes, &[0]) }?,
                 Ahead::ZeroGradients => self.zero_gradients(queue, &writes, &geometry)?,
-                Ahead::Copy(Aside { from, to, rows, columns }) => queue.copy_columns(to, from, rows, columns)?,
+                // SAFETY: the columns lie in their operand at this distance (checked), and the room was made for them.
+                Ahead::Copy(Aside { from, to, rows, columns }) => {
+                    unsafe { queue.copy_columns(to, from, rows, columns) }?
+                }
             }
         }
-        queue.lt_matmul(&problem, &addresses, &alpha_beta, which)?;
+        // SAFETY: all lie in operands, whose lengths were checked with the problem's layouts, or in scratch that was made
+        // for it above.
+        unsafe { queue.lt_matmul(&problem, &addresses, &alpha_beta, which) }?;
         match gradient {
-            Some(Aside { from, to, rows, columns }) => queue.copy_columns(to, from, rows, columns),
+            // SAFETY: from scratch that holds these columns to the operand that they were to be written to, whose distance
+            // of columns was checked with it.
+            Some(Aside { from, to, rows, columns }) => unsafe { queue.copy_columns(to, from, rows, columns) },
             None => Ok(()),
         }
     }
@@ -340,7 +348,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// There are no elements of D: what is beside it is zero.
     fn nothing(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
         if let Some(amax) = writes.amax {
-            queue.fill(amax.address, size_of::<f32>(), &[0])?;
+            // SAFETY: an operand of one number (checked).
+            unsafe { queue.fill(amax.address, size_of::<f32>(), &[0]) }?;
         }
         self.zero_gradients(queue, writes, geometry)
     }
@@ -352,7 +361,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             return Ok(()); // in a batch of any number
         }
         for at in 0..self.spec.batch {
-            queue.fill(grad.address + (at * geometry.bias_stride * size) as u64, len * size, &[0])?;
+            let to = grad.address + (at * geometry.bias_stride * size) as u64;
+            // SAFETY: the gradients of all products lie in their operand, at this distance (checked).
+            unsafe { queue.fill(to, len * size, &[0]) }?;
         }
         Ok(())
     }

@@ -173,19 +173,19 @@ macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
         const DTYPES: &'static [DType] = &[$($t::DTYPE),*];
 
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_variables, clippy::unused_unit)]
+        #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans { ($($t::read(&ins.$i, visit),)*) }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_variables, clippy::unused_unit)]
+        #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         fn write<'x>(buffers: &'x Self::Bufs, visit: &mut Visit<'_, 'x>) -> Self::Spans { ($($t::write(&buffers.$i, visit),)*) }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_variables, clippy::unused_unit)]
+        #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
             // SAFETY: the caller's promise, passed on to each operand.
             ($(unsafe { $t::slice(&spans.$i) },)*)
         }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_variables, clippy::unused_unit)]
+        #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a> {
             // SAFETY: the caller's promise, passed on to each operand.
             ($(unsafe { $t::slice_mut(&spans.$i) },)*)

@@ -42,7 +42,8 @@ impl<T: Element> Op for DeviceCopy<T> {
         #[cfg(feature = "cuda")]
         {
             let ((source,), (target,)) = (*queue.reads(), *queue.writes());
-            queue.copy(target.address(), source.address(), source.bytes())
+            // SAFETY: two operands of one length (checked).
+            unsafe { queue.copy(target.address(), source.address(), source.bytes()) }
         }
         #[cfg(not(feature = "cuda"))]
         {

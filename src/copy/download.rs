@@ -37,7 +37,8 @@ impl<T: Element> Op for Download<T> {
         {
             let (source,) = *queue.reads();
             match self.reserved.lock().take() {
-                Some(reserved) => queue.copy_to_staging(source.address(), reserved),
+                // SAFETY: an operand, and as many bytes were reserved as it has.
+                Some(reserved) => unsafe { queue.copy_to_staging(source.address(), reserved) },
                 None => Err(crate::Error::library("a download without staging")),
             }
         }

@@ -37,7 +37,8 @@ impl<T: Element> Op for Fill<T> {
         #[cfg(feature = "cuda")]
         {
             let (target,) = *queue.writes();
-            queue.fill(target.address(), target.len(), bytemuck::bytes_of(&self.value))
+            // SAFETY: all of an operand.
+            unsafe { queue.fill(target.address(), target.len(), bytemuck::bytes_of(&self.value)) }
         }
         #[cfg(not(feature = "cuda"))]
         {

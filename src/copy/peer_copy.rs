@@ -45,9 +45,12 @@ impl<T: Element> Op for PeerCopy<T> {
         #[cfg(feature = "cuda")]
         {
             let ((source,), (target,)) = (*queue.reads(), *queue.writes());
-            match &self.from {
-                Some(peer) => queue.copy_from_peer(target.address(), peer, source.address(), source.bytes()),
-                None => queue.copy(target.address(), source.address(), source.bytes()),
+            // SAFETY: two operands of one length (checked), the source in the memory of the GPU that it is said to be of.
+            unsafe {
+                match &self.from {
+                    Some(peer) => queue.copy_from_peer(target.address(), peer, source.address(), source.bytes()),
+                    None => queue.copy(target.address(), source.address(), source.bytes()),
+                }
             }
         }
         #[cfg(not(feature = "cuda"))]

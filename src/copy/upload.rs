@@ -56,7 +56,8 @@ impl<T: Element> Op for Upload<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (target,) = *queue.writes();
         match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
-            Payload::Staged(staging) => queue.copy_from_staging(target.address(), staging),
+            // SAFETY: an operand, which was made for the data that was staged, or compared with it.
+            Payload::Staged(staging) => unsafe { queue.copy_from_staging(target.address(), staging) },
             Payload::Gone => Ok(()),
             Payload::Owned(_) => Err(Error::library("host data that was not staged")),
         }

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 ///
 /// The stream already waits for everything that the operands must follow. The half enqueues and returns; it waits for
 /// nothing. Calls of the driver or of a library are made with [`stream`](Self::stream) and are `unsafe` where they
-/// stand; what is offered here is safe.
+/// stand, and so is here what takes an address: whose memory that is, only the caller knows.
 pub struct Enqueue<'q, O: Op> {
     pub(super) core: &'q Arc<Core>,
     pub(super) epoch: &'q Arc<Epoch>,
@@ -134,7 +134,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// As [`result`](Self::result).
     pub fn zero_result(&mut self) -> Result<()> {
         let address = self.result()?;
-        self.memset(address, &[0], O::Raw::BYTES)
+        // SAFETY: the slot's own memory, which holds a result (checked by `result`).
+        unsafe { self.memset(address, &[0], O::Raw::BYTES) }
     }
 
     /// Behind the work: the result on its way to pinned memory.
@@ -153,19 +154,26 @@ impl<'q, O: Op> Enqueue<'q, O> {
     }
 
     /// Copies `bytes` bytes within the device.
-    pub(crate) fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<()> {
+    ///
+    /// # Safety
+    /// Both ranges are of that length and lie in memory of this device that this dispatch may touch: an operand, its
+    /// scratch, its result, or a variable of a module that it holds; and what is written, it may write.
+    pub(crate) unsafe fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: both ranges lie in operands or scratch of this dispatch, which live until it is done.
+        // SAFETY: the caller's promise; what a dispatch may touch lives until it is done.
         let code = unsafe { self.core.context.api.memcpy_dtod_async(to, from, bytes, stream) };
         self.check("cuMemcpyDtoDAsync", code)
     }
 
     /// Fills `count` elements with one value. Patterns of 1, 2 or 4 bytes are the driver's own; longer ones are written
     /// once and doubled by copies.
-    pub(crate) fn fill(&mut self, to: u64, count: usize, value: &[u8]) -> Result<()> {
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of `count` times as many bytes as `value` has, aligned as its elements are.
+    pub(crate) unsafe fn fill(&mut self, to: u64, count: usize, value: &[u8]) -> Result<()> {
         if count == 0 {
             return Ok(());
         }
@@ -173,34 +181,41 @@ impl<'q, O: Op> Enqueue<'q, O> {
         if let Some((&first, rest)) = value.split_first()
             && rest.iter().all(|b| *b == first)
         {
-            return self.memset(to, &[first], total);
+            // SAFETY: the caller's promise.
+            return unsafe { self.memset(to, &[first], total) };
         }
         match value.len() {
-            2 | 4 => return self.memset(to, value, count),
+            // SAFETY: the caller's promise.
+            2 | 4 => return unsafe { self.memset(to, value, count) },
             _ => {}
         }
         if let Some((low, high)) = value.split_at_checked(4)
             && high.chunks(4).all(|c| c == low)
         {
-            return self.memset(to, low, total / 4);
+            // SAFETY: the caller's promise.
+            return unsafe { self.memset(to, low, total / 4) };
         }
         let words = value.chunks(4).enumerate();
         for (i, word) in words {
-            self.memset(to + 4 * i as u64, word, 1)?;
+            // SAFETY: a word of the first element.
+            unsafe { self.memset(to + 4 * i as u64, word, 1) }?;
         }
         let mut done = value.len();
         while done < total {
             let more = done.min(total - done);
-            self.copy(to + done as u64, to, more)?;
+            // SAFETY: both lie in the range that the caller promised, the second behind the first.
+            unsafe { self.copy(to + done as u64, to, more) }?;
             done += more;
         }
         Ok(())
     }
 
-    fn memset(&mut self, to: u64, value: &[u8], count: usize) -> Result<()> {
+    /// # Safety
+    /// As [`fill`](Self::fill).
+    unsafe fn memset(&mut self, to: u64, value: &[u8], count: usize) -> Result<()> {
         let stream = self.stream();
         let api = self.core.context.api;
-        // SAFETY: the range lies in an operand or the slot's own memory, aligned to the value's size.
+        // SAFETY: the caller's promise.
         let code = unsafe {
             match *value {
                 [b] => api.memset_d8_async(to, b, count, stream),
@@ -213,10 +228,14 @@ impl<'q, O: Op> Enqueue<'q, O> {
     }
 
     /// Staged host data to the device. The block is kept until the copy is over.
-    pub(crate) fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of as many bytes as were staged.
+    pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
         let Some(block) = staging.block else { return Ok(()) };
         let stream = self.stream();
-        // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is an operand.
+        // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is the caller's
+        // promise.
         let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
         self.keep.push(block);
         self.check("cuMemcpyHtoDAsync", code)
@@ -236,14 +255,19 @@ impl<'q, O: Op> Enqueue<'q, O> {
             })?;
             // SAFETY: the block holds at least that many bytes, and nobody else has it.
             unsafe { block.at.0.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
-            self.copy_from_staging(at + (i * LARGEST) as u64, Staging { block: Some(block), len: data.len() })?;
+            let staging = Staging { block: Some(block), len: data.len() };
+            // SAFETY: a piece of the scratch that was allocated for all of them.
+            unsafe { self.copy_from_staging(at + (i * LARGEST) as u64, staging) }?;
         }
         Ok(at)
     }
 
     /// Device data to the reserved pinned memory, each piece with a ticket of its own, so that the host can begin with
     /// the first while the last is on its way.
-    pub(crate) fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of as many bytes as were reserved.
+    pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
         let stream = self.stream();
         let mut arriving = Arriving {
             pieces: Vec::with_capacity(reserved.0.len()),
@@ -255,7 +279,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
         let mut pieces = reserved.0.into_iter().peekable();
         while let Some((block, len)) = pieces.next() {
             if outcome.is_ok() {
-                // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is an operand.
+                // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is
+                // the caller's promise.
                 let code = unsafe {
                     self.core.context.api.memcpy_dtoh_async(
                         block.at.0.cast(),
@@ -283,8 +308,11 @@ impl<'q, O: Op> Enqueue<'q, O> {
     }
 
     /// A column-major matrix of bytes whose columns begin at multiples of `align`: the one given if its do, else a copy.
+    ///
+    /// # Safety
+    /// As [`copy_columns`](Self::copy_columns), of what is read.
     #[cfg(feature = "blas")]
-    pub(crate) fn align_columns(
+    pub(crate) unsafe fn align_columns(
         &mut self,
         from: u64,
         rows: usize,
@@ -293,7 +321,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
         align: usize,
     ) -> Result<(u64, usize)> {
         let Some(to) = self.room_for_columns(from, rows, cols, ld, align)? else { return Ok((from, ld)) };
-        self.copy_columns(to, (from, ld), rows, cols)?;
+        // SAFETY: the room holds `cols` columns of that pitch; what is read is the caller's promise.
+        unsafe { self.copy_columns(to, (from, ld), rows, cols) }?;
         Ok(to)
     }
 
@@ -318,8 +347,11 @@ impl<'q, O: Op> Enqueue<'q, O> {
     }
 
     /// Copies a column-major matrix of bytes; both sides are an address and the distance of columns.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of both matrices.
     #[cfg(any(feature = "blas", feature = "blaslt"))]
-    pub(crate) fn copy_columns(
+    pub(crate) unsafe fn copy_columns(
         &mut self,
         (to, to_ld): (u64, usize),
         (from, from_ld): (u64, usize),
@@ -340,7 +372,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         (copy.dstDevice, copy.dstPitch) = (to, pitch(to_ld));
         (copy.WidthInBytes, copy.Height) = (rows, cols);
         let stream = self.stream();
-        // SAFETY: both sides lie in operands or scratch of this dispatch that hold the matrix (checked).
+        // SAFETY: the caller's promise.
         let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
         self.check("cuMemcpy2DAsync", code)
     }

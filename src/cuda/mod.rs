@@ -81,6 +81,7 @@ use crate::error::Text;
 use crate::sync::{Arc, Ordering};
 use crate::trace::{Counters, Stats};
 use context::Context;
+use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
 use std::sync::Weak;
 
@@ -113,15 +114,43 @@ pub(crate) struct Core {
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }
 
-/// Handles of the driver may be used from any thread.
+/// A foreign object, or memory, that is not tied to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Native<T>(pub(crate) T);
 
-// SAFETY: CUDA's handles are addresses of objects that the driver locks itself; using one from several threads, also at
-// once, is allowed. Who may use which when is the engine's business.
-unsafe impl<T> Send for Native<T> {}
+/// What may be held by any thread, and by several at once: as an address, which does nothing. Every use of it is a call
+/// that is `unsafe` where it stands, and says there why no other thread is in its way.
+///
+/// # Safety
+/// What it points at may be used from another thread than the one that made it.
+unsafe trait AnyThread: Copy {}
+
+// SAFETY: objects of the driver, which locks them itself: any thread may use them, several at once too.
+unsafe impl AnyThread for CUcontext {}
 // SAFETY: as above.
-unsafe impl<T> Sync for Native<T> {}
+unsafe impl AnyThread for CUmemoryPool {}
+// SAFETY: as above.
+unsafe impl AnyThread for CUstream {}
+// SAFETY: as above.
+unsafe impl AnyThread for CUevent {}
+// SAFETY: as above.
+unsafe impl AnyThread for CUmodule {}
+// SAFETY: as above.
+unsafe impl AnyThread for CUfunction {}
+// SAFETY: a handle of cuBLAS may be used from any thread, by one at a time: by the holder of its slot's lease.
+#[cfg(feature = "blas")]
+unsafe impl AnyThread for cudarc::cublas::sys::cublasHandle_t {}
+// SAFETY: a handle of cuBLASLt may be used by several threads at once; its descriptors are plain data, used by the holder
+// of their slot's lease.
+#[cfg(feature = "blaslt")]
+unsafe impl AnyThread for api::cublaslt::Opaque {}
+// SAFETY: pinned memory is memory of the process; the block or slot that it is given to is its only user.
+unsafe impl AnyThread for *mut u8 {}
+
+// SAFETY: holding the address does nothing, and what it names is bound to no thread.
+unsafe impl<T: AnyThread> Send for Native<T> {}
+// SAFETY: as above.
+unsafe impl<T: AnyThread> Sync for Native<T> {}
 
 impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.

@@ -99,7 +99,8 @@ impl Modules {
         }
     }
 
-    /// Loads, and enters on the list. The context is current. Anything but a zero-terminated text knows its own length.
+    /// Loads, and enters on the list. The context is current. The driver is told no length: the image is a text that ends
+    /// with a zero, or an [`Image`](crate::Image)'s binary, which is as long as its headers say, as its making has seen.
     fn load(&self, epoch: &Arc<Epoch>, api: &Driver, image: &[u8], is_text: bool) -> Result<Native<CUmodule>> {
         const ERROR_LOG: u32 = 5;
         const ERROR_LOG_BYTES: u32 = 6;
@@ -108,8 +109,9 @@ impl Modules {
         let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
         let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG_BYTES - 1)];
         let mut module: CUmodule = std::ptr::null_mut();
-        // SAFETY: the image is a zero-terminated text or a binary with its own length in its header, as whoever made it
-        // knows; options and values are as many as said, and the log has the length given; the context is current.
+        // SAFETY: the driver reads to the zero of a text, and of a binary what its headers reach, which is there: an
+        // image is refused when it is made where that is more than it has (`nvrtc/extent.rs`). Options and values are
+        // as many as said, and the log has the length given; the context is current.
         let code = unsafe {
             let (count, image) = (options.len() as u32, image.as_ptr().cast());
             api.module_load_data_ex(&mut module, image, count, options.as_mut_ptr(), values.as_mut_ptr())

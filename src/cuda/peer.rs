@@ -144,13 +144,16 @@ impl Core {
 
 impl<O: Op> Enqueue<'_, O> {
     /// Copies `bytes` bytes from another GPU's memory.
-    pub(crate) fn copy_from_peer(&mut self, to: u64, peer: &Peer, from: u64, bytes: usize) -> Result<()> {
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy); what is read lies in memory of `peer`, in an operand of this dispatch.
+    pub(crate) unsafe fn copy_from_peer(&mut self, to: u64, peer: &Peer, from: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         let (here, there) = (self.core.context.raw.0, peer.0.raw.0);
         let stream = self.stream();
-        // SAFETY: both ranges lie in operands of this dispatch, each in its own context's memory.
+        // SAFETY: the caller's promise.
         let code = unsafe { self.core.context.api.memcpy_peer_async(to, here, from, there, bytes, stream) };
         self.check("cuMemcpyPeerAsync", code)
     }

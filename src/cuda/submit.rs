@@ -207,12 +207,11 @@ impl Core {
     ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
         let (epoch, label, around) = (s.epoch, s.options.label, Around::of(&s));
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
+        let name = s.op.subject().unwrap_or(const { &O::NAME });
         let Begun { _bound, timer, landed, submitted } =
-            self.begin(around, follows, (shared, state), retired, O::Raw::BYTES, const { &O::NAME })?;
+            self.begin(around, follows, (shared, state), retired, O::Raw::BYTES, name)?;
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(
-            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
-        );
+        let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(name)).unwrap_or_default());
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = caught(&mut || s.op.cuda(&mut queue)).and_then(|()| queue.bring_result());

@@ -151,7 +151,7 @@ pub struct Args<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(super) slots: SmallVec<[Slot; 16]>,
-    /// The values of all that are no buffers.
+    /// The values of all that are no buffers, one behind the other: as bytes, not aligned.
     pub(super) bytes: SmallVec<[u8; 64]>,
     /// Where the length is to be filled in.
     pub(super) len_at: SmallVec<[u16; 1]>,

@@ -217,7 +217,9 @@ mod on_gpu {
         fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
             self.module.admit(queue)?;
             match self.reserved.lock().take() {
-                Some(reserved) => queue.copy_to_staging(self.address, reserved),
+                // SAFETY: a variable of a module that this op holds and that is of this epoch (admitted), of the length
+                // that the driver said; nothing else uses the module's variables meanwhile, by the token.
+                Some(reserved) => unsafe { queue.copy_to_staging(self.address, reserved) },
                 None => Err(Error::library("a read without staging")),
             }
         }
@@ -262,7 +264,8 @@ mod on_gpu {
         fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
             self.module.admit(queue)?;
             match self.staging.lock().take() {
-                Some(staging) => queue.copy_from_staging(self.address, staging),
+                // SAFETY: as for a read; a piece of the variable, whose length was compared with the data's.
+                Some(staging) => unsafe { queue.copy_from_staging(self.address, staging) },
                 None => Err(Error::library("a write without staging")),
             }
         }

@@ -1,5 +1,6 @@
 //! Compiled code, from the compiler or from outside.
 
+use super::extent::extent;
 use super::recognise::recognise;
 use super::{Arch, Program};
 use crate::{Error, Result};
@@ -50,7 +51,8 @@ impl Image {
     /// An image of bytes that came from elsewhere. What they are is read from themselves.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when they are neither PTX nor a CUBIN, a fatbin or LTO-IR.
+    /// [`Error::InvalidArgument`] when they are neither PTX nor a CUBIN, a fatbin or LTO-IR, or fewer than the headers
+    /// of a CUBIN or a fatbin say.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self> {
         Self::recognised(bytes.into(), "bytes", || "the bytes".to_owned())
     }
@@ -84,6 +86,15 @@ impl Image {
             let reason = format!("{} ({length} bytes): neither PTX nor a CUBIN, a fatbin or LTO-IR", what());
             return Err(Error::invalid(argument, reason));
         };
+        // A driver believes what the headers say, and is not told how many bytes there are.
+        match extent(kind, &bytes) {
+            Some(extent) if extent <= bytes.len() as u64 => {}
+            extent => {
+                let says = extent.map_or("which are no whole headers".into(), |n| format!("whose headers say {n}"));
+                let reason = format!("{}: a {kind:?} of {} bytes, {says}: cut off or damaged", what(), bytes.len());
+                return Err(Error::invalid(argument, reason));
+            }
+        }
         if kind == ImageKind::Ptx {
             let text = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
             bytes.truncate(text);

@@ -19,7 +19,7 @@ pub(super) enum Code {
 
 /// Made by a kernel only, which has checked everything against its own parameters and limits.
 pub(super) struct Launch {
-    pub(super) kernel: &'static str,
+    pub(super) kernel: &'static &'static str,
     pub(super) code: Code,
     pub(super) config: LaunchConfig,
     pub(super) passed: Passed,
@@ -59,7 +59,7 @@ impl Op for Launch {
         (super::intern::types(&reads), super::intern::types(&writes))
     }
 
-    fn subject(&self) -> Option<&'static str> {
+    fn subject(&self) -> Option<&'static &'static str> {
         Some(self.kernel)
     }
 
@@ -103,8 +103,9 @@ impl Op for Launch {
         };
         let mut pointers: SmallVec<[*mut std::ffi::c_void; 16]> =
             self.passed.slots.iter().zip(&addresses).map(pointer).collect();
-        // SAFETY: number and sizes were compared with the kernel's own parameters; that it touches only what it was
-        // given is what the caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
+        // SAFETY: number and sizes were compared with the kernel's own parameters; the driver copies each value as bytes
+        // before the call returns, so it needs no alignment; that the kernel touches only what it was given is what the
+        // caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
         unsafe { function.launch(queue, &self.config, &mut pointers) }
     }
 

@@ -20,7 +20,8 @@
 //!
 //! # Where things are
 //! - `program.rs`: what is compiled; `options.rs`: how (`check.rs`: what may be passed on); `arch.rs`: for what.
-//! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are.
+//! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are, `extent.rs` how many
+//!   there must be.
 //! - `compiler.rs`: the way from one to the other; `flight.rs`: one compilation under way and all who wait for it;
 //!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
 //! - `job.rs`: one piece of work and what its answer depends on; `key.rs`: that, hashed; `files.rs` and `scan.rs`: the
@@ -48,6 +49,7 @@ mod cells;
 mod check;
 mod compiler;
 mod config;
+mod extent;
 mod files;
 mod flight;
 mod global;

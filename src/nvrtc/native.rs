@@ -74,6 +74,9 @@ fn check(code: Code, call: &str) -> Result<()> {
     code.ok().map_err(|code| error(code, call))
 }
 
+/// A function that writes something of a program.
+type Getter<T> = unsafe fn(&Nvrtc, NvrtcProgram, *mut T) -> Code;
+
 /// A program of the library, destroyed at the end.
 struct Native {
     api: &'static Nvrtc,
@@ -128,62 +131,43 @@ impl Native {
     }
 
     /// A result in two calls: its size, then its bytes.
-    fn bytes(
-        &self,
-        call: &str,
-        size: impl FnOnce(&Nvrtc, NvrtcProgram, *mut usize) -> Code,
-        take: impl FnOnce(&Nvrtc, NvrtcProgram, *mut c_char) -> Code,
-    ) -> Result<Vec<u8>> {
+    ///
+    /// # Safety
+    /// `size` and `get` are a pair of the library's functions, as `nvrtcGetPTXSize` and `nvrtcGetPTX` are: the first
+    /// writes how many bytes the second writes.
+    unsafe fn take(&self, call: &str, size: Getter<usize>, get: Getter<c_char>) -> Result<Vec<u8>> {
         let mut bytes = 0;
-        check(size(self.api, self.program, &mut bytes), call)?;
+        // SAFETY: our program; the size is written through a valid pointer.
+        check(unsafe { size(self.api, self.program, &mut bytes) }, call)?;
         let mut buffer = vec![0u8; bytes];
         if bytes > 0 {
-            check(take(self.api, self.program, buffer.as_mut_ptr().cast()), call)?;
+            // SAFETY: our program; the buffer has as many bytes as are written, by the caller's promise.
+            check(unsafe { get(self.api, self.program, buffer.as_mut_ptr().cast()) }, call)?;
         }
         Ok(buffer)
     }
 
     fn log(&self) -> String {
-        let log = self.bytes(
-            "nvrtcGetProgramLog",
-            // SAFETY: our program; the size is written through a valid pointer.
-            |api, program, size| unsafe { api.log_size(program, size) },
-            // SAFETY: the buffer has the size that was asked for.
-            |api, program, to| unsafe { api.log(program, to) },
-        );
+        // SAFETY: a pair.
+        let log = unsafe { self.take("nvrtcGetProgramLog", Nvrtc::log_size, Nvrtc::log) };
         text(log.unwrap_or_default())
     }
 
     fn ptx(&self) -> Result<Vec<u8>> {
-        let mut ptx = self.bytes(
-            "nvrtcGetPTX",
-            // SAFETY: as for the log.
-            |api, program, size| unsafe { api.ptx_size(program, size) },
-            // SAFETY: as for the log.
-            |api, program, to| unsafe { api.ptx(program, to) },
-        )?;
+        // SAFETY: a pair.
+        let mut ptx = unsafe { self.take("nvrtcGetPTX", Nvrtc::ptx_size, Nvrtc::ptx) }?;
         while ptx.pop_if(|last| *last == 0).is_some() {}
         Ok(ptx)
     }
 
     fn cubin(&self) -> Result<Vec<u8>> {
-        self.bytes(
-            "nvrtcGetCUBIN",
-            // SAFETY: as for the log.
-            |api, program, size| unsafe { api.cubin_size(program, size) },
-            // SAFETY: as for the log.
-            |api, program, to| unsafe { api.cubin(program, to) },
-        )
+        // SAFETY: a pair.
+        unsafe { self.take("nvrtcGetCUBIN", Nvrtc::cubin_size, Nvrtc::cubin) }
     }
 
     fn ltoir(&self) -> Result<Vec<u8>> {
-        self.bytes(
-            "nvrtcGetLTOIR",
-            // SAFETY: as for the log.
-            |api, program, size| unsafe { api.ltoir_size(program, size) },
-            // SAFETY: as for the log.
-            |api, program, to| unsafe { api.ltoir(program, to) },
-        )
+        // SAFETY: a pair.
+        unsafe { self.take("nvrtcGetLTOIR", Nvrtc::ltoir_size, Nvrtc::ltoir) }
     }
 
     fn lowered(&self, expression: &str) -> Result<String> {

@@ -7,7 +7,7 @@ use super::{Arch, Emit, Image, ImageKind};
 use crate::cuda::api::nvjitlink::Handle;
 use crate::cuda::api::{Code, NvJitLink, codes};
 use crate::engine::process;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, PTX_INPUT};
 use crate::{Error, Result};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -54,17 +54,22 @@ pub(super) fn link(inputs: &[Image], arch: Arch, emit: Emit, arguments: &[String
     let mut linker = Native { api, handle: std::ptr::null_mut() };
     // SAFETY: `count` strings that end with a zero and outlive the call; the handle is written.
     let code = unsafe { api.create(&mut linker.handle, count, pointers.as_ptr()) };
-    linker.check(code, "nvJitLinkCreate", arch, arguments)?;
+    linker.check(code, "nvJitLinkCreate", inputs, arch, arguments)?;
     for (kind, bytes, name) in &given {
         // SAFETY: the bytes and the name outlive the linker.
         let code = unsafe { api.add_data(linker.handle, *kind, bytes.as_ptr().cast(), bytes.len(), name.as_ptr()) };
-        linker.check(code, "nvJitLinkAddData", arch, arguments)?;
+        linker.check(code, "nvJitLinkAddData", inputs, arch, arguments)?;
     }
     // SAFETY: our linker, used by this thread alone.
     let code = unsafe { api.complete(linker.handle) };
-    linker.check(code, "nvJitLinkComplete", arch, arguments)?;
+    linker.check(code, "nvJitLinkComplete", inputs, arch, arguments)?;
     let bytes = linker.result(emit)?;
     Ok(Answer { bytes, log: linker.log(false), names: Vec::new() })
+}
+
+/// What messages call an input.
+fn name_of(i: usize, image: &Image) -> String {
+    image.program().map_or_else(|| format!("input {i}"), |program| program.label().to_owned())
 }
 
 /// An input as the linker takes it: kind, bytes and name.
@@ -75,17 +80,27 @@ fn given(i: usize, image: &Image) -> (c_int, Vec<u8>, CString) {
         ImageKind::LtoIr => 3,
         ImageKind::Fatbin => 4,
     };
-    let name = image.program().map_or_else(|| format!("input {i}"), |program| program.label().to_owned());
     let mut bytes = image.bytes().to_vec();
     // PTX is a string there, and its zero is counted.
     if image.kind() == ImageKind::Ptx {
         bytes.push(0);
     }
-    (kind, bytes, CString::new(name).unwrap_or_default())
+    (kind, bytes, CString::new(name_of(i, image)).unwrap_or_default())
+}
+
+/// The text that the assembler speaks of: it calls all PTX by one name, and the linker says behind that which input it
+/// was (`JIT the PTX (input 0)`). `None` where several go by that name, or it is PTX of the linker's own making.
+fn text_of(inputs: &[Image], log: &str, file: &str) -> Option<String> {
+    let is_meant = |i: usize, image: &Image| inputs.len() == 1 || log.contains(&format!("PTX ({})", name_of(i, image)));
+    let mut meant = inputs.iter().enumerate().filter(|(i, image)| is_meant(*i, image));
+    match (meant.next(), meant.next()) {
+        (Some((_, one)), None) if file == PTX_INPUT => one.text().map(str::to_owned),
+        _ => None,
+    }
 }
 
 impl Native {
-    fn check(&self, code: Code, call: &str, arch: Arch, arguments: &[String]) -> Result<()> {
+    fn check(&self, code: Code, call: &str, inputs: &[Image], arch: Arch, arguments: &[String]) -> Result<()> {
         if code.is_success() {
             return Ok(());
         }
@@ -104,7 +119,7 @@ impl Native {
                 })
             }
             // What else there is speaks of the inputs.
-            _ => Error::Compile { diagnostics: Diagnostic::read(&log, |_| None), log },
+            _ => Error::Compile { diagnostics: Diagnostic::read(&log, |file| text_of(inputs, &log, file)), log },
         })
     }
 

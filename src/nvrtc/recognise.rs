@@ -6,7 +6,8 @@ use super::{Arch, ImageKind};
 const FATBIN: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 /// The magic number of LTO-IR, little-endian.
 const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
-const ELF: [u8; 4] = [0x7f, b'E', b'L', b'F'];
+/// The magic number of ELF.
+pub(super) const ELF: [u8; 4] = [0x7f, b'E', b'L', b'F'];
 /// The machine number of CUDA in ELF.
 const EM_CUDA: u16 = 190;
 

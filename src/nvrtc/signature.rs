@@ -269,12 +269,12 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         type Output = <written!($($p)*) as Outs>::Output;
         const KINDS: &'static [Kind] = &[$($p::KIND),*];
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_variables, clippy::unused_unit)]
+        #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no parameters")]
         fn views<'t>(run: &'t Run<'t>) -> Option<Self::Views<'t>> {
             Some(($($p::view(run, $i)?,)*))
         }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_variables, clippy::unused_unit)]
+        #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no parameters")]
         fn given(args: &Args<'_>) -> Option<Self::Given> {
             Some(($($p::given(args, $i)?,)*))
         }
@@ -284,7 +284,7 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         ($($p,)*): Signature,
     {
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
-        #[allow(unused_mut)]
+        #[allow(unused_mut, reason = "the empty tuple has no arguments")]
         fn pass(self) -> Args<'a> {
             let mut all = Args::new();
             $(all.push(self.$i.pass());)*

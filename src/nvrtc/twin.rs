@@ -9,6 +9,7 @@ use crate::{DType, Element, Error, Result};
 use bytemuck::Pod;
 use rayon::prelude::*;
 use smallvec::SmallVec;
+use std::marker::PhantomData;
 
 /// Which thread of the grid it is: CUDA's `blockIdx`, `threadIdx`, `gridDim` and `blockDim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Twin {
         /// Threads of a piece of work: enough to be worth handing over.
         const PIECE: u64 = 4096;
         let fault = Fault::default();
-        let writes: SmallVec<[Area; 4]> = writes.into_iter().map(Area::of).collect();
+        let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::of).collect();
         let run = Run { passed, reads, writes: &writes, fault: &fault };
         // 2^31 * 65535^2 blocks at most: checked, so neither product overflows.
         let blocks = config.grid().count() as u64;
@@ -115,22 +116,23 @@ fn each_thread(config: &LaunchConfig, block: u64, mut f: impl FnMut(ThreadIndex)
 }
 
 /// A written buffer, taken apart so that the threads can share it.
-struct Area {
+struct Area<'a> {
     data: *mut u8,
     len: usize,
     dtype: DType,
+    _data: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: its memory is accessed through `Cells` alone.
-unsafe impl Send for Area {}
+// SAFETY: it stands for an exclusive slice, whose memory is accessed through `Cells` alone.
+unsafe impl Send for Area<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Area {}
+unsafe impl Sync for Area<'_> {}
 
-impl Area {
-    fn of(slice: AnySliceMut<'_>) -> Self {
+impl<'a> Area<'a> {
+    fn of(slice: AnySliceMut<'a>) -> Self {
         let dtype = slice.dtype();
         let (data, len) = slice.into_raw();
-        Area { data, len, dtype }
+        Area { data, len, dtype, _data: PhantomData }
     }
 }
 
@@ -139,7 +141,7 @@ impl Area {
 pub struct Run<'t> {
     passed: &'t Passed,
     reads: &'t [AnySlice<'t>],
-    writes: &'t [Area],
+    writes: &'t [Area<'t>],
     fault: &'t Fault,
 }
 
@@ -153,7 +155,8 @@ impl<'t> Run<'t> {
     pub(super) fn cells<T: Element>(&'t self, index: usize) -> Option<Cells<'t, T>> {
         let Slot::Write(_, place, _) = self.passed.slots.get(index)? else { return None };
         let area = self.writes.get(*place as usize).filter(|area| area.dtype == T::DTYPE)?;
-        // SAFETY: the area was an exclusive slice of `T`s, which nobody has any more but this launch's views.
+        // SAFETY: the area stands for an exclusive slice of `T`s, which lasts for 't, and which nobody has meanwhile but
+        // this launch's views.
         Some(unsafe { Cells::new(area.data.cast(), area.len, index as u32, self.fault) })
     }
 

@@ -109,6 +109,17 @@ fn what_does_not_fit_together_is_told_in_the_linkers_words() {
                 log.contains("line 4") && diagnostics.first().is_some_and(|d| d.line == 4),
                 "{log} {diagnostics:?}"
             );
+            let line = (4, "nonsense".to_owned());
+            assert!(diagnostics[0].source.contains(&line), "{log} {diagnostics:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Of several texts it is the one that is meant.
+    let fine = Image::ptx(".version 8.0\n.target sm_80\n.address_size 64\n// fine\n").unwrap();
+    match compiler.link(&Link::new(Arch::SM_80).input(&fine).input(&broken).input(&fine)) {
+        Err(Error::Compile { log, diagnostics, .. }) => {
+            let line = (4, "nonsense".to_owned());
+            assert!(is_old() || diagnostics[0].source.contains(&line), "{log} {diagnostics:?}");
         }
         other => panic!("{other:?}"),
     }

@@ -109,7 +109,8 @@ impl<R: Reduction> Routine for Left<R> {
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (result,) = *queue.writes();
         if self.0.is_empty() {
-            return queue.fill(result.address(), 1, bytemuck::bytes_of(&R::Number::default()));
+            // SAFETY: an operand, which has an element (checked).
+            return unsafe { queue.fill(result.address(), 1, bytemuck::bytes_of(&R::Number::default())) };
         }
         self.0.cuda(queue, result.address() as *mut _)
     }

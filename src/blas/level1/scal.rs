@@ -150,7 +150,8 @@ impl<T: BlasElement> Routine for ScalReal<T> {
             return Ok(());
         }
         let alpha = Scalar::new(self.alpha, &alpha);
-        // SAFETY: the vector lies inside its buffer (checked), which lives until this work is done.
+        // SAFETY: the vector lies inside its buffer (checked), which lives until this work is done, and so does a scalar on
+        // the device; one in host memory is read before the call returns.
         queue.typed(alpha.mode(), |blas, handle| unsafe {
             blas.scal_real(T::LETTER, handle, at.len64(), alpha.pointer(), x.address() as *mut _, at.inc64())
         })

@@ -139,7 +139,8 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
         if of.apart(count) {
             let bytes = from.len().checked_mul(size_of::<T>()).ok_or_else(overflow)?;
             let copy = self.scratch(bytes)?;
-            self.copy(copy, from.address(), bytes)?;
+            // SAFETY: all of an operand, to scratch of its length.
+            unsafe { self.copy(copy, from.address(), bytes) }?;
             return Ok((copy, *of));
         }
         let stride = of.rows.checked_mul(of.cols).ok_or_else(overflow)?;
@@ -147,7 +148,8 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
         let (copy, dense) = (self.scratch(bytes)?, Operand { ld: of.rows, stride, ..*of });
         let [line, ld] = [of.rows, of.ld].map(|elements| elements.saturating_mul(size_of::<T>()));
         for (to, from) in dense.addresses::<T>(count, copy).into_iter().zip(of.addresses::<T>(count, from.address())) {
-            self.copy_columns((to, line), (from, ld), line, of.cols)?;
+            // SAFETY: the matrices lie in their operand (checked) and, without gaps, in scratch that was made for them.
+            unsafe { self.copy_columns((to, line), (from, ld), line, of.cols) }?;
         }
         Ok((copy, dense))
     }

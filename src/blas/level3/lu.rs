@@ -168,7 +168,8 @@ impl<T: BlasElement> Routine for Factor<T> {
             return Ok(());
         }
         if n == 0 {
-            return queue.fill(info.address(), count, &[0; 4]);
+            // SAFETY: an operand, which has `count` numbers (checked).
+            return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
         let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
         let (n, lda, count) = (n as i32, of_a.ld as i32, count as i32);
@@ -319,7 +320,8 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
             return Ok(());
         }
         if n == 0 {
-            return queue.fill(info.address(), count, &[0; 4]);
+            // SAFETY: an operand, which has `count` numbers (checked).
+            return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
         let c = queue.addresses(&of_c.addresses::<T>(count, c.address()))?;
         let (info, size, ldc, number) = (info.address() as *mut _, n as i32, of_c.ld as i32, count as i32);

@@ -155,7 +155,10 @@ impl<O: Op> Enqueue<'_, O> {
     }
 
     /// Enqueues a product. `factors`: alpha and beta, where they are not on the device.
-    pub(crate) fn lt_matmul(
+    ///
+    /// # Safety
+    /// The addresses are of operands or scratch of this dispatch that hold what the problem says.
+    pub(crate) unsafe fn lt_matmul(
         &mut self,
         problem: &Problem,
         addresses: &Addresses,
@@ -189,7 +192,7 @@ impl<O: Op> Enqueue<'_, O> {
             // From here on something may be on the stream.
             self.untouched = false;
             // SAFETY: handle and descriptors are alive and used under this slot's lease; the operands hold what the
-            // descriptors say (checked) and live until this work is done; scalars on the host are read before the call
+            // descriptors say (the caller's promise) and live until this work is done; scalars on the host are read before the call
             // returns; the workspace is the slot's, used on its stream alone, and as large as it was said to be.
             let code = unsafe {
                 api.matmul(

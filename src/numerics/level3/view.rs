@@ -129,6 +129,10 @@ impl<'a, T: Native> Mat<'a, T> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
         }
+        // Of no rows nothing is reached, and a column after the first would begin outside of the slice.
+        if self.rows == 0 {
+            return Some(&[]);
+        }
         // SAFETY: a column with steps of one is a slice of `rows` elements, all reached by the shape, and shared for 'a.
         Some(unsafe { std::slice::from_raw_parts(self.at.offset(j as isize * self.col_step), self.rows) })
     }
@@ -207,6 +211,9 @@ impl<'a, T: Native> MatMut<'a, T> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
         }
+        if self.rows == 0 {
+            return Some(&mut []);
+        }
         // SAFETY: as for `Mat::column`; the view is borrowed exclusively.
         Some(unsafe { std::slice::from_raw_parts_mut(self.at.offset(j as isize * self.col_step), self.rows) })
     }
@@ -226,6 +233,9 @@ impl<'a, T: Native> MatMut<'a, T> {
     fn into_column(self, j: usize) -> Option<&'a mut [T]> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
+        }
+        if self.rows == 0 {
+            return Some(&mut []);
         }
         // SAFETY: as for `column_mut`; the view is consumed, so the slice takes over its lifetime.
         Some(unsafe { std::slice::from_raw_parts_mut(self.at.offset(j as isize * self.col_step), self.rows) })
@@ -293,5 +303,25 @@ impl<'a, T: Native> MatMut<'a, T> {
                 parallelism,
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Addresses so far apart that reckoning one is caught by the checks of a debug build.
+    const FAR: usize = isize::MAX as usize / size_of::<f64>() + 1;
+
+    #[test]
+    fn columns_of_no_rows_are_empty_and_lie_nowhere() {
+        let mut none: [f64; 0] = [];
+        for j in 0..2 {
+            assert_eq!(Mat::new(&none, 0, 2, FAR).unwrap().column(j), Some(&[][..]));
+            assert_eq!(MatMut::new(&mut none, 0, 2, FAR).unwrap().column_mut(j), Some(&mut [][..]));
+            assert_eq!(MatMut::new(&mut none, 0, 2, FAR).unwrap().into_column(j), Some(&mut [][..]));
+        }
+        assert_eq!(MatMut::new(&mut none, 0, 3, FAR).unwrap().two_columns(1, 2), Some((&mut [][..], &mut [][..])));
+        assert_eq!(Mat::new(&none, 0, 2, FAR).unwrap().column(2), None);
     }
 }
