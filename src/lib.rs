@@ -56,6 +56,7 @@ mod engine;
 mod error;
 mod fp8;
 mod host;
+mod interop;
 #[cfg(feature = "cuda")]
 pub mod loader;
 #[cfg(feature = "host")]
@@ -67,7 +68,7 @@ mod sync;
 mod trace;
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
-pub use blaslt::{BlasLt, Matmul};
+pub use blaslt::{BlasLt, Matmul, Order};
 pub use buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
     Operand, Span, TypedOutput,
@@ -99,4 +100,6 @@ pub mod reference {
 
 // The types that cross this crate's API, in the versions it was built with.
 pub use half::{bf16, f16};
+#[cfg(feature = "ndarray")]
+pub use ndarray;
 pub use num_complex::Complex;

@@ -1,11 +1,35 @@
 //! Device to host.
 
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, HostOf, Op, Output, Slices, SlicesMut, Spans};
 use crate::{Device, Element, Enqueue, In, Landed, PendingDispatch, Result};
 use std::marker::PhantomData;
 
+/// What a download makes of the elements that it brings.
+pub(crate) trait Form<T: Element>: Send + Sync + 'static {
+    /// The answer.
+    type Output: Output<Writes = ()>;
+    /// Whether it can be made of so many elements.
+    fn check(&self, len: usize) -> Result<()>;
+    /// Its host part.
+    fn host(&self, landed: Landed<T>) -> <Self::Output as Output>::Host;
+}
+
+/// The elements, one after the other.
+struct Flat;
+
+impl<T: Element> Form<T> for Flat {
+    type Output = Vec<T>;
+    fn check(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, landed: Landed<T>) -> Landed<T> {
+        landed
+    }
+}
+
 /// Reads a buffer into host memory of ours.
-struct Download<T> {
+struct Download<T, F> {
+    form: F,
     len: usize,
     /// Pinned memory for all of it, on a GPU.
     #[cfg(feature = "cuda")]
@@ -13,15 +37,15 @@ struct Download<T> {
     _type: PhantomData<T>,
 }
 
-impl<T: Element> Op for Download<T> {
+impl<T: Element, F: Form<T>> Op for Download<T, F> {
     const NAME: &'static str = "download";
     const LIBRARY: &'static str = "copy";
     type Reads = (T,);
-    type Output = Vec<T>;
+    type Output = F::Output;
     type Raw = Landed<T>;
 
-    fn check(&self, _: &Spans<(T,)>, (): &Spans<()>) -> Result<()> {
-        Ok(())
+    fn check(&self, (source,): &Spans<(T,)>, (): &Spans<()>) -> Result<()> {
+        self.form.check(source.len())
     }
 
     fn cost(&self) -> Cost {
@@ -49,8 +73,8 @@ impl<T: Element> Op for Download<T> {
         }
     }
 
-    fn finish(&self, landed: Landed<T>) -> Result<Landed<T>> {
-        Ok(landed)
+    fn finish(&self, landed: Landed<T>) -> Result<HostOf<Self>> {
+        Ok(self.form.host(landed))
     }
 }
 
@@ -64,11 +88,24 @@ impl Device {
     /// A stale or foreign buffer; on CUDA [`Error::OutOfMemory`](crate::Error::OutOfMemory) when the staging limit does
     /// not hold it: all of the staging is reserved before the first byte moves.
     pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
-        let source = source.into();
+        self.download_as(source.into(), Flat)
+    }
+
+    /// [`download`](Self::download), in another form.
+    pub(crate) fn download_as<T: Element, F: Form<T>>(
+        &self,
+        source: In<'_, T>,
+        form: F,
+    ) -> Result<PendingDispatch<F::Output>> {
         let op = Download {
             len: source.len(),
+            // Nothing for what the dispatch will refuse.
             #[cfg(feature = "cuda")]
-            reserved: crate::sync::Mutex::new(self.reserve(source)?),
+            reserved: crate::sync::Mutex::new(match form.check(source.len()) {
+                Ok(()) => self.reserve(source)?,
+                Err(_) => None,
+            }),
+            form,
             _type: PhantomData,
         };
         let pending = self.dispatch(op, (source,), ())?;

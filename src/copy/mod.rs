@@ -10,4 +10,6 @@ mod peer_copy;
 mod source;
 mod upload;
 
+#[cfg(feature = "ndarray")]
+pub(crate) use download::Form;
 pub use source::HostData;

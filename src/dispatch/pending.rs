@@ -203,6 +203,12 @@ impl<O: Output> PendingDispatch<O> {
         &self.buffers
     }
 
+    /// Waits and gives the host's part alone.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn await_host(mut self) -> Result<O::Host> {
+        self.work.result(O::EAGER)
+    }
+
     pub(super) fn task(&self) -> Option<&Arc<dyn Task<O::Host>>> {
         self.work.task.as_ref()
     }

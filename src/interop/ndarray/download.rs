@@ -1,0 +1,122 @@
+//! Arrays out.
+
+use crate::copy::Form;
+use crate::{Device, Element, Error, In, Landed, Order, Output, PendingDispatch, Result};
+use ndarray::{Array, ArrayRef, Dimension, IntoDimension, ShapeBuilder};
+
+/// The shape that a download gets, and the order of the buffer's elements.
+#[derive(Clone, Debug)]
+struct Shape<D> {
+    dim: D,
+    order: Order,
+}
+
+/// Host data that a download brought, with the shape that it will have.
+pub struct Shaped<T, D> {
+    landed: Landed<T>,
+    shape: Shape<D>,
+}
+
+impl<T: Element, D: Dimension + 'static> Form<T> for Shape<D> {
+    type Output = Array<T, D>;
+
+    fn check(&self, len: usize) -> Result<()> {
+        let shape = self.dim.slice();
+        // Empty axes do not excuse the others: the array's strides must fit the address space.
+        let full = shape.iter().filter(|n| **n > 0).try_fold(1usize, |all, n| all.checked_mul(*n));
+        let empty = shape.contains(&0);
+        match full.filter(|n| isize::try_from(*n).is_ok()).map(|n| if empty { 0 } else { n }) {
+            Some(need) if need == len => Ok(()),
+            Some(need) => {
+                Err(Error::invalid("shape", format!("{shape:?} is {need} elements, but the buffer holds {len}")))
+            }
+            None => {
+                Err(Error::invalid("shape", format!("{shape:?} is more than an array can be; the buffer holds {len}")))
+            }
+        }
+    }
+
+    fn host(&self, landed: Landed<T>) -> Shaped<T, D> {
+        Shaped { landed, shape: self.clone() }
+    }
+}
+
+impl<T: Element, D: Dimension> Output for Array<T, D> {
+    type Writes = ();
+    type Host = Shaped<T, D>;
+    const EAGER: bool = true;
+
+    fn join((): (), Shaped { landed, shape }: Shaped<T, D>) -> Result<Self> {
+        let column = shape.order == Order::Column;
+        Array::from_shape_vec(shape.dim.set_f(column), landed.into_vec()?)
+            .map_err(|error| Error::library(format!("a shape that was checked does not fit: {error}")))
+    }
+}
+
+impl Device {
+    /// Copies a buffer (or a range of one), whose elements lie in this order, to an array of this shape on the host: a
+    /// pair of sizes gives an `Array2`, a `Vec` of sizes an `ArrayD`. The array lies in the same order; its elements are
+    /// not moved again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shape has more or fewer elements than the buffer; else as
+    /// [`download`](Self::download).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Order, ndarray::array};
+    /// let device = Device::host()?;
+    /// let buffer = device.upload([1, 2, 3, 4, 5, 6])?.into_output();
+    /// let by_rows = device.download_array(&buffer, (2, 3), Order::Row)?.await_result()?;
+    /// assert_eq!(by_rows, array![[1, 2, 3], [4, 5, 6]]);
+    /// let by_columns = device.download_array(&buffer, vec![2, 3], Order::Column)?.await_result()?;
+    /// assert_eq!(by_columns, array![[1, 3, 5], [2, 4, 6]].into_dyn());
+    /// # Ok(()) }
+    /// ```
+    pub fn download_array<'a, T: Element, D: Dimension + 'static>(
+        &self,
+        source: impl Into<In<'a, T>>,
+        shape: impl IntoDimension<Dim = D>,
+        order: Order,
+    ) -> Result<PendingDispatch<Array<T, D>>> {
+        self.download_as(source.into(), Shape { dim: shape.into_dimension(), order })
+    }
+}
+
+impl<T: Element, D: Dimension> PendingDispatch<Array<T, D>> {
+    /// Waits and fills an array, or a view of one, instead of making a new one. It may lie in any way; without a second
+    /// copy only in the order of the download, without gaps. Nothing is written unless the shapes agree.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes differ; else as [`await_result`](Self::await_result).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Order, ndarray::{Array2, array, s}};
+    /// let device = Device::host()?;
+    /// let buffer = device.upload([1, 2, 3, 4])?.into_output();
+    /// let mut whole = Array2::zeros((3, 3));
+    /// let mut corner = whole.slice_mut(s![1.., 1..]);
+    /// device.download_array(&buffer, (2, 2), Order::Row)?.await_result_into(&mut corner)?;
+    /// assert_eq!(whole, array![[0, 0, 0], [0, 1, 2], [0, 3, 4]]);
+    /// # Ok(()) }
+    /// ```
+    pub fn await_result_into(self, target: &mut ArrayRef<T, D>) -> Result<()> {
+        let shaped = self.await_host()?;
+        let Shape { dim, order } = &shaped.shape;
+        if target.shape() != dim.slice() {
+            return Err(Error::invalid("target", format!("{:?} for {:?} downloaded", target.shape(), dim.slice())));
+        }
+        let elements = match order {
+            Order::Row => target.as_slice_mut(),
+            Order::Column => target.view_mut().reversed_axes().into_slice(),
+        };
+        match elements {
+            Some(elements) => shaped.landed.copy_into(elements),
+            None => {
+                target.assign(&Array::join((), shaped)?);
+                Ok(())
+            }
+        }
+    }
+}

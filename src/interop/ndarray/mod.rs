@@ -1,0 +1,39 @@
+//! Arrays of crate `ndarray`, in and out.
+//!
+//! A buffer has no shape, so the order of its elements is always said: [`Order::Row`] is ndarray's own (the last axis
+//! runs fastest, "C"), [`Order::Column`] that of BLAS (the first axis runs fastest, "F"). Nothing is transposed behind
+//! the caller's back: an array that lies in another order than the one that was said is copied into it, or refused,
+//! whichever was asked for.
+//!
+//! `upload` has the ways in, `download` the ways out, `product` the sizes of products.
+
+mod download;
+mod product;
+mod upload;
+
+use crate::Order;
+use ndarray::{ArrayRef, Dimension};
+
+impl Order {
+    /// The order in which the elements of an array lie in memory without gaps, if there is one. Where both are right (a
+    /// vector, a single row) it is [`Order::Row`].
+    ///
+    /// ```
+    /// use windlass::{Order, ndarray::array};
+    /// let a = array![[1.0, 2.0], [3.0, 4.0]];
+    /// assert_eq!(Order::of_array(&a), Some(Order::Row));
+    /// assert_eq!(Order::of_array(&a.t()), Some(Order::Column));
+    /// assert_eq!(Order::of_array(&a.column(0)), None); // every second element
+    /// ```
+    pub fn of_array<T, D: Dimension>(array: &ArrayRef<T, D>) -> Option<Self> {
+        [Order::Row, Order::Column].into_iter().find(|order| elements(array, *order).is_some())
+    }
+}
+
+/// The elements in this order, where they lie in it without gaps.
+fn elements<T, D: Dimension>(array: &ArrayRef<T, D>, order: Order) -> Option<&[T]> {
+    match order {
+        Order::Row => array.as_slice(),
+        Order::Column => array.view().reversed_axes().to_slice(),
+    }
+}

@@ -1,0 +1,67 @@
+//! The sizes of products of arrays.
+
+use crate::blas::GemmElement;
+use crate::{Element, Error, Gemm, Matmul, Result};
+use ndarray::ArrayRef2;
+
+/// `m`, `n` and `k`.
+fn sizes<A, B>(a: &ArrayRef2<A>, b: &ArrayRef2<B>) -> Result<(usize, usize, usize)> {
+    let ((m, k), (rows, n)) = (a.dim(), b.dim());
+    if k == rows {
+        Ok((m, n, k))
+    } else {
+        Err(Error::invalid("b", format!("it is {rows} x {n}, but a is {m} x {k}: {rows} rows for {k} columns")))
+    }
+}
+
+impl<T: GemmElement> Gemm<T> {
+    /// The plain product of two matrices, [row by row](Self::row_major): of buffers that were made of them in
+    /// [`Order::Row`](crate::Order::Row), into one in the same order. Only the shapes are looked at.
+    ///
+    /// A factor that was uploaded in [`Order::Column`](crate::Order::Column) is the transposed one row by row: say
+    /// `trans_a(Transpose::Yes)`, or `trans_b`, and nothing is moved.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A has not as many columns as B has rows.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Gemm, Order, ndarray::array};
+    /// let device = Device::host()?;
+    /// let (a, b) = (array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], array![[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]);
+    /// let on_a = device.upload_array(&a, Order::Row)?.into_output();
+    /// let on_b = device.upload_array(&b, Order::Row)?.into_output();
+    /// let c = device.blas().gemm(Gemm::of_arrays(&a, &b)?, &on_a, &on_b, device.uninit(4)?)?.into_output();
+    /// assert_eq!(device.download_array(&c, (2, 2), Order::Row)?.await_result()?, a.dot(&b));
+    /// # Ok(()) }
+    /// ```
+    pub fn of_arrays(a: &ArrayRef2<T>, b: &ArrayRef2<T>) -> Result<Self> {
+        let (m, n, k) = sizes(a, b)?;
+        Ok(Gemm::new(m, n, k).row_major())
+    }
+}
+
+impl<S: Element> Matmul<S> {
+    /// The plain product of two matrices, [row by row](Self::row_major): of buffers that were made of them in
+    /// [`Order::Row`](crate::Order::Row), into one in the same order; [`order_a`](Self::order_a) and its like change
+    /// that. Only the shapes are looked at.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A has not as many columns as B has rows.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Matmul, Order, ndarray::array};
+    /// let device = Device::host()?;
+    /// let (a, b) = (array![[1.0f32, 2.0], [3.0, 4.0]], array![[10.0f32], [100.0]]);
+    /// let on_a = device.upload_array(&a, Order::Row)?.into_output();
+    /// let on_b = device.upload_array(&b, Order::Row)?.into_output();
+    /// let d = device.blas_lt().matmul(Matmul::of_arrays(&a, &b)?, &on_a, &on_b, device.uninit::<f32>(2)?)?;
+    /// assert_eq!(device.download_array(&d.into_output(), (2, 1), Order::Row)?.await_result()?, array![[210.0], [430.0]]);
+    /// # Ok(()) }
+    /// ```
+    pub fn of_arrays<A, B>(a: &ArrayRef2<A>, b: &ArrayRef2<B>) -> Result<Self> {
+        let (m, n, k) = sizes(a, b)?;
+        Ok(Matmul::new(m, n, k).row_major())
+    }
+}
