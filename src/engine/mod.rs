@@ -13,6 +13,8 @@ mod completion;
 #[expect(clippy::module_inception, reason = "the engine of the engines' folder")]
 mod engine;
 mod epoch;
+#[cfg(feature = "nvrtc")]
+pub(crate) mod leaving;
 pub(crate) mod life;
 pub(crate) mod process;
 

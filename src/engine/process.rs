@@ -32,6 +32,8 @@ pub(crate) fn exiting() -> bool {
 #[cfg(feature = "cuda")]
 extern "C" fn on_exit() {
     ERA.fetch_or(EXITING, Ordering::SeqCst);
+    #[cfg(feature = "nvrtc")]
+    super::leaving::leave();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(2);
     while KEEPERS.load(Ordering::SeqCst) > 0 && std::time::Instant::now() < until {
         std::thread::sleep(std::time::Duration::from_micros(100));
@@ -70,6 +72,11 @@ impl Drop for Keeper {
 
 extern "C" fn in_child() {
     ERA.fetch_add(1, Ordering::SeqCst);
+    // The threads that were counted are the parent's.
+    #[cfg(feature = "cuda")]
+    KEEPERS.store(0, Ordering::SeqCst);
+    #[cfg(feature = "nvrtc")]
+    super::leaving::in_child();
 }
 
 /// Watches for forks.

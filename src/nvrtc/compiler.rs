@@ -87,9 +87,9 @@ impl Compiler {
 
     /// As [`compile`](Self::compile), and does not wait. What is kept in memory is there at once.
     ///
-    /// Await it before the process exits: an exit stops what is under way where the library can (13.x), else waits for
-    /// it up to 2 s, but NVRTC's own exit handlers do not bear a compilation beside them, and may end the process with
-    /// a signal.
+    /// An exit of the process stops what is under way where the library can (NVRTC 13, some 50 ms), else waits for it,
+    /// 10 s at most. (On Linux with glibc, x86-64 and aarch64. Elsewhere await it before the exit: the compiler's own
+    /// handlers of the exit do not bear a compilation beside them.)
     ///
     /// # Errors
     /// What is known before compiling: [`Error::InvalidArgument`], [`Error::Unsupported`], [`Error::LibraryMissing`].

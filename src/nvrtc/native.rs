@@ -7,7 +7,7 @@ pub(super) use super::native_link::{link, linker};
 use super::program::{Emit, Prepared, Program};
 use crate::cuda::api::nvrtc::Program as NvrtcProgram;
 use crate::cuda::api::{Code, Nvrtc, codes};
-use crate::engine::process;
+use crate::engine::{leaving, process};
 use crate::error::{Diagnostic, PTX_INPUT, Site};
 use crate::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -21,15 +21,14 @@ pub(super) fn identity() -> Result<&'static Identity> {
     }
     let api = Nvrtc::load()?;
     let found = look(api)?;
-    // After it was loaded, so that at the exit ours runs first, and waits for what compiles.
-    process::watch_exit();
+    leaving::watch(api.library());
     Ok(IDENTITY.get_or_init(|| found))
 }
 
 /// Runs `f` unless the process is exiting; an exit waits for it.
 pub(super) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     let gone = || Err(Error::GpuRefStale { reason: crate::Stale::ShuttingDown, site: Site::none() });
-    process::unless_exiting(f).unwrap_or_else(gone)
+    leaving::unless_leaving(f).unwrap_or_else(gone)
 }
 
 /// Its version, build and architectures.

@@ -6,7 +6,7 @@ use super::native::build;
 use super::{Arch, Emit, Image, ImageKind};
 use crate::cuda::api::nvjitlink::Handle;
 use crate::cuda::api::{Code, NvJitLink, codes};
-use crate::engine::process;
+use crate::engine::leaving;
 use crate::error::{Diagnostic, PTX_INPUT};
 use crate::{Error, Result};
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -37,8 +37,7 @@ pub(super) fn linker() -> Result<&'static Identity> {
     let mut version = (0, 0);
     // SAFETY: two numbers are written through valid pointers. The first releases do not tell; their build does.
     let _ = unsafe { api.version(&mut version.0, &mut version.1) };
-    // After it was loaded, so that at the exit ours runs first, and waits for what links.
-    process::watch_exit();
+    leaving::watch(api.library());
     Ok(IDENTITY.get_or_init(|| Identity { version, build: build(&api.library().path), archs: Vec::new() }))
 }
 
