@@ -170,9 +170,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 // SAFETY: all of an operand, or all of scratch of this length.
                 Ahead::Zeros(at, bytes) => unsafe { queue.fill(at, bytes, &[0]) }?,
                 Ahead::ZeroGradients => self.zero_gradients(queue, &writes, &geometry)?,
-                // SAFETY: the columns lie in their operand at this distance (checked), and the room was made for them.
                 Ahead::Copy(Aside { from, to, rows, columns }) => {
-                    unsafe { queue.copy_columns(to, from, rows, columns) }?
+                    // SAFETY: the columns lie in their operand at this distance (checked), and the room was made for them.
+                    unsafe { queue.copy_columns(to, from, rows, columns) }?;
                 }
             }
         }

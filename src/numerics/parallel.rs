@@ -75,12 +75,14 @@ fn share<T: Send>(x: &mut [T], first: usize, parts: Parts, tasks: usize, f: &(dy
     both(|| share(left, first, parts, tasks / 2, f), || share(right, first + half, parts, tasks - tasks / 2, f));
 }
 
+type OnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'f;
+
 /// Calls `f(i, x, y)` with each pair of parts; `parts` says how x is cut, and `size` is that of y's.
 pub(super) fn each_pair<T: Send, U: Send>(
     x: &mut [T],
     y: &mut [U],
     (parts, size): (Parts, usize),
-    f: &(dyn Fn(usize, &mut [T], &mut [U]) + Sync),
+    f: &OnPair<'_, T, U>,
 ) {
     share_pairs(parts.all(x), y, 0, (parts, size.max(1)), tasks(), f);
 }
@@ -91,7 +93,7 @@ fn share_pairs<T: Send, U: Send>(
     first: usize,
     (parts, size): (Parts, usize),
     tasks: usize,
-    f: &(dyn Fn(usize, &mut [T], &mut [U]) + Sync),
+    f: &OnPair<'_, T, U>,
 ) {
     let count = x.len().div_ceil(parts.size);
     if tasks < 2 || count / 2 < parts.least {

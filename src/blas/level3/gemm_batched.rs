@@ -167,7 +167,8 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
             let group = done..done + count;
             if !self.one_group(
                 queue,
-                (spec, &scalars(spec)),
+                spec,
+                &scalars(spec),
                 *leading,
                 at.map(|at| at.wrapping_byte_add(8 * done)),
                 *count,
@@ -191,7 +192,8 @@ impl<T: GemmElement, K: Kind<T>> Grouped<T, K> {
     fn one_group(
         &self,
         queue: &mut Queue<'_, '_, Self>,
-        (spec, (alpha, beta)): (&Gemm<T>, &(Scalar<T::Scalar>, Scalar<T::Scalar>)),
+        spec: &Gemm<T>,
+        (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
         [lda, ldb, ldc]: [usize; 3],
         [a, b, c]: [*const std::ffi::c_void; 3],
         count: usize,
