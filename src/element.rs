@@ -56,6 +56,29 @@ impl DType {
         }
     }
 
+    /// The type that is `code` as an integer (`dtype as u32`), for what came from another process.
+    pub(crate) fn from_code(code: u32) -> Option<Self> {
+        const ALL: [DType; 16] = [
+            DType::F32,
+            DType::F64,
+            DType::F16,
+            DType::Bf16,
+            DType::C32,
+            DType::C64,
+            DType::I8,
+            DType::U8,
+            DType::I16,
+            DType::U16,
+            DType::I32,
+            DType::U32,
+            DType::I64,
+            DType::U64,
+            DType::F8E4M3,
+            DType::F8E5M2,
+        ];
+        ALL.into_iter().find(|dtype| *dtype as u32 == code)
+    }
+
     /// A complex number.
     pub const fn is_complex(self) -> bool {
         matches!(self, DType::C32 | DType::C64)
@@ -112,6 +135,16 @@ macro_rules! elements {
         impl Element for $t { const DTYPE: DType = DType::$d; }
     )* };
 }
+
+/// Calls a function that is generic over the element type for each of them.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+macro_rules! each_element { ($f:ident($($arg:expr),*)) => {
+    $crate::element::each_element!(@ $f($($arg),*) f32, f64, $crate::f16, $crate::bf16, $crate::Complex<f32>,
+        $crate::Complex<f64>, i8, u8, i16, u16, i32, u32, i64, u64, $crate::F8E4M3, $crate::F8E5M2)
+}; (@ $f:ident($arg:expr) $($t:ty),*) => { $($f::<$t>($arg);)* } }
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) use each_element;
+
 elements!(
     f32 => F32, f64 => F64, f16 => F16, bf16 => Bf16, Complex<f32> => C32, Complex<f64> => C64,
     i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
@@ -126,6 +159,7 @@ mod tests {
     fn sizes_are_those_of_the_rust_types() {
         fn check<T: Element>() {
             assert_eq!(T::DTYPE.size(), size_of::<T>(), "{}", T::DTYPE);
+            assert_eq!(DType::from_code(T::DTYPE as u32), Some(T::DTYPE));
         }
         check::<f32>();
         check::<f64>();

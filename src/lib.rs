@@ -66,12 +66,13 @@ mod op;
 mod supervisor;
 mod sync;
 mod trace;
+pub mod worker;
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
 pub use blaslt::{BlasLt, Matmul, Order};
 pub use buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
-    Operand, Span, TypedOutput,
+    Mirrored, Operand, Span, TypedOutput,
 };
 pub use copy::HostData;
 #[cfg(feature = "cuda")]
@@ -89,6 +90,7 @@ pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{OpInfo, Stats, Trace};
+pub use worker::Wire;
 
 /// Slow, independent answers and their error bounds, for tests of this crate. Not part of the API.
 #[cfg(feature = "host")]

@@ -2,7 +2,7 @@
 
 use crate::buffer::{DeviceBuffer, Elems};
 use crate::cuda_enqueue::Enqueue;
-use crate::{DType, Element, Error, Result};
+use crate::{DType, Element, Error, Result, Wire};
 
 /// One unit of device work, as plain data.
 ///
@@ -123,6 +123,12 @@ pub trait Op: Sized + Send + Sync + 'static {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let _ = queue;
         Err(Error::unsupported(format!("`{}` has no CUDA half", Self::NAME)))
+    }
+
+    /// How it crosses to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's
+    /// traits. `None`, as unless written: such a device answers [`Error::Unsupported`].
+    fn wire() -> Option<Wire<Self>> {
+        None
     }
 
     /// Turns what the device left into the host's part of the answer, on the waiter's thread, on every engine the same

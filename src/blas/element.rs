@@ -118,6 +118,7 @@ impl<T, R> OnHost<R> for T {}
 /// An element type of every routine: f32, f64, `Complex<f32>`, `Complex<f64>`. Sealed, as [`Element`] is.
 pub trait BlasElement:
     VectorElement<Scalar = Self, Norm = <Self as BlasElement>::Real>
+    + From<<Self as BlasElement>::Real>
     + super::GemmElement<Scalar = Self, Out = Self>
     + OnHost<<Self as BlasElement>::Real>
 {

@@ -1,7 +1,7 @@
 //! What is done to a stored matrix, and which part of it counts.
 
 /// What is done to a stored matrix before it is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Transpose {
     /// As stored.
     #[default]
@@ -13,7 +13,7 @@ pub enum Transpose {
 }
 
 /// Which triangle of a symmetric, Hermitian or triangular matrix is stored. The other one is neither read nor written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Uplo {
     /// The diagonal and what is above.
     Upper,
@@ -22,7 +22,7 @@ pub enum Uplo {
 }
 
 /// What the diagonal of a triangular matrix is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Diag {
     /// As stored.
     #[default]
@@ -32,7 +32,7 @@ pub enum Diag {
 }
 
 /// On which side of a product a matrix stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Side {
     /// `A * B`.
     Left,

@@ -22,7 +22,8 @@ use std::marker::PhantomData;
 ///
 /// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and
 /// `beta` 0. The routine behind it is `cublasGemmEx`; i8 products accumulate in i32 exactly (wrapping past its range).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: GemmElement")]
 #[must_use]
 pub struct Gemm<T: GemmElement> {
     pub(super) m: usize,
@@ -141,9 +142,11 @@ pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
 }
 
 /// As the type has it.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Same;
 
 /// As f32.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Single;
 
 impl<T: GemmElement> Kind<T> for Same {
@@ -281,6 +284,8 @@ impl<T: GemmElement> Gemm<T> {
 scalars!(Gemm<T: GemmElement>, alpha: T::Scalar, beta: T::Scalar);
 
 /// A product and where its scalars are.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 struct Product<T: GemmElement, K> {
     spec: Gemm<T>,
     /// In device memory.
@@ -466,4 +471,14 @@ impl Blas {
             (c,),
         )
     }
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn products<T: GemmElement>(registry: &mut crate::worker::Registry) {
+    registry.routine::<Product<T, Same>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn products_into_f32<T: MixedElement>(registry: &mut crate::worker::Registry) {
+    registry.routine::<Product<T, Single>>();
 }

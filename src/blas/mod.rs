@@ -75,6 +75,30 @@ impl Blas {
     }
 }
 
+/// What another executable may be asked to do: a line a family of routines and its types.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    use crate::{Complex, bf16, f16};
+    macro_rules! each { ($($family:ident: $($t:ty),*;)*) => { $($($family::<$t>(registry);)*)* } }
+    use gemm::{products, products_into_f32};
+    use level1::{vectors, vectors_of_fields, vectors_of_reals};
+    use level2::{matrix_vectors, matrix_vectors_of_complex};
+    use level3::{batched_products, batched_products_into_f32, matrices, matrices_of_complex};
+    each! {
+        products: f32, f64, Complex<f32>, Complex<f64>, f16, bf16, i8;
+        products_into_f32: f16, bf16;
+        vectors: f32, f64, Complex<f32>, Complex<f64>, f16, bf16;
+        vectors_of_fields: f32, f64, Complex<f32>, Complex<f64>;
+        vectors_of_reals: f32, f64;
+        matrix_vectors: f32, f64, Complex<f32>, Complex<f64>;
+        matrix_vectors_of_complex: Complex<f32>, Complex<f64>;
+        batched_products: f32, f64, Complex<f32>, Complex<f64>, f16, bf16, i8;
+        batched_products_into_f32: f16, bf16;
+        matrices: f32, f64, Complex<f32>, Complex<f64>;
+        matrices_of_complex: Complex<f32>, Complex<f64>;
+    }
+}
+
 /// The front of the dense linear algebra of one device: `device.blas()`. Holds no native state.
 #[derive(Clone, Debug)]
 pub struct Blas {

@@ -4,7 +4,7 @@ use super::Blas;
 
 /// How products of single precision may be computed on a GPU. The host engine always computes in the full precision of
 /// the type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Math {
     /// In the precision of the type, by whatever kernels the library thinks best.
@@ -20,7 +20,7 @@ pub enum Math {
 }
 
 /// How the library may compute; goes with each operation as plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Modes {
     pub(crate) math: Math,
     pub(crate) full_reduction: bool,

@@ -4,10 +4,12 @@ use super::modes::Modes;
 use super::{Blas, Submitted};
 use crate::buffer::{Elems, Views, Visit};
 use crate::op::{Bufs, Cost, HostOf, Op, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
-use crate::{DType, Enqueue, Result};
+use crate::{DType, Enqueue, Result, Wire};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// One routine: plain data. [`Call`] makes an [`Op`] of it, with the modes of the front that it came through.
-pub(super) trait Routine: Sized + Send + Sync + 'static {
+/// One routine: plain data, so that it crosses to a worker process as it is. [`Call`] makes an [`Op`] of it, with the modes of the front that it came through.
+pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
     /// The element types it reads.
@@ -52,6 +54,8 @@ pub(super) trait Routine: Sized + Send + Sync + 'static {
 pub(super) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
 
 /// A routine with its modes.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "R: Routine")]
 pub(super) struct Call<R> {
     routine: R,
     /// Operands that are read: scalars, which come last, only where they are in device memory.
@@ -108,8 +112,20 @@ impl<R: Routine> Op for Call<R> {
         Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
     }
 
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
     fn finish(&self, raw: R::Raw) -> Result<HostOf<Self>> {
         Ok(raw.into())
+    }
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+impl crate::worker::Registry {
+    /// Knows the routine from now on.
+    pub(super) fn routine<R: Routine>(&mut self) {
+        self.add::<Call<R>>();
     }
 }
 

@@ -32,7 +32,7 @@ pub struct VectorMut<T: Element> {
 }
 
 /// How many elements a vector has, and how far apart they lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Strided {
     pub(super) n: usize,
     pub(super) inc: isize,

@@ -5,7 +5,7 @@ use crate::op::{Bufs, Immediate, Output};
 use crate::{Device, DeviceBuffer, Element, Result};
 
 /// What happens to a value on its way into D.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) enum Function {
     #[default]
     None,
@@ -16,7 +16,7 @@ pub(super) enum Function {
 }
 
 /// What is written beside D.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) enum Beside {
     #[default]
     Nothing,
@@ -31,7 +31,7 @@ pub(super) enum Beside {
 }
 
 /// An epilogue without its buffers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Kind {
     pub(super) function: Function,
     pub(super) bias: bool,

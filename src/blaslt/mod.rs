@@ -55,6 +55,8 @@ mod epilogue;
 mod matmul;
 mod op;
 mod operands;
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+mod register;
 mod spec;
 mod types;
 
@@ -62,6 +64,8 @@ pub use autotune::{Candidate, Tuned, Tuning};
 pub use epilogue::{Amax, Epilogue, Extra};
 pub use matmul::EpilogueOf;
 pub use operands::{Absent, Given, Operands, Optional};
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) use register::register;
 pub use spec::{Matmul, Order};
 pub use types::{Auto, MatmulElement, MatmulTypes};
 

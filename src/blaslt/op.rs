@@ -5,10 +5,13 @@ use super::operands::{ReadPlaces, Reading};
 use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
 use super::types::MatmulTypes;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans, WritesOf};
-use crate::{DType, Element, Enqueue, Error, Result, Transpose};
+use crate::worker::Outgoing;
+use crate::{DType, Element, Enqueue, Error, Result, Transpose, Wire};
 use std::marker::PhantomData;
 
 /// One product: of types `T`, reading what `R` names and writing what `W` names.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 pub(super) struct Fused<T: MatmulTypes, R, W> {
     pub(super) spec: Matmul<T::Scalar>,
     pub(super) kind: Kind,
@@ -19,6 +22,7 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
     /// Nothing that D holds is read.
     pub(super) fresh: bool,
     #[cfg(feature = "blaslt")]
+    #[serde(skip)]
     pub(super) way: super::cuda_half::Way,
     pub(super) _operands: PhantomData<fn() -> (R, W)>,
 }
@@ -288,6 +292,17 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
     #[cfg(not(feature = "blaslt"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(Error::unsupported("this build has no cuBLASLt front (feature `blaslt`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        let encode = |op: &Self, out: &mut Outgoing| {
+            #[cfg(feature = "blaslt")]
+            if !matches!(op.way, super::cuda_half::Way::Usual) {
+                return Err(Error::unsupported("a product is not measured in a worker process"));
+            }
+            out.value(op)
+        };
+        Some(Wire { encode, decode: |incoming| incoming.value() })
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -4,7 +4,7 @@ use super::types::MatmulTypes;
 use crate::{Element, Error, Result, Transpose};
 
 /// How a matrix lies in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Order {
     /// Column after column: element `(i, j)` is at `i + j * ld`.
     #[default]
@@ -17,7 +17,8 @@ pub enum Order {
 ///
 /// Unless set: nothing is transposed, all is column-major, leading dimensions and the distances of a batch leave no
 /// gaps, there is one matrix, `alpha` is 1 and `beta` 0. The routine behind it is `cublasLtMatmul`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "S: Element")]
 #[must_use]
 pub struct Matmul<S = f32> {
     pub(super) m: usize,

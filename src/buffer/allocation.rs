@@ -39,11 +39,15 @@ impl Meter {
                 self.count.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Err(before) => {
-                let free = limit.saturating_sub(before);
-                Err(Error::OutOfMemory { requested: bytes, free, total: limit, limit, site: Site::none() })
-            }
+            Err(_) => Err(self.refusal(bytes)),
         }
+    }
+
+    /// There is no memory for `bytes`.
+    pub(crate) fn refusal(&self, bytes: u64) -> Error {
+        let limit = self.limit();
+        let free = limit.saturating_sub(self.used());
+        Error::OutOfMemory { requested: bytes, free, total: limit, limit, site: Site::none() }
     }
 
     /// Gives `bytes` back.
@@ -83,6 +87,9 @@ pub(crate) enum Home {
     /// A CUDA engine's pool.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::PoolBytes),
+    /// A worker process.
+    #[cfg(target_os = "linux")]
+    Worker(crate::worker::WorkerBytes),
 }
 
 /// Some bytes of an engine's memory, and how they go back. Holds no epoch.
@@ -157,6 +164,9 @@ impl Allocation {
     pub(super) fn end_region(self: &Arc<Self>, track: Track) {
         match &self.home {
             Home::Empty | Home::Host(_) => {}
+            // Work in flight holds its own `Arc`, as on the host.
+            #[cfg(target_os = "linux")]
+            Home::Worker(_) => {}
             #[cfg(feature = "cuda")]
             Home::Cuda(pool) if !self.parted.load(Ordering::Acquire) => pool.release(self, track),
             #[cfg(feature = "cuda")]
@@ -176,9 +186,14 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if let Home::Host(layout) = self.home {
-            // SAFETY: `address` came from `alloc_zeroed` with this layout, and this is the only owner left.
-            unsafe { std::alloc::dealloc(self.address as *mut u8, layout) }
+        match &self.home {
+            Home::Host(layout) => {
+                // SAFETY: `address` came from `alloc_zeroed` with this layout, and this is the only owner left.
+                unsafe { std::alloc::dealloc(self.address as *mut u8, *layout) }
+            }
+            #[cfg(target_os = "linux")]
+            Home::Worker(bytes) => bytes.release(self.address),
+            _ => {}
         }
         self.meter.give(self.bytes);
     }

@@ -3,8 +3,7 @@
 //! Part of what `elems.rs` promises: every operand is visited exactly once, reads as reads and writes as writes. A
 //! handle without its type keeps the name of the type, and becomes a typed one again only by that name.
 
-use super::elems::{Elems, Visit, sealed};
-use super::operand::View;
+use super::elems::{Elems, Receive, Shape, Visit, sealed};
 use super::{DeviceBuffer, GpuRef, In, Region};
 use crate::op::{Bufs, Immediate, Output};
 use crate::sync::Arc;
@@ -296,17 +295,29 @@ impl Elems for Dyn {
 
     fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let span = |x: &'x AnyIn<'_>| {
-            visit.0.push(View { region: x.region, whole: x.len == x.region.window.len(), overwritten: false });
+            visit.add_view(x.region, x.offset, x.len);
             AnySpan::of(x.region, x.offset, x.len, x.dtype)
         };
         ins.iter().map(span).collect()
     }
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let span = |x: &'x AnyBuffer| {
-            visit.0.push(View { region: &x.region, whole: x.len == x.region.window.len(), overwritten: false });
+            visit.add_view(&x.region, x.offset, x.len);
             AnySpan::of(&x.region, x.offset, x.len, x.dtype)
         };
         buffers.0.iter().map(span).collect()
+    }
+    fn shape(spans: &Self::Spans, shape: &mut Shape) {
+        shape.push(u32::try_from(spans.len()).unwrap_or(u32::MAX));
+        shape.extend(spans.iter().map(|span| span.dtype as u32));
+    }
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Spans> {
+        let span = |from: &mut Receive<'_, '_>| {
+            let dtype = DType::from_code(from.count()?)?;
+            let (region, offset, len) = from.operand(dtype.size())?;
+            Some(AnySpan::of(region, offset, len, dtype))
+        };
+        (0..from.count()?).map(|_| span(from)).collect()
     }
     unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
         let slice = |span: &AnySpan| {

@@ -38,6 +38,12 @@ pub trait Operand: sealed::Operand + 'static {
     fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span;
     #[doc(hidden)]
     fn write<'x>(buffer: &'x Self::Buf, visit: &mut Visit<'_, 'x>) -> Self::Span;
+    /// What the type leaves open, for another process.
+    #[doc(hidden)]
+    fn shape(span: &Self::Span, shape: &mut Shape);
+    /// The span in another process, from what crossed. `None` when that is not enough.
+    #[doc(hidden)]
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span>;
     /// # Safety
     /// Live host memory that nobody writes during `'a`.
     #[doc(hidden)]
@@ -53,8 +59,42 @@ pub struct Visit<'v, 'x>(pub(crate) &'v mut Views<'x>);
 
 impl<'x> Visit<'_, 'x> {
     fn add<T: Element>(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) -> Span<T> {
-        self.0.push(View { region, whole: len == region.window.len(), overwritten: false });
+        self.add_view(region, offset, len);
         Span::of(region, offset, len)
+    }
+
+    pub(super) fn add_view(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) {
+        self.0.push(View { region, offset, len, whole: len == region.window.len(), overwritten: false });
+    }
+}
+
+/// What types of operands leave open: whether an `Option` is there, how long a [`List`] is.
+#[doc(hidden)]
+pub(crate) type Shape = SmallVec<[u32; 4]>;
+
+/// Operands that came from another process, to be told apart by their types. Opaque.
+#[doc(hidden)]
+pub struct Receive<'r, 'x> {
+    pub(crate) views: std::slice::Iter<'r, View<'x>>,
+    pub(crate) shape: std::slice::Iter<'r, u32>,
+}
+
+impl<'x> Receive<'_, 'x> {
+    /// The next word of the shape.
+    pub(super) fn count(&mut self) -> Option<u32> {
+        self.shape.next().copied()
+    }
+
+    /// The next operand, of elements of `size` bytes, if it lies inside its memory.
+    pub(super) fn operand(&mut self, size: usize) -> Option<(&'x crate::sync::Arc<super::Region>, usize, usize)> {
+        let View { region, offset, len, .. } = *self.views.next()?;
+        let end = offset.checked_add(len)?.checked_mul(size)?;
+        (end as u64 <= region.allocation.bytes).then_some((region, offset, len))
+    }
+
+    fn span<T: Element>(&mut self) -> Option<Span<T>> {
+        let (region, offset, len) = self.operand(size_of::<T>())?;
+        Some(Span::of(region, offset, len))
     }
 }
 
@@ -72,6 +112,10 @@ impl<T: Element> Operand for T {
     }
     fn write<'x>(buffer: &'x DeviceBuffer<T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
         visit.add(&buffer.region, buffer.offset, buffer.len)
+    }
+    fn shape(_: &Span<T>, _: &mut Shape) {}
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Span<T>> {
+        from.span()
     }
     unsafe fn slice<'a>(span: &Span<T>) -> &'a [T] {
         // SAFETY: the caller's promise, passed on.
@@ -98,6 +142,12 @@ impl<T: Element> Operand for Option<T> {
     fn write<'x>(buffer: &'x Option<DeviceBuffer<T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
         buffer.as_ref().map(|b| T::write(b, visit))
     }
+    fn shape(span: &Option<Span<T>>, shape: &mut Shape) {
+        shape.push(u32::from(span.is_some()));
+    }
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Option<Span<T>>> {
+        if from.count()? == 0 { Some(None) } else { T::receive(from).map(Some) }
+    }
     unsafe fn slice<'a>(span: &Option<Span<T>>) -> Option<&'a [T]> {
         // SAFETY: the caller's promise, passed on.
         span.as_ref().map(|s| unsafe { s.slice() })
@@ -122,6 +172,12 @@ impl<T: Element> Operand for List<T> {
     }
     fn write<'x>(buffers: &'x Vec<DeviceBuffer<T>>, visit: &mut Visit<'_, 'x>) -> Self::Span {
         buffers.iter().map(|b| T::write(b, visit)).collect()
+    }
+    fn shape(spans: &Self::Span, shape: &mut Shape) {
+        shape.push(u32::try_from(spans.len()).unwrap_or(u32::MAX));
+    }
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span> {
+        (0..from.count()?).map(|_| T::receive(from)).collect()
     }
     unsafe fn slice<'a>(spans: &Self::Span) -> Vec<&'a [T]> {
         // SAFETY: the caller's promise, passed on.
@@ -152,6 +208,10 @@ pub trait Elems: sealed::Elems + 'static {
     fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans;
     #[doc(hidden)]
     fn write<'x>(buffers: &'x Self::Bufs, visit: &mut Visit<'_, 'x>) -> Self::Spans;
+    #[doc(hidden)]
+    fn shape(spans: &Self::Spans, shape: &mut Shape);
+    #[doc(hidden)]
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Spans>;
     /// # Safety
     /// Live host memory that nobody writes during `'a`.
     #[doc(hidden)]
@@ -178,6 +238,12 @@ macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         fn write<'x>(buffers: &'x Self::Bufs, visit: &mut Visit<'_, 'x>) -> Self::Spans { ($($t::write(&buffers.$i, visit),)*) }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, reason = "the empty tuple has no operands")]
+        fn shape(spans: &Self::Spans, shape: &mut Shape) { $($t::shape(&spans.$i, shape);)* }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, reason = "the empty tuple has no operands")]
+        fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Spans> { Some(($($t::receive(from)?,)*)) }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {

@@ -22,19 +22,22 @@ mod dynamic;
 mod elems;
 mod gpu_ref;
 mod handles;
+mod mirrored;
 mod operand;
 mod region;
 mod track;
 
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", target_os = "linux"))]
 pub(crate) use allocation::Home;
 pub(crate) use allocation::{Allocation, Meter};
 pub(crate) use content::Content;
 pub use device_buffer::DeviceBuffer;
 pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, Dyn, TypedOutput};
-pub(crate) use elems::Visit;
 pub use elems::{Elems, List, Operand};
+pub(crate) use elems::{Receive, Shape, Visit};
 pub use gpu_ref::GpuRef;
+pub use mirrored::Mirrored;
+pub(crate) use mirrored::Mirrors;
 pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};
 pub(crate) use region::Region;

@@ -85,6 +85,9 @@ pub(super) fn narrow(offset: usize, len: usize, range: Range<usize>) -> Result<(
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) region: &'a Arc<Region>,
+    /// The operand's window, in elements from the allocation's beginning.
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
     /// It is all of the region, not a narrowed window: overwriting it leaves nothing of what was there.
     pub(crate) whole: bool,
     /// The operation writes every byte of it and reads none: its earlier contents do not matter.

@@ -1,11 +1,13 @@
 //! Device to device.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, PendingDispatch, Result, Submitted};
+use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, PendingDispatch, Result, Submitted, Wire};
 use std::marker::PhantomData;
 
 /// Copies one buffer into another of the same device.
-struct DeviceCopy<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct DeviceCopy<T> {
     len: usize,
     _type: PhantomData<T>,
 }
@@ -50,6 +52,10 @@ impl<T: Element> Op for DeviceCopy<T> {
             let _ = queue;
             Err(Error::unsupported("this build has no CUDA engine"))
         }
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

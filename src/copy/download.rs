@@ -1,7 +1,7 @@
 //! Device to host.
 
 use crate::op::{Cost, HostOf, Op, Output, Slices, SlicesMut, Spans};
-use crate::{Device, Element, Enqueue, In, Landed, PendingDispatch, Result};
+use crate::{Device, Element, Enqueue, Error, In, Landed, PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
 /// What a download makes of the elements that it brings.
@@ -15,7 +15,7 @@ pub(crate) trait Form<T: Element>: Send + Sync + 'static {
 }
 
 /// The elements, one after the other.
-struct Flat;
+pub(super) struct Flat;
 
 impl<T: Element> Form<T> for Flat {
     type Output = Vec<T>;
@@ -28,12 +28,19 @@ impl<T: Element> Form<T> for Flat {
 }
 
 /// Reads a buffer into host memory of ours.
-struct Download<T, F> {
-    form: F,
+pub(super) struct Download<T, F> {
+    /// Where the answer is waited for; a worker only brings the elements.
+    form: Option<F>,
     len: usize,
     /// Pinned memory for all of it, on a GPU.
     #[cfg(feature = "cuda")]
     reserved: crate::sync::Mutex<Option<crate::cuda::Reserved>>,
+    /// Shared memory for all of it, on the way to a worker.
+    #[cfg(target_os = "linux")]
+    block: crate::sync::Mutex<Option<crate::worker::Block>>,
+    /// The same, in the worker.
+    #[cfg(target_os = "linux")]
+    lent: Option<crate::worker::Lent>,
     _type: PhantomData<T>,
 }
 
@@ -45,7 +52,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
     type Raw = Landed<T>;
 
     fn check(&self, (source,): &Spans<(T,)>, (): &Spans<()>) -> Result<()> {
-        self.form.check(source.len())
+        self.form.as_ref().map_or(Ok(()), |form| form.check(source.len()))
     }
 
     fn cost(&self) -> Cost {
@@ -53,6 +60,11 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
     }
 
     fn host(&self, (source,): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<Landed<T>> {
+        #[cfg(target_os = "linux")]
+        if let Some(lent) = &self.lent {
+            lent.fill(bytemuck::cast_slice(source));
+            return Ok(Vec::new().into());
+        }
         Ok(source.to_vec().into())
     }
 
@@ -73,8 +85,37 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
         }
     }
 
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<Wire<Self>> {
+        Some(Wire {
+            encode: |op, out| {
+                out.block = op.block.lock().take();
+                out.value(&op.len)
+            },
+            decode: |incoming| {
+                let len: usize = incoming.value()?;
+                #[cfg(feature = "cuda")]
+                let engine = incoming.epoch.engine.as_cuda();
+                Ok(Download {
+                    form: None,
+                    len,
+                    #[cfg(feature = "cuda")]
+                    reserved: crate::sync::Mutex::new(
+                        engine.map(|e| e.reserve(incoming.epoch, len * size_of::<T>())).transpose()?,
+                    ),
+                    block: crate::sync::Mutex::default(),
+                    lent: incoming.lent,
+                    _type: PhantomData,
+                })
+            },
+        })
+    }
+
     fn finish(&self, landed: Landed<T>) -> Result<HostOf<Self>> {
-        Ok(self.form.host(landed))
+        match &self.form {
+            Some(form) => Ok(form.host(landed)),
+            None => Err(Error::library("a download that a worker was to finish")),
+        }
     }
 }
 
@@ -105,7 +146,16 @@ impl Device {
                 Ok(()) => self.reserve(source)?,
                 Err(_) => None,
             }),
-            form,
+            #[cfg(target_os = "linux")]
+            block: crate::sync::Mutex::new(match source.region.epoch.engine.as_worker() {
+                Some(engine) if form.check(source.len()).is_ok() => {
+                    Some(engine.block(&source.region.epoch, source.len() * size_of::<T>())?)
+                }
+                _ => None,
+            }),
+            #[cfg(target_os = "linux")]
+            lent: None,
+            form: Some(form),
             _type: PhantomData,
         };
         let pending = self.dispatch(op, (source,), ())?;

@@ -1,10 +1,12 @@
 //! One value everywhere.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, Result, Submitted};
+use crate::{Device, DeviceBuffer, Element, Enqueue, Result, Submitted, Wire};
 
 /// Sets every element.
-struct Fill<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: Element")]
+pub(super) struct Fill<T> {
     value: T,
     len: usize,
 }
@@ -45,6 +47,10 @@ impl<T: Element> Op for Fill<T> {
             let _ = queue;
             Err(crate::Error::unsupported("this build has no CUDA engine"))
         }
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

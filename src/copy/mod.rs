@@ -13,3 +13,15 @@ mod upload;
 #[cfg(feature = "ndarray")]
 pub(crate) use download::Form;
 pub use source::HostData;
+
+/// What another executable may be asked to do.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {
+        registry.add::<device_copy::DeviceCopy<T>>();
+        registry.add::<download::Download<T, download::Flat>>();
+        registry.add::<fill::Fill<T>>();
+        registry.add::<upload::Upload<T>>();
+    }
+    crate::element::each_element!(each(registry));
+}

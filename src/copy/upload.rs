@@ -1,22 +1,31 @@
 //! Host to device.
 
 use super::HostData;
+use crate::engine::Engine;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::sync::Mutex;
-use crate::{Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted};
+use crate::{
+    Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted, Wire,
+};
 
 /// Writes host data into a buffer.
-struct Upload<T: Element> {
+pub(super) struct Upload<T: Element> {
     /// Taken by whoever carries it out, so that it is gone when the copy is.
     data: Mutex<Payload<T>>,
     len: usize,
 }
 
-enum Payload<T> {
+pub(super) enum Payload<T> {
     Gone,
     Owned(Vec<T>),
     #[cfg(feature = "cuda")]
     Staged(crate::cuda::Staging),
+    /// Shared memory on its way to a worker.
+    #[cfg(target_os = "linux")]
+    Shared(crate::worker::Block),
+    /// The same, in the worker.
+    #[cfg(target_os = "linux")]
+    Lent(crate::worker::Lent),
 }
 
 impl<T: Element> Op for Upload<T> {
@@ -46,8 +55,14 @@ impl<T: Element> Op for Upload<T> {
         match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
             Payload::Owned(data) => target.copy_from_slice(&data),
             Payload::Gone => {}
-            #[cfg(feature = "cuda")]
-            Payload::Staged(_) => return Err(Error::library("staged data on a host device")),
+            #[cfg(target_os = "linux")]
+            Payload::Lent(lent) => {
+                let target: &mut [u8] = bytemuck::cast_slice_mut(target);
+                let data = lent.bytes().get(..target.len());
+                target.copy_from_slice(data.ok_or_else(|| Error::library("less data came than was announced"))?);
+            }
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            _ => return Err(Error::library("staged data on a host device")),
         }
         Ok(())
     }
@@ -59,13 +74,35 @@ impl<T: Element> Op for Upload<T> {
             // SAFETY: an operand, which was made for the data that was staged, or compared with it.
             Payload::Staged(staging) => unsafe { queue.copy_from_staging(target.address(), staging) },
             Payload::Gone => Ok(()),
-            Payload::Owned(_) => Err(Error::library("host data that was not staged")),
+            _ => Err(Error::library("host data that was not staged")),
         }
     }
 
     #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(Error::unsupported("this build has no CUDA engine"))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<Wire<Self>> {
+        Some(Wire {
+            encode: |op, out| {
+                if let Payload::Shared(block) = std::mem::replace(&mut *op.data.lock(), Payload::Gone) {
+                    out.block = Some(block);
+                }
+                out.value(&op.len)
+            },
+            decode: |incoming| {
+                let len: usize = incoming.value()?;
+                let lent = incoming.lent.ok_or_else(|| Error::library("an upload without its data"))?;
+                #[cfg(feature = "cuda")]
+                if let Some(engine) = incoming.epoch.engine.as_cuda() {
+                    let data = Payload::Staged(engine.stage(incoming.epoch, lent.bytes())?);
+                    return Ok(Upload { data: Mutex::new(data), len });
+                }
+                Ok(Upload { data: Mutex::new(Payload::Lent(lent)), len })
+            },
+        })
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -109,25 +146,22 @@ impl Device {
         len: usize,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        match self.kind() {
-            DeviceKind::Host => {
-                let data = match data {
-                    HostData::Owned(data) => data,
-                    HostData::Borrowed(data) => data.to_vec(),
-                };
-                self.dispatch(Upload { data: Mutex::new(Payload::Owned(data)), len }, (), (target,))
-            }
-            #[cfg(feature = "cuda")]
-            DeviceKind::Cuda => self.upload_staged(data.as_slice(), target),
-            #[cfg(not(feature = "cuda"))]
-            DeviceKind::Cuda => Err(Rejected::new(Error::unsupported("this build has no CUDA engine"), (target,))),
+        #[cfg(any(feature = "cuda", target_os = "linux"))]
+        if self.kind() != DeviceKind::Host || self.is_isolated() {
+            return self.upload_staged(data.as_slice(), target);
         }
+        let data = match data {
+            HostData::Owned(data) => data,
+            HostData::Borrowed(data) => data.to_vec(),
+        };
+        self.dispatch(Upload { data: Mutex::new(Payload::Owned(data)), len }, (), (target,))
     }
 
-    /// In pieces through pinned staging: while the device copies one piece, this thread and its helpers fill the next.
+    /// In pieces through staging, pinned or shared with a worker: while the device copies one piece, this thread and its
+    /// helpers fill the next.
     /// Each piece is a dispatch of its own on a window of the target, so order and failure flow as always; a piece
     /// follows the one before it, so the last one's completion is that of all.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     fn upload_staged<T: Element>(&self, data: &[T], target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         use crate::buffer::Content;
         let (offset, total) = (target.offset, target.len());
@@ -140,8 +174,15 @@ impl Device {
         }
         let whole = target.len() == target.region.window.len();
         let bytes = size_of_val(data);
-        let piece = self.epoch().engine.as_cuda().map_or(bytes, |engine| engine.piece_of(bytes)) / size_of::<T>();
-        let piece = piece.max(1);
+        let piece = match &self.epoch().engine {
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.piece_of(bytes),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.piece_of(bytes),
+            #[cfg(feature = "host")]
+            Engine::Host(_) => bytes,
+        };
+        let piece = (piece / size_of::<T>()).max(1);
         let mut window = target;
         let mut done = 0;
         loop {
@@ -150,12 +191,16 @@ impl Device {
             (window.offset, window.len) = (offset + done, len);
             done += len;
             let epoch = self.epoch();
-            let staged = match epoch.engine.as_cuda() {
-                Some(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)),
-                None => Err(Error::library("a host engine in a CUDA device")),
+            let staged = match &epoch.engine {
+                #[cfg(feature = "cuda")]
+                Engine::Cuda(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Staged),
+                #[cfg(target_os = "linux")]
+                Engine::Worker(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Shared),
+                #[cfg(feature = "host")]
+                Engine::Host(_) => Err(Error::library("a host engine in another device")),
             };
             let pending = match staged {
-                Ok(staging) => self.dispatch(Upload { data: Mutex::new(Payload::Staged(staging)), len }, (), (window,)),
+                Ok(staged) => self.dispatch(Upload { data: Mutex::new(staged), len }, (), (window,)),
                 Err(error) => Err(Rejected::new(error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY), (window,))),
             };
             match pending {

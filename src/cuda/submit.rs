@@ -21,6 +21,7 @@ use crate::error::Site;
 use crate::op::Op;
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
+use crate::worker::Relay;
 use crate::{Error, Result};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
@@ -171,7 +172,8 @@ impl Core {
         op: O,
     ) -> Result<()> {
         let Some(slot) = self.slots.get(index) else { return Ok(()) };
-        let s = Submission { op, epoch, options: device.options(), views: &[], read_count: 0, reads: (), writes: () };
+        let options = device.options();
+        let s = Submission { op, epoch, options, relay: None, views: &[], read_count: 0, reads: (), writes: () };
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self.enqueue(s, &Follows::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
@@ -214,7 +216,11 @@ impl Core {
         let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(name)).unwrap_or_default());
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
-            let outcome = caught(&mut || s.op.cuda(&mut queue)).and_then(|()| queue.bring_result());
+            let outcome = caught(&mut || {
+                s.relay.as_ref().map_or(Ok(()), Relay::begin)?;
+                s.op.cuda(&mut queue)
+            })
+            .and_then(|()| queue.bring_result());
             (outcome, queue.into_parts())
         };
         let ended = self.end(around, (shared, state), outcome, parts, timer.as_ref());

@@ -11,6 +11,8 @@ use super::ring::Cargo;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
 use crate::dispatch::raw::{Landing, Raw};
+#[cfg(target_os = "linux")]
+use crate::dispatch::raw::{Leaving, Left};
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{HostOf, Op, Output};
@@ -260,6 +262,12 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
             .and_then(O::Raw::land)
             .and_then(|raw| self.op.finish(raw))
             .map_err(|error| self.flight.locate(self, error))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn leave(&self, to: Leaving) -> Result<Left> {
+        let landing = self.flight.landing(self, O::Output::EAGER);
+        landing.and_then(O::Raw::land).and_then(|raw| raw.leave(to)).map_err(|error| self.flight.locate(self, error))
     }
 
     fn abandon(&self) {

@@ -7,6 +7,8 @@ use crate::supervisor::{Hook, RestartPolicy};
 use crate::sync::Arc;
 use crate::trace::Trace;
 use crate::{Error, Result};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Which device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,26 @@ pub(crate) struct Config {
     pub(crate) pool: crate::host::HostPool,
     #[cfg(feature = "host")]
     pub(crate) plan: Option<crate::host::FaultPlan>,
+    /// In a child process.
+    pub(crate) isolated: bool,
+    pub(crate) worker: WorkerSettings,
+    /// The name that errors give the device, where another process says it.
+    pub(crate) label: Option<String>,
+}
+
+/// How a worker process is started and watched.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerSettings {
+    /// The program to start instead of this very executable.
+    pub(crate) program: Option<std::path::PathBuf>,
+    /// A worker whose heart does not beat for this long is killed.
+    pub(crate) heartbeat: Duration,
+    /// A worker that is at one operation for longer is killed.
+    pub(crate) watchdog: Option<Duration>,
+    /// A second one waits with its device open.
+    pub(crate) standby: bool,
+    /// How long a worker may take to open its device.
+    pub(crate) patience: Duration,
 }
 
 /// Opens a [`Device`] with settings of your own.
@@ -76,6 +98,15 @@ impl DeviceBuilder {
                 pool: crate::host::HostPool::default(),
                 #[cfg(feature = "host")]
                 plan: None,
+                isolated: false,
+                worker: WorkerSettings {
+                    program: None,
+                    heartbeat: Duration::from_secs(10),
+                    watchdog: None,
+                    standby: false,
+                    patience: Duration::from_secs(60),
+                },
+                label: None,
             },
         }
     }
@@ -215,6 +246,57 @@ impl DeviceBuilder {
         self
     }
 
+    /// Keeps the device in a child process, so that a fault of the device costs the child and not this program: the
+    /// supervisor starts another and goes on (see [`worker`](crate::worker)). All else is the same. Linux only.
+    ///
+    /// The child is this very executable, when [`worker::init`](crate::worker::init) stands first in `main`; else the
+    /// program named by [`worker_program`](Self::worker_program) or `WINDLASS_WORKER`.
+    pub fn isolated(mut self) -> Self {
+        self.config.isolated = true;
+        self
+    }
+
+    /// The program that an isolated device runs in: the crate's own `windlass-worker`, or one that calls
+    /// [`worker::init`](crate::worker::init) first.
+    pub fn worker_program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.config.worker.program = Some(path.into());
+        self
+    }
+
+    /// Kills the worker of an isolated device when it gives no sign of life for `limit`; 10 s unless set. Its heart beats
+    /// in a thread of its own, so this is about a process that is stopped or starved, not about long operations.
+    pub fn heartbeat(mut self, limit: Duration) -> Self {
+        self.config.worker.heartbeat = limit;
+        self
+    }
+
+    /// Kills the worker of an isolated device when one operation runs for longer than `limit`; never unless set. Counts
+    /// from when the operation begins, not from its submission (on a GPU: from when anything was last complete).
+    pub fn watchdog(mut self, limit: Duration) -> Self {
+        self.config.worker.watchdog = Some(limit);
+        self
+    }
+
+    /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. On a
+    /// GPU it costs a second context (about half a GiB) and its libraries; where there can be none, recovery is cold.
+    pub fn standby(mut self, on: bool) -> Self {
+        self.config.worker.standby = on;
+        self
+    }
+
+    /// How long the worker of an isolated device may take to start and open its device; 60 s unless set.
+    pub fn worker_patience(mut self, limit: Duration) -> Self {
+        self.config.worker.patience = limit;
+        self
+    }
+
+    /// The name that errors give the device: that of the parent's, in a worker.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn labelled(mut self, label: Option<String>) -> Self {
+        self.config.label = label;
+        self
+    }
+
     /// Opens it.
     ///
     /// # Errors
@@ -236,6 +318,16 @@ impl DeviceBuilder {
         }
         if matches!(config.in_flight, InFlight::Wait(0) | InFlight::Busy(0)) {
             return Err(Error::invalid("in_flight", "a bound of 0 admits nothing, at least 1 is needed"));
+        }
+        let worker = &config.worker;
+        for (name, limit) in [
+            ("heartbeat", Some(worker.heartbeat)),
+            ("watchdog", worker.watchdog),
+            ("worker_patience", Some(worker.patience)),
+        ] {
+            if limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
+                return Err(Error::invalid(name, format!("{limit:?} is too short, at least 1 ms is needed")));
+            }
         }
         Device::open(config)
     }

@@ -1,17 +1,19 @@
 //! What a device says of itself.
 
+use serde::{Deserialize, Serialize};
+
 /// A GPU or the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DeviceKind {
     /// The CPU.
     Host,
-    /// An NVIDIA GPU, in this process.
+    /// An NVIDIA GPU.
     Cuda,
 }
 
 /// What a device is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeviceInfo {
     /// A GPU or the CPU.

@@ -4,7 +4,7 @@ use super::{Config, DeviceInfo, Kind, MemoryInfo};
 #[cfg(any(not(feature = "host"), not(feature = "cuda")))]
 use crate::Error;
 use crate::Result;
-use crate::buffer::Meter;
+use crate::buffer::{Meter, Mirrors};
 use crate::dispatch::{Backoff, InFlight};
 use crate::engine::life::{Life, Stand};
 use crate::engine::{Cause, Engine, Epoch, Parts, process};
@@ -26,6 +26,7 @@ pub(crate) struct Inner {
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) in_flight: InFlight,
     pub(crate) supervisor: Supervisor,
+    pub(crate) mirrors: Mirrors,
     current: RwLock<Arc<Epoch>>,
 }
 
@@ -43,7 +44,12 @@ impl Inner {
         process::watch_fork();
         let life = Arc::new(Life::new());
         let counters = Arc::new(Counters::new(config.trace.clone()));
+        crate::worker::guard()?;
         let opened = match config.kind {
+            #[cfg(target_os = "linux")]
+            _ if config.isolated => crate::worker::open(&config, counters.clone())?,
+            #[cfg(not(target_os = "linux"))]
+            _ if config.isolated => return Err(Error::unsupported("isolated devices need Linux")),
             #[cfg(feature = "host")]
             Kind::Best | Kind::Host => open_host(&config)?,
             #[cfg(not(feature = "host"))]
@@ -56,7 +62,7 @@ impl Inner {
             Kind::Cuda(_) => return Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)")),
         };
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let label: Arc<str> = opened.label.into();
+        let label: Arc<str> = config.label.clone().unwrap_or(opened.label).into();
         let meter = Arc::new(Meter::new(config.memory_limit.unwrap_or(opened.limit)));
         let now = Arc::new(AtomicU64::new(0));
         let inner = Arc::new_cyclic(|owner: &Weak<Inner>| {
@@ -76,6 +82,7 @@ impl Inner {
                 label,
                 in_flight: config.in_flight,
                 supervisor: Supervisor::new(config.policy),
+                mirrors: Mirrors::default(),
                 config,
                 info: opened.info,
                 counters,
@@ -86,6 +93,10 @@ impl Inner {
         });
         #[cfg(feature = "cuda")]
         crate::cuda::installed(&inner);
+        #[cfg(target_os = "linux")]
+        if let Some(engine) = inner.epoch().engine.as_worker() {
+            engine.installed(&inner.epoch());
+        }
         Ok(inner)
     }
 
@@ -107,6 +118,10 @@ impl Inner {
             #[cfg(feature = "cuda")]
             Engine::Cuda(ref engine) => {
                 Engine::Cuda(engine.again(&self.config, life.clone(), self.counters.clone())?)
+            }
+            #[cfg(target_os = "linux")]
+            Engine::Worker(ref engine) => {
+                Engine::Worker(engine.again(&self.config, &self.label, self.counters.clone())?)
             }
         };
         let epoch = Epoch::new(Parts {
@@ -170,6 +185,7 @@ impl Inner {
     pub(super) fn stats(&self) -> Stats {
         let c = &self.counters;
         let epoch = self.epoch();
+        epoch.engine.look();
         let mut stats = Stats {
             dispatches: c.dispatches(),
             in_flight: c.in_flight(),
@@ -183,6 +199,10 @@ impl Inner {
             forced_waits: c.forced_waits.load(Ordering::Relaxed),
             faults: c.faults.load(Ordering::Relaxed),
             rebuilds: c.rebuilds.load(Ordering::Relaxed),
+            last_fault: c.last_fault(),
+            recovery: c.recovery(),
+            orders: c.orders.load(Ordering::Relaxed),
+            bytes_crossed: c.bytes_crossed.load(Ordering::Relaxed),
             generation: epoch.generation,
             errors: c.errors(),
             compiler: self.compiler().stats(),

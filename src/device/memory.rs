@@ -3,7 +3,6 @@
 use super::Device;
 use crate::buffer::{Allocation, Content, Region, Track};
 use crate::engine::{Engine, Epoch};
-use crate::error::Site;
 use crate::sync::Arc;
 use crate::{DeviceBuffer, Element, Error, Result};
 
@@ -39,6 +38,14 @@ impl Device {
             .checked_mul(size_of::<T>())
             .filter(|&bytes| isize::try_from(bytes).is_ok())
             .ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
+        let region = self.region(bytes, len)?;
+        let content = if len == 0 { Content::Valid } else { Content::Uninit };
+        region.worth.set(content);
+        Ok(DeviceBuffer::new(region, 0, len))
+    }
+
+    /// `bytes` of memory as `len` elements, taken as written.
+    pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
         let epoch = self.epoch();
         let located = |error: Error| {
             let error = error.locate(|s| {
@@ -47,32 +54,24 @@ impl Device {
             self.inner.counters.count_error(&error);
             error
         };
-        let (allocation, track) = self.allocate(&epoch, bytes).map_err(located)?;
-        let content = if len == 0 { Content::Valid } else { Content::Uninit };
-        let region = Region::new(Arc::new(allocation), epoch, content, track, 0..len);
-        Ok(DeviceBuffer::new(region, 0, len))
+        let (allocation, track) = self.allocate(&epoch, bytes, len).map_err(located)?;
+        Ok(Region::new(Arc::new(allocation), epoch, Content::Valid, track, 0..len))
     }
 
-    fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Allocation, Track)> {
+    fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, Track)> {
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]
             Engine::Host(engine) => {
                 if engine.plan().is_some_and(|plan| plan.next_allocation_fails()) {
-                    let (used, limit) = (epoch.meter.used(), epoch.meter.limit());
-                    let free = limit.saturating_sub(used);
-                    return Err(Error::OutOfMemory {
-                        requested: bytes as u64,
-                        free,
-                        total: limit,
-                        limit,
-                        site: Site::none(),
-                    });
+                    return Err(epoch.meter.refusal(bytes as u64));
                 }
                 Ok((Allocation::host(bytes, epoch.meter.clone())?, Track::default()))
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate(epoch, bytes, &self.inner.config),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => Ok((engine.allocate(epoch, bytes, len)?, Track::default())),
         }
     }
 }

@@ -10,7 +10,7 @@ mod memory;
 mod open;
 
 pub use builder::DeviceBuilder;
-pub(crate) use builder::{Config, Kind};
+pub(crate) use builder::{Config, Kind, WorkerSettings};
 pub use info::{DeviceInfo, DeviceKind, MemoryInfo};
 pub(crate) use inner::{Inner, Opened};
 
@@ -102,6 +102,19 @@ impl Device {
     /// `host:0`, `cuda:1`.
     pub fn name(&self) -> &str {
         &self.inner.label
+    }
+
+    /// It lives in a child process: see [`DeviceBuilder::isolated`].
+    pub fn is_isolated(&self) -> bool {
+        self.inner.config.isolated
+    }
+
+    /// The process that an isolated device lives in now. It changes when the device is rebuilt.
+    pub fn worker_pid(&self) -> Option<u32> {
+        #[cfg(target_os = "linux")]
+        return self.epoch().engine.as_worker().map(crate::worker::WorkerEngine::pid);
+        #[cfg(not(target_os = "linux"))]
+        None
     }
 
     /// What kind of device it is.

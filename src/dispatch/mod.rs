@@ -25,7 +25,7 @@ pub use bound::InFlight;
 pub use collect::{await_all, await_any};
 pub(crate) use parker::Parker;
 pub use pending::{PendingDispatch, PendingHost, Timed};
-pub(crate) use pending::{Subscribed, Task};
+pub(crate) use pending::{Subscribed, Task, Then};
 pub(crate) use settle::{Settle, Waiter};
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, SPIN, is_stealing, steal_one};
@@ -36,6 +36,7 @@ use crate::engine::{Engine, Epoch};
 use crate::error::{Rejected, Site};
 use crate::op::{Bufs, HostOf, Ins, Op, Outs, Spans, WritesOf};
 use crate::sync::Arc;
+use crate::worker::Relay;
 use crate::{Device, Error, Result};
 
 /// One admitted and checked piece of work, on its way into an engine.
@@ -44,6 +45,8 @@ pub(crate) struct Submission<'a, 'x, O: Op> {
     pub(crate) op: O,
     pub(crate) epoch: &'a Arc<Epoch>,
     pub(crate) options: &'a Options,
+    /// In a worker, for its client.
+    pub(crate) relay: Option<Relay>,
     /// Reads first, then writes.
     pub(crate) views: &'a [View<'x>],
     /// How many of the views are reads.
@@ -90,9 +93,7 @@ impl Device {
         let read_spans = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
         let write_spans = WritesOf::<O>::write(writes, &mut Visit(&mut views));
-        for (index, view) in views.iter_mut().skip(read_count).enumerate() {
-            view.overwritten = op.overwrites_each(&write_spans, index);
-        }
+        mark_overwritten(&op, &mut views, read_count, &write_spans);
         // The device is that of what is written, if anything is.
         let epoch = match views.get(read_count).or(views.first()) {
             Some(view) => &view.region.epoch,
@@ -101,24 +102,46 @@ impl Device {
                 &current
             }
         };
-        self.admit(epoch, &views, read_count, &op)?;
-        op.check(&read_spans, &write_spans)?;
-        self.inner().in_flight.admit(epoch)?;
         let submission = Submission {
             op,
             epoch,
             options: self.options(),
+            relay: None,
             views: &views,
             read_count,
             reads: read_spans,
             writes: write_spans,
         };
+        self.check(&submission)?;
         match &epoch.engine {
             #[cfg(feature = "host")]
             Engine::Host(engine) => Ok(engine.submit(submission)),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.submit(submission),
         }
+    }
+
+    /// The same in a worker process, where the operands have no handles.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn submit_here<O: Op>(&self, submission: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+        self.check(&submission)?;
+        match &submission.epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(engine) => Ok(engine.submit(submission)),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.submit(submission),
+            // A worker has none of its own; and were there a way on from here, it would have no end for the compiler.
+            Engine::Worker(_) => Err(Error::unsupported("a worker does not pass its work on")),
+        }
+    }
+
+    /// Steps 1 and 2.
+    fn check<O: Op>(&self, s: &Submission<'_, '_, O>) -> Result<()> {
+        self.admit(s.epoch, s.views, s.read_count, &s.op)?;
+        s.op.check(&s.reads, &s.writes)?;
+        self.inner().in_flight.admit(s.epoch)
     }
 
     /// Step 1: the life of every operand, and what it holds.
@@ -131,7 +154,9 @@ impl Device {
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
-                let peer = O::FROM_PEER && i < read_count;
+                // The memory of a worker is no other device's to read.
+                let isolated = epoch.engine.is_isolated() || other.engine.is_isolated();
+                let peer = O::FROM_PEER && i < read_count && !isolated;
                 if other.device != epoch.device && !peer {
                     return Err(self.foreign(other, name(i)));
                 }
@@ -158,6 +183,13 @@ impl Device {
     #[cold]
     fn foreign(&self, epoch: &Epoch, operand: String) -> Error {
         Error::invalid(operand, format!("a buffer of {} was given to {}", epoch.label, self.name()))
+    }
+}
+
+/// Enters on the views which of the writes need nothing of what was there.
+pub(crate) fn mark_overwritten<O: Op>(op: &O, views: &mut [View<'_>], reads: usize, writes: &Spans<WritesOf<O>>) {
+    for (index, view) in views.iter_mut().skip(reads).enumerate() {
+        view.overwritten = op.overwrites_each(writes, index);
     }
 }
 

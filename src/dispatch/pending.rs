@@ -1,5 +1,7 @@
 //! Work in flight.
 
+#[cfg(target_os = "linux")]
+use super::raw::{Leaving, Left};
 use super::{Parker, Wait};
 use crate::error::Rejected;
 use crate::op::{Bufs, Immediate, Output};
@@ -15,6 +17,9 @@ pub(crate) trait Task<H>: Send + Sync {
     fn wait(&self, how: Wait, until: Option<Instant>) -> bool;
     /// The host's part, once. Before the work is settled only for an output that is [`Output::EAGER`].
     fn take(&self) -> Result<H>;
+    /// What the device left, for another process, instead of [`take`](Self::take).
+    #[cfg(target_os = "linux")]
+    fn leave(&self, to: Leaving) -> Result<Left>;
     /// The result will not be asked for.
     fn abandon(&self);
     /// Time on the device, when it was asked for at submission. After it settled.
@@ -23,7 +28,15 @@ pub(crate) trait Task<H>: Send + Sync {
     fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed;
     /// Takes that back.
     fn unsubscribe(&self, parker: &Arc<Parker>);
+    /// Has `then` called when it settles, on whatever thread that happens, or at once; gives it back where the engine
+    /// tells nobody, so that the caller must look.
+    fn tell(&self, then: Then) -> Option<Then> {
+        Some(then)
+    }
 }
+
+/// Called when work settles.
+pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
 /// Answer to [`Task::subscribe`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,12 +206,12 @@ impl<O: Output> PendingDispatch<O> {
     }
 
     /// The same work with the buffers' windows changed.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn map_buffers(self, f: impl FnOnce(Bufs<O>) -> Bufs<O>) -> Self {
         PendingDispatch { work: self.work, buffers: f(self.buffers) }
     }
 
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn buffers(&self) -> &Bufs<O> {
         &self.buffers
     }

@@ -15,9 +15,31 @@ pub trait Raw: Sized + Send + 'static + sealed::Sealed {
     /// Bytes of the pinned slot, at most 64.
     #[doc(hidden)]
     const BYTES: usize;
+    /// It comes in shared memory from a worker.
+    #[doc(hidden)]
+    const BULK: bool = false;
     /// Reads it from where it landed.
     #[doc(hidden)]
     fn land(landing: Landing) -> Result<Self>;
+    /// Leaves it for another process.
+    #[doc(hidden)]
+    fn leave(self, to: Leaving) -> Result<Left>;
+}
+
+/// Where another process waits for bulk data, if it said so.
+#[doc(hidden)]
+pub struct Leaving {
+    #[cfg(target_os = "linux")]
+    pub(crate) lent: Option<crate::worker::Lent>,
+}
+
+/// What goes to another process.
+#[doc(hidden)]
+pub enum Left {
+    /// The bytes of its slot; bulk data is where it was waited for.
+    Slot([u8; 64]),
+    /// Bulk data that nobody made room for.
+    Bulk(Vec<u8>),
 }
 
 /// Where raw results are when the device is done.
@@ -28,6 +50,12 @@ pub enum Landing {
     /// Pinned staging.
     #[cfg(feature = "cuda")]
     Staged(crate::cuda::Staged),
+    /// Memory shared with a worker.
+    #[cfg(target_os = "linux")]
+    Shared(crate::worker::Block),
+    /// Bytes from another process.
+    #[cfg(target_os = "linux")]
+    Bulk(Vec<u8>),
 }
 
 fn misplaced() -> Error {
@@ -40,6 +68,9 @@ impl Raw for () {
     fn land(_: Landing) -> Result<Self> {
         Ok(())
     }
+    fn leave(self, _: Leaving) -> Result<Left> {
+        Ok(Left::Slot([0; 64]))
+    }
 }
 
 impl<T: Element> sealed::Sealed for T {}
@@ -48,9 +79,15 @@ impl<T: Element> Raw for T {
     fn land(landing: Landing) -> Result<Self> {
         match landing {
             Landing::Slot(bytes) => bytes.get(..size_of::<T>()).map(bytemuck::pod_read_unaligned).ok_or_else(misplaced),
-            #[cfg(feature = "cuda")]
-            Landing::Staged(_) => Err(misplaced()),
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            _ => Err(misplaced()),
         }
+    }
+    fn leave(self, _: Leaving) -> Result<Left> {
+        let mut slot = [0; 64];
+        let bytes = bytemuck::bytes_of(&self);
+        slot.get_mut(..bytes.len()).ok_or_else(misplaced)?.copy_from_slice(bytes);
+        Ok(Left::Slot(slot))
     }
 }
 
@@ -64,6 +101,9 @@ impl Raw for Index {
     const BYTES: usize = size_of::<i64>();
     fn land(landing: Landing) -> Result<Self> {
         i64::land(landing).map(Index)
+    }
+    fn leave(self, to: Leaving) -> Result<Left> {
+        self.0.leave(to)
     }
 }
 impl From<i64> for Index {
@@ -84,17 +124,41 @@ pub(crate) enum Place<T> {
     Owned(Vec<T>),
     #[cfg(feature = "cuda")]
     Staged(crate::cuda::Staged),
+    #[cfg(target_os = "linux")]
+    Shared(crate::worker::Block),
 }
 
 impl<T: Element> sealed::Sealed for Landed<T> {}
 impl<T: Element> Raw for Landed<T> {
     const BYTES: usize = 0;
+    const BULK: bool = true;
     fn land(landing: Landing) -> Result<Self> {
         match landing {
             Landing::Slot(_) => Err(misplaced()),
             #[cfg(feature = "cuda")]
             Landing::Staged(staged) => Ok(Landed(Place::Staged(staged))),
+            #[cfg(target_os = "linux")]
+            Landing::Shared(block) => Ok(Landed(Place::Shared(block))),
+            #[cfg(target_os = "linux")]
+            Landing::Bulk(bytes) if bytes.len().is_multiple_of(size_of::<T>()) => {
+                Ok(Landed(Place::Owned(bytemuck::pod_collect_to_vec(&bytes))))
+            }
+            #[cfg(target_os = "linux")]
+            Landing::Bulk(_) => Err(misplaced()),
         }
+    }
+    fn leave(self, to: Leaving) -> Result<Left> {
+        #[cfg(target_os = "linux")]
+        if let Some(lent) = to.lent {
+            // A half that wrote there itself has nothing left.
+            if !self.is_empty() {
+                lent.fill(bytemuck::cast_slice(&self.into_vec()?));
+            }
+            return Ok(Left::Slot([0; 64]));
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = to;
+        Ok(Left::Bulk(bytemuck::cast_slice(&self.into_vec()?).to_vec()))
     }
 }
 
@@ -105,6 +169,8 @@ impl<T: Element> Landed<T> {
             Place::Owned(data) => data.len(),
             #[cfg(feature = "cuda")]
             Place::Staged(staged) => staged.bytes() / size_of::<T>(),
+            #[cfg(target_os = "linux")]
+            Place::Shared(block) => block.len() / size_of::<T>(),
         }
     }
 
@@ -126,6 +192,11 @@ impl<T: Element> Landed<T> {
             #[cfg(feature = "cuda")]
             // SAFETY: the slice is ours alone and as long as the download: compared above.
             Place::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
+            #[cfg(target_os = "linux")]
+            Place::Shared(block) => {
+                let target: &mut [u8] = bytemuck::cast_slice_mut(target);
+                target.copy_from_slice(block.bytes().get(..target.len()).ok_or_else(misplaced)?);
+            }
         }
         Ok(())
     }
@@ -137,6 +208,9 @@ impl<T: Element> Landed<T> {
     pub fn into_vec(self) -> Result<Vec<T>> {
         match self.0 {
             Place::Owned(data) => Ok(data),
+            // A block begins at a page.
+            #[cfg(target_os = "linux")]
+            Place::Shared(block) => Ok(bytemuck::try_cast_slice(block.bytes()).map_err(|_| misplaced())?.to_vec()),
             #[cfg(feature = "cuda")]
             Place::Staged(staged) => {
                 let mut data: Vec<T> = Vec::new();

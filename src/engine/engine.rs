@@ -14,6 +14,9 @@ pub(crate) enum Engine {
     /// A GPU, in this process.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::CudaEngine),
+    /// Either of them in a child process.
+    #[cfg(target_os = "linux")]
+    Worker(crate::worker::WorkerEngine),
 }
 
 impl Engine {
@@ -24,7 +27,26 @@ impl Engine {
             Engine::Cuda(engine) => Some(engine),
             #[cfg(feature = "host")]
             Engine::Host(_) => None,
+            #[cfg(target_os = "linux")]
+            Engine::Worker(_) => None,
         }
+    }
+
+    /// The worker engine, if it is one.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn as_worker(&self) -> Option<&crate::worker::WorkerEngine> {
+        match self {
+            Engine::Worker(engine) => Some(engine),
+            _ => None,
+        }
+    }
+
+    /// Its memory is another process's.
+    pub(crate) fn is_isolated(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.as_worker().is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     /// Whether a fault of this cause can be mended in this process.
@@ -36,6 +58,9 @@ impl Engine {
             // a context ends CUDA for the process.
             #[cfg(feature = "cuda")]
             Engine::Cuda(_) => cause.code.as_ref().is_some_and(|c| c.0 == crate::cuda::CONTEXT_IS_DESTROYED),
+            // Whatever it was: it ended a child process, and another can be started.
+            #[cfg(target_os = "linux")]
+            Engine::Worker(_) => true,
         }
     }
 
@@ -48,8 +73,12 @@ impl Engine {
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(_) => {
-                "a device fault ends CUDA for this process on every GPU: restart the process, or keep the work that may \
-                 fault in a process of its own"
+                "a device fault ends CUDA for this process on every GPU: restart the process, or open the device \
+                 isolated, in a worker process (`DeviceBuilder::isolated`)"
+            }
+            #[cfg(target_os = "linux")]
+            Engine::Worker(_) => {
+                "open the device again, with a restart policy that allows more if losing workers is expected"
             }
         }
     }
@@ -64,6 +93,8 @@ impl Engine {
                 let _ = epoch;
                 engine.in_flight()
             }
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.in_flight(),
         }
     }
 
@@ -74,6 +105,16 @@ impl Engine {
             Engine::Host(_) => None,
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => Some(engine.last_ops()),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(_) => None,
+        }
+    }
+
+    /// Takes note of what is complete, where nobody else does.
+    pub(crate) fn look(&self) {
+        #[cfg(target_os = "linux")]
+        if let Engine::Worker(engine) = self {
+            engine.in_flight();
         }
     }
 
@@ -87,6 +128,8 @@ impl Engine {
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.fill(stats),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.fill(stats),
         }
     }
 
@@ -100,6 +143,8 @@ impl Engine {
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.memory(epoch).map(Some),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.memory(epoch),
         }
     }
 
@@ -112,6 +157,8 @@ impl Engine {
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.installed(epoch),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.installed(epoch),
         }
     }
 
@@ -122,6 +169,8 @@ impl Engine {
             Engine::Host(_) => {} // its pool lives through every rebuild
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.retire(),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.retire(),
         }
     }
 
@@ -132,6 +181,8 @@ impl Engine {
             Engine::Host(_) => {}
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.close(),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.close(),
         }
     }
 }

@@ -168,7 +168,7 @@ impl Epoch {
     pub(crate) fn fault(self: &Arc<Self>, message: impl Into<String>, code: Option<(i32, Text)>) {
         let cause = || Cause { message: message.into(), code, last_ops: self.last_ops() };
         if self.end(Stand::Poisoned, cause) {
-            self.counters.faults.fetch_add(1, Ordering::Relaxed);
+            self.counters.faulted(self.cause().map(|cause| cause.message).unwrap_or_default());
             match self.owner.upgrade() {
                 Some(owner) => owner.on_fault(self),
                 // Only buffers and pendings are left; a device fault is the process's business all the same.

@@ -81,6 +81,12 @@ impl Site {
         self
     }
 
+    /// What another process said of its device is said of ours.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn move_to(&mut self, device: impl Into<Text>, generation: u64) {
+        self.place().device = Some((device.into(), generation));
+    }
+
     pub(crate) fn set_last_ops(&mut self, ops: Vec<Text>) -> &mut Self {
         self.place().last_ops = ops;
         self

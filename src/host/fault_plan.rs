@@ -90,7 +90,7 @@ impl FaultPlan {
     }
 
     /// Counts one operation and says what happens to it.
-    pub(super) fn next_op(&self) -> Option<Fault> {
+    pub(crate) fn next_op(&self) -> Option<Fault> {
         let n = self.ops.fetch_add(1, Ordering::Relaxed);
         self.due(n).find_map(|what| match what {
             What::Op(fault) => Some(fault.clone()),

@@ -20,6 +20,8 @@ mod queue;
 mod runners;
 
 #[cfg(feature = "host")]
+pub(crate) use fault_plan::Fault;
+#[cfg(feature = "host")]
 pub use fault_plan::FaultPlan;
 pub(crate) use inside::inside_op;
 #[cfg(feature = "host")]

@@ -11,8 +11,8 @@
 //! hold buffers (a cycle), and a waiter sees the memory back.
 
 use crate::Error;
-use crate::dispatch::{Parker, Settle, Waiter};
-use crate::sync::Arc;
+use crate::dispatch::{Parker, Settle, Then, Waiter};
+use crate::sync::{Arc, Mutex};
 
 /// The state of a node, without its types.
 pub(crate) type Core = Settle<Error, Follower>;
@@ -32,12 +32,20 @@ pub(crate) enum Follower {
     Node { node: Arc<dyn Runnable>, data: bool },
     /// A sleeping thread.
     Thread(Arc<Parker>),
+    /// Something to call, unless somebody took it back.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "made by the host engine only"))]
+    Call(Arc<Mutex<Option<Then>>>),
 }
 
 impl Waiter for Follower {
     fn settled(self, failed: bool) {
         match self {
             Follower::Thread(parker) => parker.wake(),
+            Follower::Call(then) => {
+                if let Some(then) = { then.lock().take() } {
+                    then();
+                }
+            }
             Follower::Node { node, data } => {
                 if failed && data {
                     node.core().taint();
@@ -57,7 +65,11 @@ mod typed {
     use super::{Core, Follower, Runnable};
     use crate::buffer::{Allocation, Elems, View};
     use crate::device::Options;
-    use crate::dispatch::{Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Wait, is_stealing, steal_one};
+    #[cfg(target_os = "linux")]
+    use crate::dispatch::raw::{Leaving, Left, Raw};
+    use crate::dispatch::{
+        Backoff, Parker, SPIN, Submission, Subscribed, Task, TaskOf, Then, Wait, is_stealing, steal_one,
+    };
     use crate::engine::{Completion, Epoch};
     use crate::error::Site;
     use crate::host::HostEngine;
@@ -66,6 +78,7 @@ mod typed {
     use crate::op::{HostOf, Op, Spans, WritesOf};
     use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
     use crate::trace::{Event, OpInfo, Told};
+    use crate::worker::Relay;
     use crate::{Error, Result};
     use smallvec::SmallVec;
     use std::ops::Deref;
@@ -89,6 +102,7 @@ mod typed {
         fault: Option<Fault>,
         timed: bool,
         label: Option<&'static str>,
+        relay: Option<Relay>,
     }
 
     impl<O: Op> Deref for Node<O> {
@@ -134,7 +148,7 @@ mod typed {
                 trace.emit(Event::BeforeEnqueue, info);
             }
             let node = Arc::new(Node {
-                frame: self.frame(epoch, s.options, trace.is_some()),
+                frame: self.frame(epoch, s.options, trace.is_some(), s.relay),
                 op: s.op,
                 cargo: Mutex::new(Some(Cargo { reads: s.reads, writes: s.writes, _keep: kept(s.views) })),
                 outcome: Mutex::new(Outcome { raw: None, time: None, abandoned: false }),
@@ -151,7 +165,7 @@ mod typed {
             node
         }
 
-        fn frame(self: &Arc<Self>, epoch: &Arc<Epoch>, options: &Options, traced: bool) -> Frame {
+        fn frame(self: &Arc<Self>, epoch: &Arc<Epoch>, options: &Options, traced: bool, relay: Option<Relay>) -> Frame {
             Frame {
                 core: Core::new(),
                 epoch: epoch.clone(),
@@ -161,6 +175,7 @@ mod typed {
                 fault: self.plan().and_then(|plan| plan.next_op()),
                 timed: options.timed,
                 label: options.label,
+                relay,
             }
         }
     }
@@ -224,6 +239,9 @@ mod typed {
             }
             if self.core.is_tainted() {
                 return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+            }
+            if let Some(relay) = &self.relay {
+                relay.begin()?;
             }
             match &self.fault {
                 None => {}
@@ -338,6 +356,26 @@ mod typed {
             self.core.unsubscribe(&Follower::Thread(parker.clone()));
         }
 
+        /// Has `then` called when it settles, or at once.
+        fn tell(&self, told: &dyn Told, then: Then) {
+            let call = Arc::new(Mutex::new(Some(then)));
+            let settled = self.is_settled(told) || !self.core.subscribe(Follower::Call(call.clone()));
+            let then = if settled { call.lock().take() } else { None };
+            if let Some(then) = then {
+                then();
+            }
+        }
+
+        /// A verdict after the work was done.
+        fn failed(&self, told: &dyn Told, error: Error) -> Error {
+            let (name, library) = told.names();
+            let error = error.in_op(name, library).locate(|s| {
+                s.set_device(self.epoch.label.to_string(), self.epoch.generation);
+            });
+            self.epoch.counters.count_error(&error);
+            error
+        }
+
         fn park(&self, told: &dyn Told, until: Option<Instant>) -> bool {
             let parker = Arc::new(Parker::default());
             self.subscribe(told, &parker);
@@ -416,20 +454,12 @@ mod typed {
         }
 
         fn take(&self) -> Result<HostOf<O>> {
-            // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
-            self.wait(Wait::Adaptive, None);
-            if let Some(error) = self.core.error() {
-                return Err(error);
-            }
-            let raw = self.outcome.lock().raw.take();
-            let raw = raw.ok_or_else(|| Error::library("the result was already taken"))?;
-            self.op.finish(raw).map_err(|e| {
-                let e = e.in_op(O::NAME, O::LIBRARY).locate(|s| {
-                    s.set_device(self.epoch.label.to_string(), self.epoch.generation);
-                });
-                self.epoch.counters.count_error(&e);
-                e
-            })
+            self.op.finish(self.raw()?).map_err(|error| self.frame.failed(self, error))
+        }
+
+        #[cfg(target_os = "linux")]
+        fn leave(&self, to: Leaving) -> Result<Left> {
+            self.raw()?.leave(to).map_err(|error| self.frame.failed(self, error))
         }
 
         fn abandon(&self) {
@@ -450,6 +480,24 @@ mod typed {
 
         fn unsubscribe(&self, parker: &Arc<Parker>) {
             self.frame.unsubscribe(parker);
+        }
+
+        fn tell(&self, then: Then) -> Option<Then> {
+            self.frame.tell(self, then);
+            None
+        }
+    }
+
+    impl<O: Op> Node<O> {
+        /// What the op left.
+        fn raw(&self) -> Result<O::Raw> {
+            // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
+            self.wait(Wait::Adaptive, None);
+            if let Some(error) = self.core.error() {
+                return Err(error);
+            }
+            let raw = self.outcome.lock().raw.take();
+            raw.ok_or_else(|| Error::library("the result was already taken"))
         }
     }
 }

@@ -294,6 +294,7 @@ impl Kernel {
     fn check(&self, config: &LaunchConfig, passed: &Passed) -> Result<Code> {
         let inner = &*self.inner;
         inner.module.epoch().admit()?;
+        inner.module.crosses()?;
         if let Some(own) = &inner.parameters {
             parameters::check(inner.name, passed, own)?;
         }

@@ -252,6 +252,18 @@ impl Held {
         Ok(fresh)
     }
 
+    /// Whether its kernels can run where the device is: a worker process has no code of this one.
+    pub(super) fn crosses(&self) -> Result<()> {
+        if !self.epoch.engine.is_isolated() {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "modules, and twins of kernels, do not cross to the worker process of {}; open the device without \
+             `isolated`",
+            self.epoch.label
+        )))
+    }
+
     /// The name that it has in the image.
     fn lowered<'n>(&'n self, name: &'n str) -> &'n str {
         match &self.code {
@@ -294,6 +306,7 @@ impl Held {
 impl Held {
     /// Loads it, once. `None` on a host device.
     pub(super) fn load(&self) -> Result<Option<&Arc<LoadedModule>>> {
+        self.crosses()?;
         let Some(engine) = self.epoch.engine.as_cuda() else { return Ok(None) };
         let load = || {
             let Code::Image(image, _) = &self.code else {

@@ -12,7 +12,8 @@
 //!
 //! **A device fault on a GPU ends CUDA for the whole process** (measured: no call brings it back, on any GPU), so such
 //! a device goes to `Lost` at once, together with every other CUDA device of the process. The host engine, and a CUDA
-//! device whose rebuild is asked for, are rebuilt in place.
+//! device whose rebuild is asked for, are rebuilt in place. An isolated device gets a new worker process, whatever it was
+//! that ended the old one.
 
 mod health;
 mod policy;
@@ -20,6 +21,8 @@ mod rebuild;
 
 pub use health::{Health, Phase};
 pub use policy::RestartPolicy;
+#[cfg(target_os = "linux")]
+pub(crate) use rebuild::{product, self_test};
 
 use crate::device::{Device, Inner};
 use crate::engine::life::Stand;

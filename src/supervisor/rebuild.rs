@@ -68,8 +68,9 @@ impl Supervisor {
     fn attempt(&self, inner: &Arc<Inner>, generation: u64) -> Result<()> {
         let epoch = inner.next_epoch(generation)?;
         let device = Device::bound_to(inner.clone(), epoch.clone());
-        let ready =
-            self_test(&device).and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
+        let ready = self_test(&device)
+            .and_then(|()| inner.mirrors.put_back(&device))
+            .and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
         if let Err(error) = ready {
             epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
             epoch.engine.retire();
@@ -81,6 +82,7 @@ impl Supervisor {
         drop(device);
         inner.install(epoch.clone());
         inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed);
+        inner.counters.recovered();
         self.enter(Phase::Healthy, None);
         let device = Device::from_inner(inner.clone());
         for hook in &inner.config.after {
@@ -102,11 +104,26 @@ fn guarded(hook: &super::Hook, device: &Device) -> Result<()> {
         .unwrap_or_else(|_| Err(Error::Panicked { message: "a rebuild hook panicked".into(), site: Site::none() }))
 }
 
+/// A product with a known answer, for a device that was made from nothing.
+pub(crate) fn product(device: &Device) -> Result<()> {
+    let a = device.upload([1.0f32, 3.0, 2.0, 4.0])?.into_output();
+    let c = device.blas().gemm(crate::Gemm::new(2, 2, 2), &a, &a, device.uninit(4)?)?.into_output();
+    match device.download(&c)?.await_timeout(Duration::from_secs(30)) {
+        Ok(answer) if answer.as_ref().is_ok_and(|c| *c == [7.0, 15.0, 10.0, 22.0]) => Ok(()),
+        Ok(Ok(answer)) => Err(Error::library(format!("the self-test's product was {answer:?}"))),
+        Ok(Err(rejected)) => Err(rejected.error),
+        Err(_) => Err(Error::Timeout { waited: Duration::from_secs(30), site: Site::none() }),
+    }
+}
+
 /// Memory, a copy in, work, a copy out, with a known answer.
 pub(crate) fn self_test(device: &Device) -> Result<()> {
     let x = device.upload(vec![1u32, 2, 3, 4])?.into_output().narrow(1..3).map_err(Error::from)?;
     let x = device.fill(x, 7)?.into_output().widen();
     let back = device.download(&x)?.await_timeout(Duration::from_secs(30));
+    if device.is_isolated() {
+        product(device)?;
+    }
     match back {
         Ok(answer) if answer.as_ref().is_ok_and(|a| *a == [1, 7, 7, 4]) => Ok(()),
         Ok(Ok(answer)) => Err(Error::library(format!("the self-test answered {answer:?} instead of [1, 7, 7, 4]"))),

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::nvrtc::CompileStats;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Counters of one device, through all its lives. The CUDA engine counts dispatches per slot instead of here, so that
 /// threads with a slot each share no cache line.
@@ -17,8 +18,19 @@ pub(crate) struct Counters {
     pub(crate) rebuilds: AtomicU64,
     pub(crate) leaked: AtomicU64,
     pub(crate) forced_waits: AtomicU64,
+    /// Orders and bytes that crossed to a worker, and bytes that came back.
+    pub(crate) orders: AtomicU64,
+    pub(crate) bytes_crossed: AtomicU64,
+    fault: Mutex<Option<LastFault>>,
     errors: Mutex<BTreeMap<&'static str, u64>>,
     sink: Option<Sink>,
+}
+
+/// The newest fault, and how long it took to be over.
+struct LastFault {
+    cause: String,
+    seen: Instant,
+    over: Option<Duration>,
 }
 
 impl Counters {
@@ -32,6 +44,9 @@ impl Counters {
             rebuilds: AtomicU64::new(0),
             leaked: AtomicU64::new(0),
             forced_waits: AtomicU64::new(0),
+            orders: AtomicU64::new(0),
+            bytes_crossed: AtomicU64::new(0),
+            fault: Mutex::default(),
             errors: Mutex::default(),
             sink: Sink::new(trace),
         }
@@ -64,6 +79,29 @@ impl Counters {
 
     pub(crate) fn dispatches(&self) -> u64 {
         self.dispatches.load(Ordering::Relaxed)
+    }
+
+    /// A fault was seen just now.
+    #[cold]
+    pub(crate) fn faulted(&self, cause: String) {
+        self.faults.fetch_add(1, Ordering::Relaxed);
+        *self.fault.lock() = Some(LastFault { cause, seen: Instant::now(), over: None });
+    }
+
+    /// The next generation was admitted.
+    #[cold]
+    pub(crate) fn recovered(&self) {
+        if let Some(fault) = &mut *self.fault.lock() {
+            fault.over.get_or_insert_with(|| fault.seen.elapsed());
+        }
+    }
+
+    pub(crate) fn last_fault(&self) -> Option<String> {
+        self.fault.lock().as_ref().map(|fault| fault.cause.clone())
+    }
+
+    pub(crate) fn recovery(&self) -> Option<Duration> {
+        self.fault.lock().as_ref()?.over
     }
 
     #[cold]
@@ -122,8 +160,18 @@ pub struct Stats {
     pub plan_misses: u64,
     /// Plans that were measured and pinned, in this generation (CUDA).
     pub plans_pinned: u64,
-    /// Device faults seen.
+    /// Device faults seen; for an isolated device, workers lost.
     pub faults: u64,
+    /// What the newest of them was.
+    pub last_fault: Option<String>,
+    /// The time from when it was seen until the next generation was admitted.
+    pub recovery: Option<Duration>,
+    /// The process of an isolated device's standby, when it is ready to take over.
+    pub standby: Option<u32>,
+    /// Orders sent to the worker of an isolated device.
+    pub orders: u64,
+    /// Bytes of orders and of data that crossed to it and back.
+    pub bytes_crossed: u64,
     /// Rebuilds that succeeded.
     pub rebuilds: u64,
     /// The generation the device is in.

@@ -1,6 +1,7 @@
 //! What the integration tests share: devices under test, work that lasts, seeded numbers, and a limit on hanging.
 //!
-//! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host.
+//! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host; `host:isolated` and `cuda:0:isolated`
+//! run them in worker processes.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -13,29 +14,54 @@ pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};
 pub use work::{Gate, Map, busy, map};
 
+/// Makes every test program its own worker program: libtest has the `main`, so this stands before it.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static WORKER: extern "C" fn() = {
+    extern "C" fn begin() {
+        windlass::worker::init();
+    }
+    begin
+};
+
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, DeviceBuilder, DeviceKind, Element, Error, HostPool, Stats};
 
-/// The GPU that `WINDLASS_TEST_DEVICE` names.
-fn named() -> Option<usize> {
-    let name = std::env::var("WINDLASS_TEST_DEVICE").ok()?;
-    let rest = name.trim().strip_prefix("cuda")?;
-    Some(rest.strip_prefix(':').map_or(0, |n| n.parse().expect("WINDLASS_TEST_DEVICE")))
+/// What `WINDLASS_TEST_DEVICE` names: a GPU's ordinal, or the host; and whether it shall be isolated.
+fn chosen() -> (Option<usize>, bool) {
+    let Ok(name) = std::env::var("WINDLASS_TEST_DEVICE") else { return (None, false) };
+    let name = name.trim();
+    let (device, isolated) = match name.strip_suffix(":isolated") {
+        Some(device) => (device, true),
+        None => (name, false),
+    };
+    match device.strip_prefix("cuda") {
+        Some(rest) => (Some(rest.strip_prefix(':').map_or(0, |n| n.parse().expect(name))), isolated),
+        None => (None, isolated),
+    }
+}
+
+/// The devices under test are in worker processes.
+pub fn isolated() -> bool {
+    chosen().1
 }
 
 /// How to open every device under test: the host on two threads of its own and inline; or, when
 /// `WINDLASS_TEST_DEVICE` names a GPU, that one beside the host, the oracle.
 pub fn builders() -> Vec<DeviceBuilder> {
-    match named() {
-        Some(ordinal) => vec![Device::builder().cuda(ordinal), host(2)],
-        None => vec![host(2), inline()],
+    match chosen() {
+        (Some(ordinal), true) => vec![Device::builder().cuda(ordinal).isolated(), host(2)],
+        (Some(ordinal), false) => vec![Device::builder().cuda(ordinal), host(2)],
+        (None, true) => vec![host(2).isolated(), inline().isolated(), host(2)],
+        (None, false) => vec![host(2), inline()],
     }
 }
 
 /// Those of them whose devices work while the caller does something else.
 pub fn concurrent_builders() -> Vec<DeviceBuilder> {
     let mut all = builders();
-    all.truncate(if named().is_some() { 2 } else { 1 });
+    all.truncate(if chosen().0.is_some() { 2 } else { 1 });
     all
 }
 

@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, DeviceKind, Element, Op, PendingDispatch, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    Device, DeviceBuffer, DeviceKind, Element, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire,
+};
 
 /// `x = f(x)` by a closure; host only.
 pub struct Map<T, F>(pub F, PhantomData<fn() -> T>);
@@ -89,13 +91,15 @@ impl Drop for Gate {
 
 /// Work that keeps `x` in flight for about `ms` milliseconds on any device and leaves its values as they are.
 pub fn busy(device: &Device, x: DeviceBuffer<f64>, ms: u64) -> DeviceBuffer<f64> {
-    if device.kind() == DeviceKind::Host {
+    // A closure does not cross to a worker; a plain op does.
+    if device.kind() == DeviceKind::Host && !device.is_isolated() {
         return map(device, x, move |_| std::thread::sleep(Duration::from_millis(ms))).into_output();
     }
     device.dispatch(Spin(ms), (), (x,)).expect("a kernel").into_output()
 }
 
 /// A kernel that looks at the GPU's clock until the time is over.
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Spin(u64);
 
 #[cfg(feature = "cuda")]
@@ -137,6 +141,9 @@ impl Op for Spin {
         let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: one parameter of 64 bits; the kernel touches no memory.
         unsafe { queue.launch(&SPIN, c"spin", dims, &[(self.0 * 1_000_000).into()]) }
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
     }
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())

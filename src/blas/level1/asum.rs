@@ -3,7 +3,9 @@
 use super::super::prelude::*;
 use super::reduction::{Left, Reduction, Returned};
 
-struct Asum<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Asum<T> {
     x: Strided,
     _type: PhantomData<T>,
 }

@@ -2,7 +2,9 @@
 
 use super::super::prelude::*;
 
-struct Axpy<T: VectorElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Axpy<T: VectorElement> {
     alpha: T::Scalar,
     x: Strided,
     y: Strided,

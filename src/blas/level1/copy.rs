@@ -2,7 +2,9 @@
 
 use super::super::prelude::*;
 
-struct Copy<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Copy<T> {
     x: Strided,
     y: Strided,
     _type: PhantomData<T>,
@@ -47,7 +49,9 @@ impl<T: BlasElement> Routine for Copy<T> {
     }
 }
 
-struct Swap<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Swap<T> {
     x: Strided,
     y: Strided,
     _type: PhantomData<T>,

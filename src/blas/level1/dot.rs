@@ -3,7 +3,9 @@
 use super::super::prelude::*;
 use super::reduction::{Left, Reduction, Returned};
 
-struct Dot<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Dot<T> {
     x: Strided,
     y: Strided,
     conjugate: bool,

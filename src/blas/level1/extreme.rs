@@ -5,7 +5,9 @@ use super::reduction::{Left, Reduction, Returned};
 use crate::op::Index;
 
 /// The place of the largest magnitude, or of the smallest.
-struct Find<T, const LARGEST: bool> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Find<T, const LARGEST: bool> {
     x: Strided,
     _type: PhantomData<T>,
 }

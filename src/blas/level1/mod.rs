@@ -10,3 +10,42 @@ mod nrm2;
 mod reduction;
 mod rot;
 mod scal;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use super::{BlasElement, RealElement, VectorElement};
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use crate::worker::Registry;
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use reduction::{Left, Returned};
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn vectors<T: VectorElement>(registry: &mut Registry) {
+    registry.routine::<axpy::Axpy<T>>();
+    registry.routine::<Returned<dot::Dot<T>>>();
+    registry.routine::<Left<dot::Dot<T>>>();
+    registry.routine::<Returned<nrm2::Nrm2<T>>>();
+    registry.routine::<Left<nrm2::Nrm2<T>>>();
+    registry.routine::<scal::Scal<T>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn vectors_of_fields<T: BlasElement>(registry: &mut Registry) {
+    registry.routine::<Returned<asum::Asum<T>>>();
+    registry.routine::<Left<asum::Asum<T>>>();
+    registry.routine::<Returned<extreme::Find<T, true>>>();
+    registry.routine::<Left<extreme::Find<T, true>>>();
+    registry.routine::<Returned<extreme::Find<T, false>>>();
+    registry.routine::<Left<extreme::Find<T, false>>>();
+    registry.routine::<scal::ScalReal<T>>();
+    registry.routine::<copy::Copy<T>>();
+    registry.routine::<copy::Swap<T>>();
+    registry.routine::<rot::Rot<T>>();
+    registry.routine::<rot::RotReal<T>>();
+    registry.routine::<rot::Rotg<T>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn vectors_of_reals<T: RealElement>(registry: &mut Registry) {
+    registry.routine::<modified::Rotm<T>>();
+    registry.routine::<modified::Rotmg<T>>();
+}

@@ -5,7 +5,9 @@ use super::super::prelude::*;
 /// Elements of a modified rotation: a flag and the four of the matrix, column after column.
 const PARAM: usize = 5;
 
-struct Rotm<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: RealElement")]
+pub(super) struct Rotm<T> {
     param: [T; PARAM],
     x: Strided,
     y: Strided,
@@ -62,7 +64,9 @@ fn check_param(len: usize) -> Result<()> {
     Ok(())
 }
 
-struct Rotmg<T>(PhantomData<T>);
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Rotmg<T>(PhantomData<T>);
 
 impl<T: RealElement> Routine for Rotmg<T> {
     const NAME: &'static str = "rotmg";

@@ -6,9 +6,11 @@ use super::super::routine::Routine;
 use crate::buffer::Elems;
 use crate::op::{Cost, Output, Raw, Spans};
 use crate::{DeviceBuffer, Element, Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A routine that gives one number.
-pub(super) trait Reduction: Sized + Send + Sync + 'static {
+pub(super) trait Reduction: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
     /// The element types it reads.
@@ -43,6 +45,8 @@ pub(super) trait Reduction: Sized + Send + Sync + 'static {
 }
 
 /// The number comes through the pending.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "R: Reduction")]
 pub(super) struct Returned<R>(pub(super) R);
 
 impl<R: Reduction> Routine for Returned<R> {
@@ -75,6 +79,8 @@ impl<R: Reduction> Routine for Returned<R> {
 }
 
 /// The number stays on the device, in the first element of a buffer.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "R: Reduction")]
 pub(super) struct Left<R>(pub(super) R);
 
 impl<R: Reduction> Routine for Left<R> {

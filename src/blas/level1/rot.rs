@@ -5,7 +5,9 @@ use super::super::prelude::*;
 /// `x = c * x + s * y`, `y = c * y - conj(s) * x`, with an s of the element's type or of its real type.
 macro_rules! rotation {
     ($Rot:ident, $name:literal, $routine:ident, $t:ident, $s:ty, $element:expr) => {
-        struct $Rot<$t: BlasElement> {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[serde(bound = "")]
+        pub(super) struct $Rot<$t: BlasElement> {
             c: $t::Real,
             s: $s,
             x: Strided,
@@ -59,7 +61,9 @@ rotation!(Rot, "rot", rot, T, T, |s: T| s);
 rotation!(RotReal, "rot_real", rot_real, T, T::Real, <T as numerics::Field>::from_part);
 
 /// Makes the rotation that takes `(a, b)` to `(r, 0)`.
-struct Rotg<T>(PhantomData<T>);
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Rotg<T>(PhantomData<T>);
 
 impl<T: BlasElement> Routine for Rotg<T> {
     const NAME: &'static str = "rotg";

@@ -2,7 +2,9 @@
 
 use super::super::prelude::*;
 
-struct Scal<T: VectorElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Scal<T: VectorElement> {
     alpha: T::Scalar,
     x: Strided,
 }
@@ -116,7 +118,9 @@ impl Blas {
     }
 }
 
-struct ScalReal<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct ScalReal<T: BlasElement> {
     alpha: T::Real,
     x: Strided,
 }

@@ -6,7 +6,8 @@ use super::super::prelude::*;
 ///
 /// Unless set: nothing is transposed, `lda` leaves no gaps, `alpha` is 1 and `beta` 0. Without rows or without columns
 /// nothing happens, as BLAS has it: y is not scaled then.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Gemv<T: BlasElement> {
     pub(super) m: usize,
@@ -87,7 +88,9 @@ impl<T: BlasElement> Gemv<T> {
 
 scalars!(Gemv<T: BlasElement>, alpha: T, beta: T);
 
-struct Product<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Product<T: BlasElement> {
     spec: Gemv<T>,
     x: Strided,
     y: Strided,

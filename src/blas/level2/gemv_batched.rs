@@ -8,7 +8,8 @@ use crate::List;
 /// A batch of products of one shape at fixed distances in one buffer each; made by [`Gemv::batch`].
 ///
 /// Unless set: increments are 1, and each matrix and vector begins where the one before ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct GemvBatch<T: BlasElement> {
     gemv: Gemv<T>,
@@ -98,7 +99,9 @@ fn last_of(name: &'static str, count: usize, stride: usize, len: usize) -> Resul
     })
 }
 
-struct StridedBatch<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct StridedBatch<T: BlasElement> {
     spec: GemvBatch<T>,
     scalars_at: bool,
 }
@@ -191,7 +194,9 @@ impl<T: BlasElement> Routine for StridedBatch<T> {
     }
 }
 
-struct Batch<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Batch<T: BlasElement> {
     spec: Gemv<T>,
     x: Vec<Strided>,
     y: Vec<Strided>,

@@ -5,7 +5,8 @@ use super::super::prelude::*;
 /// `A = alpha * x * y^T + A` with an `m x n` matrix; by [`Blas::gerc`] `alpha * x * y^H + A`.
 ///
 /// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Ger<T: BlasElement> {
     m: usize,
@@ -33,7 +34,9 @@ impl<T: BlasElement> Ger<T> {
 
 scalars!(Ger<T: BlasElement>, alpha: T);
 
-struct Update<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Update<T: BlasElement> {
     spec: Ger<T>,
     conjugate: bool,
     x: Strided,

@@ -19,3 +19,26 @@ pub use symv::Symv;
 pub use syr::{Her, Syr};
 pub use syr2::Syr2;
 pub use trmv::Trmv;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use super::{BlasElement, ComplexElement};
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use crate::worker::Registry;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {
+    registry.routine::<gemv::Product<T>>();
+    registry.routine::<gemv_batched::StridedBatch<T>>();
+    registry.routine::<gemv_batched::Batch<T>>();
+    registry.routine::<ger::Update<T>>();
+    registry.routine::<symv::Product<T>>();
+    registry.routine::<syr::SyrUpdate<T>>();
+    registry.routine::<syr2::Update<T>>();
+    registry.routine::<trmv::Triangular<T, false>>();
+    registry.routine::<trmv::Triangular<T, true>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn matrix_vectors_of_complex<T: ComplexElement>(registry: &mut Registry) {
+    registry.routine::<syr::HerUpdate<T>>();
+}

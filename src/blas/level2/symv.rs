@@ -7,7 +7,8 @@ use super::triangle::{Store, Triangle, triangle_spec};
 /// triangle is stored: in a full matrix, by bands, or packed.
 ///
 /// Unless set: `lda` leaves no gaps, `alpha` is 1 and `beta` 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Symv<T: BlasElement> {
     a: Triangle,
@@ -18,7 +19,9 @@ pub struct Symv<T: BlasElement> {
 triangle_spec!(Symv<T: BlasElement>, alpha: T::ONE, beta: T::default(); banded);
 scalars!(Symv<T: BlasElement>, alpha: T, beta: T);
 
-struct Product<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Product<T: BlasElement> {
     spec: Symv<T>,
     hermitian: bool,
     x: Strided,

@@ -6,7 +6,8 @@ use super::triangle::{Store, Triangle, triangle_spec};
 /// `A = alpha * x * x^T + A` with a symmetric matrix, of which one triangle is stored: in a full matrix, or packed.
 ///
 /// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Syr<T: BlasElement> {
     a: Triangle,
@@ -20,7 +21,8 @@ scalars!(Syr<T: BlasElement>, alpha: T);
 /// `alpha` is real. The imaginary parts of the diagonal are taken as zero and become zero.
 ///
 /// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Her<T: ComplexElement> {
     a: Triangle,
@@ -34,7 +36,9 @@ scalars!(Her<T: ComplexElement>, alpha: T::Real);
 macro_rules! update {
     ($Update:ident, $name:literal, $t:ident: $bound:ident, $alpha:ty, $full:ident, $packed:ident,
     $hermitian:literal, $element:expr) => {
-        struct $Update<$t: $bound> {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[serde(bound = "")]
+        pub(super) struct $Update<$t: $bound> {
             a: Triangle,
             alpha: $alpha,
             x: Strided,

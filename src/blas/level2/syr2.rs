@@ -8,7 +8,8 @@ use super::triangle::{Store, Triangle, triangle_spec};
 /// or packed.
 ///
 /// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Syr2<T: BlasElement> {
     a: Triangle,
@@ -18,7 +19,9 @@ pub struct Syr2<T: BlasElement> {
 triangle_spec!(Syr2<T: BlasElement>, alpha: T::ONE);
 scalars!(Syr2<T: BlasElement>, alpha: T);
 
-struct Update<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Update<T: BlasElement> {
     spec: Syr2<T>,
     hermitian: bool,
     x: Strided,

@@ -3,7 +3,7 @@
 use super::super::prelude::*;
 
 /// How a triangle is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Store {
     /// In a full matrix, whose other triangle is not looked at.
     Full,
@@ -14,7 +14,7 @@ pub(super) enum Store {
 }
 
 /// The triangle of an `n x n` matrix.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Triangle {
     pub(super) n: usize,
     pub(super) uplo: Uplo,

@@ -6,7 +6,8 @@ use super::triangle::{Store, Triangle, triangle_spec};
 /// `x = op(A) * x`, or by [`Blas::trsv`] `x = op(A)^-1 * x`, with a triangular matrix in a full one, by bands, or packed.
 ///
 /// Unless set: nothing is transposed, the diagonal is as stored, `lda` leaves no gaps.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Trmv<T: BlasElement> {
     a: Triangle,
@@ -32,7 +33,9 @@ impl<T: BlasElement> Trmv<T> {
 }
 
 /// A product, or a system to be solved.
-struct Triangular<T: BlasElement, const SOLVE: bool> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Triangular<T: BlasElement, const SOLVE: bool> {
     spec: Trmv<T>,
     x: Strided,
 }

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 ///
 /// Unless set, each matrix begins where the one before it ends: `ld` times its columns further. Matrices that are only
 /// read may lie at a distance of 0, one for all; those that are written must not overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Batch {
     pub(super) count: usize,

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 /// `C = diag(x) * A` (x on the left, it scales rows) or `C = A * diag(x)` (it scales columns), all `m x n`.
 ///
 /// Unless set, leading dimensions leave no gaps.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Dgmm {
     side: Side,
@@ -45,7 +45,9 @@ impl Dgmm {
     }
 }
 
-struct Scale<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Scale<T> {
     spec: Dgmm,
     x: Strided,
     _type: PhantomData<T>,

@@ -20,7 +20,8 @@ use crate::{DeviceBuffer, In, Result, Submitted};
 ///
 /// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0. A matrix whose factor
 /// is zero (by value) is not read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Geam<T: BlasElement> {
     m: usize,

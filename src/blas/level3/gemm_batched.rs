@@ -25,7 +25,9 @@ use std::marker::PhantomData;
 type Group<T> = (Gemm<T>, [usize; 3], usize);
 
 /// Groups of products, those of a group of one shape.
-struct Grouped<T: GemmElement, K> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Grouped<T: GemmElement, K> {
     groups: Vec<(Gemm<T>, usize)>,
     /// Those of all are in device memory.
     scalars_at: bool,

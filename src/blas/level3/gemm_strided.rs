@@ -20,7 +20,9 @@ use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, In, Result, Submitted};
 use std::marker::PhantomData;
 
-struct Strided<T: GemmElement, K> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Strided<T: GemmElement, K> {
     spec: Gemm<T>,
     batch: Batch,
     scalars_at: bool,

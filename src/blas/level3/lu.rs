@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 ///
 /// Unless set: leading dimensions leave no gaps and each matrix begins where the one before it ends. All sizes fit 32-bit
 /// integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Lu {
     n: usize,
@@ -120,7 +120,9 @@ fn regular(info: &mut [i32], count: usize) -> Result<()> {
     Ok(())
 }
 
-struct Factor<T>(Lu, PhantomData<T>);
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Factor<T>(Lu, PhantomData<T>);
 
 impl<T: BlasElement> Routine for Factor<T> {
     const NAME: &'static str = "getrf_batched";
@@ -182,7 +184,9 @@ impl<T: BlasElement> Routine for Factor<T> {
     }
 }
 
-struct Solve<T> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Solve<T> {
     lu: Lu,
     trans: Transpose,
     nrhs: usize,
@@ -253,7 +257,9 @@ impl<T: BlasElement> Routine for Solve<T> {
 }
 
 /// From the factors (getri), or from the matrices themselves (matinv).
-struct Invert<T, const FACTORED: bool>(Lu, PhantomData<T>);
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Invert<T, const FACTORED: bool>(Lu, PhantomData<T>);
 
 /// The most rows that the library inverts at once.
 #[cfg(feature = "blas")]

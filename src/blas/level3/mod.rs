@@ -73,3 +73,48 @@ impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
         })
     }
 }
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use super::gemm::{Same, Single};
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use super::{BlasElement, ComplexElement, GemmElement, MixedElement};
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use crate::worker::Registry;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn batched_products<T: GemmElement>(registry: &mut Registry) {
+    registry.routine::<gemm_batched::Grouped<T, Same>>();
+    registry.routine::<gemm_strided::Strided<T, Same>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn batched_products_into_f32<T: MixedElement>(registry: &mut Registry) {
+    registry.routine::<gemm_batched::Grouped<T, Single>>();
+    registry.routine::<gemm_strided::Strided<T, Single>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn matrices<T: BlasElement>(registry: &mut Registry) {
+    registry.routine::<dgmm::Scale<T>>();
+    registry.routine::<Geam<T>>();
+    registry.routine::<lu::Factor<T>>();
+    registry.routine::<lu::Solve<T>>();
+    registry.routine::<lu::Invert<T, true>>();
+    registry.routine::<lu::Invert<T, false>>();
+    registry.routine::<symm::Product<T, false>>();
+    registry.routine::<syrk::Rank<T, T, false>>();
+    registry.routine::<syr2k::Rank2<T, T, false, true>>();
+    registry.routine::<syr2k::Rank2<T, T, false, false>>();
+    registry.routine::<trmm::InPlace<T>>();
+    registry.routine::<trmm::Apart<T>>();
+    registry.routine::<trsm::Trsm<T>>();
+    registry.routine::<trsm_batched::Solve<T>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn matrices_of_complex<T: ComplexElement>(registry: &mut Registry) {
+    registry.routine::<symm::Product<T, true>>();
+    registry.routine::<syrk::Rank<T, T::Real, true>>();
+    registry.routine::<syr2k::Rank2<T, T::Real, true, true>>();
+    registry.routine::<syr2k::Rank2<T, T::Real, true, false>>();
+}

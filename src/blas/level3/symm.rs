@@ -20,7 +20,8 @@ use crate::{DeviceBuffer, In, Result, Submitted};
 /// [`Blas::hemm`] Hermitian. B and C are `m x n`; A is `m x m` or `n x n`.
 ///
 /// Unless set: leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Symm<T: BlasElement> {
     side: Side,
@@ -63,7 +64,9 @@ setters!(Symm<T: BlasElement> {
 });
 scalars!(Symm<T: BlasElement>, alpha: T, beta: T);
 
-struct Product<T: BlasElement, const HERMITIAN: bool> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Product<T: BlasElement, const HERMITIAN: bool> {
     spec: Symm<T>,
     scalars_at: bool,
 }

@@ -16,12 +16,14 @@ use super::{cost, setters};
 use crate::numerics::level3::{RankSpec, Terms};
 use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, In, Result, Submitted};
+use std::marker::PhantomData;
 
 /// `C = alpha * (op(A) * op(B)^T + op(B) * op(A)^T) + beta * C`, or for [`Blas::syrkx`] only the first product, which the
 /// caller knows to be symmetric. `op(A)` and `op(B)` are `n x k`; of C, `n x n`, only one triangle is read and written.
 ///
 /// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Syr2k<T: BlasElement> {
     uplo: Uplo,
@@ -37,7 +39,8 @@ pub struct Syr2k<T: BlasElement> {
 
 /// `C = alpha * op(A) * op(B)^H + conj(alpha) * op(B) * op(A)^H + beta * C`, `beta` real, or for [`Blas::herkx`] only the
 /// first product: as [`Syr2k`], but C is Hermitian, its diagonal real.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Her2k<T: ComplexElement> {
     uplo: Uplo,
@@ -91,7 +94,9 @@ scalars!(Syr2k<T: BlasElement>, alpha: T, beta: T);
 scalars!(Her2k<T: ComplexElement>, alpha: T, beta: T::Real);
 
 /// `S` is the type of `beta`.
-struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "T: BlasElement, S: BlasElement")]
+pub(super) struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
     uplo: Uplo,
     n: usize,
     k: usize,
@@ -101,11 +106,12 @@ struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
     ldc: usize,
     alpha: T,
     beta: S,
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "the host engine computes in the type of A"))]
-    scalar: fn(S) -> T,
+    _type: PhantomData<T>,
 }
 
-impl<T: BlasElement, S: BlasElement, const HERMITIAN: bool, const TWO: bool> Routine for Rank2<T, S, HERMITIAN, TWO> {
+impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO: bool> Routine
+    for Rank2<T, S, HERMITIAN, TWO>
+{
     const NAME: &'static str = match (HERMITIAN, TWO) {
         (false, true) => "syr2k",
         (false, false) => "syrkx",
@@ -147,7 +153,7 @@ impl<T: BlasElement, S: BlasElement, const HERMITIAN: bool, const TWO: bool> Rou
             ldb: self.ldb,
             ldc: self.ldc,
             alpha: value(self.alpha, alpha),
-            beta: (self.scalar)(value(self.beta, beta)),
+            beta: value(self.beta, beta).into(),
         };
         T::rank(&spec, a, b, c);
         Ok(())
@@ -263,8 +269,7 @@ impl Blas {
         let Syr2k { uplo, n, k, trans, lda, ldb, ldc, alpha, beta } = spec.spec;
         let rows = trans.stored(n, k).0.max(1);
         let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
-        let scalar: fn(T) -> T = |x| x;
-        let rank = Rank2::<_, _, false, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, scalar };
+        let rank = Rank2::<_, _, false, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, _type: PhantomData };
         self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
     }
 
@@ -276,8 +281,7 @@ impl Blas {
         let Her2k { uplo, n, k, trans, lda, ldb, ldc, alpha, beta } = spec.spec;
         let rows = trans.stored(n, k).0.max(1);
         let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
-        let scalar: fn(T::Real) -> T = T::from_real;
-        let rank = Rank2::<_, _, true, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, scalar };
+        let rank = Rank2::<_, _, true, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, _type: PhantomData };
         self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
     }
 }

@@ -15,12 +15,14 @@ use super::{cost, setters};
 use crate::numerics::level3::{RankSpec, Terms};
 use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, Error, In, Result, Submitted};
+use std::marker::PhantomData;
 
 /// `C = alpha * op(A) * op(A)^T + beta * C`: `op(A)` is `n x k`, C is symmetric and `n x n`, and of C only one triangle is
 /// read and written.
 ///
 /// Unless set: A is not transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Syrk<T: BlasElement> {
     uplo: Uplo,
@@ -34,7 +36,8 @@ pub struct Syrk<T: BlasElement> {
 }
 
 /// `C = alpha * op(A) * op(A)^H + beta * C`, both scalars real: as [`Syrk`], but C is Hermitian, its diagonal real.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Herk<T: ComplexElement> {
     uplo: Uplo,
@@ -102,7 +105,9 @@ pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> 
 }
 
 /// `S` is the type of the scalars.
-struct Rank<T, S, const HERMITIAN: bool> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "S: BlasElement")]
+pub(super) struct Rank<T, S, const HERMITIAN: bool> {
     uplo: Uplo,
     n: usize,
     k: usize,
@@ -111,11 +116,10 @@ struct Rank<T, S, const HERMITIAN: bool> {
     ldc: usize,
     alpha: S,
     beta: S,
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "the host engine computes in the type of A"))]
-    scalar: fn(S) -> T,
+    _type: PhantomData<T>,
 }
 
-impl<T: BlasElement, S: BlasElement, const HERMITIAN: bool> Routine for Rank<T, S, HERMITIAN> {
+impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine for Rank<T, S, HERMITIAN> {
     const NAME: &'static str = if HERMITIAN { "herk" } else { "syrk" };
     type Reads = (T, Option<S>, Option<S>);
     type Output = DeviceBuffer<T>;
@@ -150,8 +154,8 @@ impl<T: BlasElement, S: BlasElement, const HERMITIAN: bool> Routine for Rank<T, 
             lda: self.lda,
             ldb: self.lda,
             ldc: self.ldc,
-            alpha: (self.scalar)(alpha),
-            beta: (self.scalar)(beta),
+            alpha: alpha.into(),
+            beta: beta.into(),
         };
         T::rank(&spec, a, &[], c);
         Ok(())
@@ -204,8 +208,7 @@ impl Blas {
         let Scaled { spec: Syrk { uplo, n, k, trans, lda, ldc, alpha, beta }, alpha: alpha_at, beta: beta_at } =
             spec.into();
         let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
-        let scalar: fn(T) -> T = |x| x;
-        let rank = Rank::<_, _, false> { uplo, n, k, trans, lda, ldc, alpha, beta, scalar };
+        let rank = Rank::<_, _, false> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData };
         self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
     }
 
@@ -222,8 +225,7 @@ impl Blas {
         let Scaled { spec: Herk { uplo, n, k, trans, lda, ldc, alpha, beta }, alpha: alpha_at, beta: beta_at } =
             spec.into();
         let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
-        let scalar: fn(T::Real) -> T = T::from_real;
-        let rank = Rank::<_, _, true> { uplo, n, k, trans, lda, ldc, alpha, beta, scalar };
+        let rank = Rank::<_, _, true> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData };
         self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
     }
 }

@@ -15,10 +15,14 @@ use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, In, Result, Submitted};
 
 /// In place of B.
-struct InPlace<T: BlasElement>(Triangular<T>);
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct InPlace<T: BlasElement>(Triangular<T>);
 
 /// Into C.
-struct Apart<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Apart<T: BlasElement> {
     spec: Triangular<T>,
     ldc: usize,
 }

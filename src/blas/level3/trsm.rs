@@ -20,7 +20,8 @@ use crate::{DeviceBuffer, In, Result, Submitted};
 /// triangle is read, and not its diagonal where that is all ones.
 ///
 /// Unless set: nothing is transposed, the diagonal is as stored, leading dimensions leave no gaps, `alpha` is 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 #[must_use]
 pub struct Triangular<T: BlasElement> {
     pub(super) side: Side,
@@ -95,7 +96,9 @@ setters!(Triangular<T: BlasElement> {
 });
 scalars!(Triangular<T: BlasElement>, alpha: T);
 
-struct Trsm<T: BlasElement>(Triangular<T>);
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Trsm<T: BlasElement>(Triangular<T>);
 
 impl<T: BlasElement> Routine for Trsm<T> {
     const NAME: &'static str = "trsm";

@@ -14,7 +14,9 @@ use crate::numerics::level3::batch;
 use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, In, Result, Submitted};
 
-struct Solve<T: BlasElement> {
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Solve<T: BlasElement> {
     spec: Triangular<T>,
     batch: Batch,
 }

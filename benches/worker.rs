@@ -1,0 +1,121 @@
+//! What a worker process costs: the same work on a host device in this process and in a child, interleaved.
+//!
+//! ```console
+//! $ cargo bench --bench worker
+//! ```
+//!
+//! Medians of runs in turn (A B A B). The operations are as small as they come, so that what is measured is the way there
+//! and back. Both processes need a core each while they are busy: with fewer than four cores the numbers are upper bounds.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
+
+use std::time::{Duration, Instant};
+use windlass::{Device, DeviceBuffer, HostPool, RestartPolicy};
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn upload(device: &Device) -> DeviceBuffer<f64> {
+    device.upload([3.0f64, 4.0]).unwrap().await_result().unwrap()
+}
+
+/// Submitting `n` operations, and having all their answers; for each.
+fn pipelined(device: &Device, n: u32) -> (Duration, Duration) {
+    let x = upload(device);
+    let start = Instant::now();
+    let pendings: Vec<_> = (0..n).map(|_| device.blas().nrm2(&x).unwrap()).collect();
+    let enqueued = start.elapsed();
+    pendings.into_iter().for_each(|pending| assert_eq!(pending.await_result().unwrap(), 5.0));
+    (enqueued / n, start.elapsed() / n)
+}
+
+/// One operation and its answer, after a pause.
+fn round_trip(device: &Device, x: &DeviceBuffer<f64>, pause: Duration) -> Duration {
+    std::thread::sleep(pause);
+    let start = Instant::now();
+    assert_eq!(device.blas().nrm2(x).unwrap().await_result().unwrap(), 5.0);
+    start.elapsed()
+}
+
+fn copies(device: &Device, data: &[f32], back: &mut [f32]) -> (Duration, Duration) {
+    let start = Instant::now();
+    let x = device.upload(data).unwrap().await_result().unwrap();
+    let up = start.elapsed();
+    device.download(&x).unwrap().await_result_into(back).unwrap();
+    (up, start.elapsed() - up)
+}
+
+fn recovery(device: &Device) -> Duration {
+    let generation = device.generation();
+    let pid = device.worker_pid().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    while device.generation() == generation {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    drop(upload(device));
+    device.stats().recovery.unwrap_or_default()
+}
+
+fn main() {
+    windlass::worker::init();
+    let builder = Device::builder().host().host_pool(HostPool::Threads(1)).restart_policy(RestartPolicy::unlimited());
+    let devices = [builder.clone().open().unwrap(), builder.isolated().open().unwrap()];
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("{} on {cores} cores", devices[0].info().name);
+    println!("{:<44}{:>14}{:>14}", "", "in process", "in a worker");
+    let row = |name: &str, times: [Vec<Duration>; 2]| {
+        let [here, there] = times.map(median);
+        println!("{name:<44}{:>14}{:>14}", format!("{here:.2?}"), format!("{there:.2?}"));
+    };
+
+    let mut times = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
+    for _ in 0..15 {
+        for (i, device) in devices.iter().enumerate() {
+            let (enqueue, all) = pipelined(device, 10_000);
+            times[0][i].push(enqueue);
+            times[1][i].push(all);
+        }
+    }
+    let [enqueue, all] = times;
+    row("enqueue, 10 000 in flight", enqueue);
+    row("an operation of 10 000 pipelined", all);
+
+    for (name, pause, count) in [("round trip, busy", 0, 5000), ("round trip, from idle", 3000, 200)] {
+        let buffers = [0, 1].map(|i| upload(&devices[i]));
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..10 {
+            for i in [0, 1] {
+                let trips = (0..count / 10).map(|_| round_trip(&devices[i], &buffers[i], Duration::from_micros(pause)));
+                times[i].extend(trips);
+            }
+        }
+        row(name, times);
+    }
+
+    let data = vec![1.5f32; 64 << 20];
+    let mut back = vec![0f32; 64 << 20];
+    let (mut ups, mut downs) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for _ in 0..5 {
+        for i in [0, 1] {
+            let (up, down) = copies(&devices[i], &data, &mut back);
+            ups[i].push(up);
+            downs[i].push(down);
+        }
+    }
+    assert_eq!(data, back);
+    row("upload of 256 MiB", ups);
+    row("download of 256 MiB into touched memory", downs);
+
+    let standby = Device::builder().host().host_pool(HostPool::Threads(1)).isolated().standby(true);
+    let standby = standby.restart_policy(RestartPolicy::unlimited()).open().unwrap();
+    for (name, device) in [("cold", &devices[1]), ("with a standby", &standby)] {
+        let times: Vec<_> = (0..20)
+            .map(|_| {
+                std::thread::sleep(Duration::from_millis(200)); // a standby is there again
+                recovery(device)
+            })
+            .collect();
+        println!("{:<44}{:>14}{:>14.2?}", format!("loss known to the next generation, {name}"), "", median(times));
+    }
+}

@@ -1,0 +1,119 @@
+//! A computation that goes on although its device is lost in the middle, again and again.
+//!
+//! The largest eigenvalue of a matrix by power iteration, on an isolated device. Every fortieth round also submits work
+//! that ends the device: on a GPU a kernel that writes to an illegal address, on the CPU an abort. In process that would be
+//! the end of the program; here it is the end of a worker process, the supervisor starts another, the matrix is put back
+//! (`Mirrored`), and the round that was lost is done again.
+//!
+//! ```console
+//! $ cargo run --release --example survive            # WINDLASS_DEVICE=host or cuda:0
+//! ```
+
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+use windlass::{Device, DeviceBuffer, Error, Gemm, Mirrored, Op, Result, Slices, SlicesMut, Spans, Wire};
+
+/// Work that no device survives.
+#[derive(Serialize, Deserialize)]
+struct Stray;
+
+#[cfg(feature = "cuda")]
+static STRAY: windlass::Ptx = windlass::Ptx::new(
+    "\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry stray(.param .u64 address) {
+    .reg .u64 %address;
+    ld.param.u64 %address, [address];
+    st.global.u64 [%address], %address;
+    ret;
+}
+",
+);
+
+impl Op for Stray {
+    const NAME: &'static str = "stray";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        std::process::abort()
+    }
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> Result<()> {
+        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        // SAFETY: none: the kernel faults. It runs in a process that is there to be lost.
+        unsafe { queue.launch(&STRAY, c"stray", dims, &[8u64.into()]) }
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+const N: usize = 8;
+const ROUNDS: usize = 200;
+
+/// One round: `x = A x`, its length, and `x` scaled to length 1.
+fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: bool) -> Result<(f64, Vec<f64>)> {
+    let x = device.upload(x)?.into_output();
+    let y = device.blas().gemm(Gemm::new(N, 1, N), &a.get(), &x, device.uninit(N)?)?.into_output();
+    if faulty {
+        drop(device.dispatch(Stray, (), (device.zeros::<f64>(1)?,))?.await_result()?);
+    }
+    let norm = device.blas().nrm2(&y)?.await_result()?;
+    let y = device.blas().scal(1.0 / norm, y)?.into_output();
+    Ok((norm, device.download(&y)?.await_result()?))
+}
+
+fn main() -> Result<()> {
+    windlass::worker::init(); // in a worker process this does not return
+    let policy = windlass::RestartPolicy { restarts: 10, ..Default::default() };
+    let device = Device::builder().from_env()?.isolated().restart_policy(policy).open()?;
+    println!("{} in process {:?}", device.name(), device.worker_pid());
+
+    // 2 on the diagonal, -1 beside it: the largest eigenvalue is 2 + 2 cos(pi / (n + 1)).
+    let entry = |i: usize, j: usize| [2.0, -1.0].get(i.abs_diff(j)).copied().unwrap_or(0.0);
+    let a = device.mirrored((0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<f64>>())?;
+    let mut x: Vec<f64> = (0..N).map(|i| 1.0 + i as f64).collect();
+    let (mut value, mut losses) = (0.0, 0);
+    let start = Instant::now();
+    for n in 1..=ROUNDS {
+        let mut faulty = n % 40 == 20;
+        (value, x) = loop {
+            match round(&device, &a, &x, faulty) {
+                Ok(answer) => break answer,
+                Err(error @ (Error::ContextPoisoned { .. } | Error::GpuRefStale { .. } | Error::Upstream { .. })) => {
+                    losses += 1;
+                    println!("round {n}: {error}");
+                    device.wait_healthy(Duration::from_secs(60))?;
+                    faulty = false;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+    }
+    let stats = device.stats();
+    let want = 2.0 + 2.0 * (std::f64::consts::PI / (N as f64 + 1.0)).cos();
+    println!("{ROUNDS} rounds in {:.1?}, the largest eigenvalue is {value:.9} (exactly {want:.9})", start.elapsed());
+    println!(
+        "{} workers lost, {} started anew, the last within {:.1?}; {} orders and {} bytes crossed",
+        stats.faults,
+        stats.rebuilds,
+        stats.recovery.unwrap_or_default(),
+        stats.orders,
+        stats.bytes_crossed
+    );
+    if (value - want).abs() < 1e-6 && stats.faults == 5 && losses >= 5 {
+        Ok(())
+    } else {
+        Err(Error::library("the answer or the number of losses is not what it must be"))
+    }
+}

@@ -1,0 +1,56 @@
+//! The products that another executable may be asked for: a line a family of types.
+
+use super::epilogue::{Amax, Extra};
+use super::op::Fused;
+use super::operands::{All, Two};
+use super::types::MatmulTypes;
+use crate::worker::Registry;
+use crate::{Complex, DeviceBuffer, F8E4M3, F8E5M2, bf16, f16};
+
+/// Of types that have no activations but ReLU.
+fn plain<T: MatmulTypes>(registry: &mut Registry) {
+    registry.add::<Fused<T, Two, ()>>();
+    registry.add::<Fused<T, All, ()>>();
+}
+
+/// With what an epilogue writes beside D.
+fn real<T: MatmulTypes>(registry: &mut Registry) {
+    plain::<T>(registry);
+    beside::<T, DeviceBuffer<u8>>(registry);
+    beside::<T, DeviceBuffer<T::Aux>>(registry);
+    beside::<T, DeviceBuffer<T::Bias>>(registry);
+}
+
+/// And with the largest magnitude of D.
+fn eight<T: MatmulTypes>(registry: &mut Registry) {
+    real::<T>(registry);
+    beside::<T, Amax<()>>(registry);
+    beside::<T, Amax<DeviceBuffer<u8>>>(registry);
+    beside::<T, Amax<DeviceBuffer<T::Aux>>>(registry);
+    beside::<T, Amax<DeviceBuffer<T::Bias>>>(registry);
+}
+
+fn beside<T: MatmulTypes, W: Extra<T::D>>(registry: &mut Registry) {
+    registry.add::<Fused<T, All, W>>();
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    macro_rules! each { ($($family:ident: $(($a:ty, $b:ty, $c:ty => $d:ty)),*;)*) => {
+        $($($family::<($a, $b, $c, $d)>(registry);)*)*
+    } }
+    macro_rules! eights { ($($a:ty, $b:ty => $($d:ty),*;)*) => { $( each! {
+        real: ($a, $b, bf16 => bf16), ($a, $b, f16 => f16), ($a, $b, f32 => f32);
+        eight: $(($a, $b, bf16 => $d), ($a, $b, f16 => $d)),*;
+    } )* } }
+    each! {
+        plain: (Complex<f32>, Complex<f32>, Complex<f32> => Complex<f32>),
+            (Complex<f64>, Complex<f64>, Complex<f64> => Complex<f64>), (i8, i8, i32 => i32), (i8, i8, i8 => i8);
+        real: (f32, f32, f32 => f32), (f64, f64, f64 => f64), (f16, f16, f16 => f16), (bf16, bf16, bf16 => bf16),
+            (f16, f16, f32 => f32), (bf16, bf16, f32 => f32);
+    }
+    eights! {
+        F8E4M3, F8E4M3 => F8E4M3;
+        F8E4M3, F8E5M2 => F8E4M3, F8E5M2;
+        F8E5M2, F8E4M3 => F8E4M3, F8E5M2;
+    }
+}

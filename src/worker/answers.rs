@@ -1,0 +1,213 @@
+//! Answers on their way back: a flag and a few bytes for each dispatch in flight, in shared memory.
+//!
+//! ```text
+//!            client                        worker                          nobody (the worker is gone)
+//!   PENDING ──── sleeps on it ──> WAITED
+//!      └──────────────┴────────────── DONE | SPILLED ─── answered          LOST ─── will not be answered
+//! ```
+//!
+//! `DONE`: the bytes are the answer. `SPILLED`: it was too long, or is an error, and goes through the socket. The client
+//! reads one word to know whether a dispatch is ready. Who of the client's threads may use a place again, and when, is
+//! `task.rs`; that a dispatch is over is also entered in a list of finished places, from which the client reaps.
+
+use super::segment::Segment;
+use crate::sync::Arc;
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+pub(super) const PENDING: u32 = 0;
+pub(super) const WAITED: u32 = 1;
+pub(super) const DONE: u32 = 2;
+pub(super) const SPILLED: u32 = 3;
+pub(super) const LOST: u32 = 4;
+
+/// Dispatches that can be in flight at a time.
+pub(super) const PLACES: usize = 1 << 18;
+
+/// Bytes of a place: two cache lines, so that neighbours do not disturb each other.
+const PLACE: usize = 128;
+const STATE: usize = 0;
+const STARTED: usize = 8;
+const NANOS: usize = 16;
+const BYTES: usize = 64;
+
+/// Before the lists: the count of finished dispatches.
+const FINISHED: usize = 0;
+const LIST: usize = 64;
+const TABLE: usize = LIST + PLACES * 4;
+
+/// Bytes that the answers take in their segment.
+pub(super) const FOOTPRINT: usize = TABLE + PLACES * PLACE;
+
+/// Both sides' view of the answers.
+#[derive(Clone)]
+pub(super) struct Answers {
+    segment: Arc<Segment>,
+    base: usize,
+}
+
+impl Answers {
+    pub(super) fn new(segment: Arc<Segment>, base: usize) -> Self {
+        debug_assert!(base.is_multiple_of(PLACE) && base + FOOTPRINT <= segment.len());
+        Answers { segment, base }
+    }
+
+    fn at(&self, place: u32) -> usize {
+        self.base + TABLE + (place as usize % PLACES) * PLACE
+    }
+
+    /// The flag.
+    pub(super) fn state(&self, place: u32) -> &AtomicU32 {
+        self.segment.half(self.at(place) + STATE)
+    }
+
+    /// The client takes a place for a dispatch.
+    pub(super) fn reset(&self, place: u32) {
+        self.segment.word(self.at(place) + STARTED).store(0, Ordering::Relaxed);
+        self.segment.word(self.at(place) + NANOS).store(0, Ordering::Relaxed);
+        self.state(place).store(PENDING, Ordering::Release);
+    }
+
+    /// The worker began to work on it.
+    pub(super) fn start(&self, place: u32) {
+        self.segment.word(self.at(place) + STARTED).store(now(), Ordering::Relaxed);
+    }
+
+    /// How long the worker has been at it, if it has begun.
+    pub(super) fn running(&self, place: u32) -> Option<Duration> {
+        let started = self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed);
+        (started != 0).then(|| Duration::from_nanos(now().saturating_sub(started)))
+    }
+
+    /// The worker answers; nothing of the place may be touched by it afterwards.
+    pub(super) fn answer(&self, place: u32, state: u32, bytes: &[u8; 64], time: Option<Duration>) {
+        let at = self.at(place);
+        for (i, chunk) in bytes.chunks_exact(8).enumerate() {
+            let word = chunk.try_into().map_or(0, u64::from_ne_bytes);
+            self.segment.word(at + BYTES + i * 8).store(word, Ordering::Relaxed);
+        }
+        if let Some(time) = time {
+            self.segment.word(at + NANOS).store(time.as_nanos() as u64 + 1, Ordering::Relaxed);
+        }
+        let flag = self.state(place);
+        if flag.swap(state, Ordering::AcqRel) == WAITED {
+            let _ = futex::wake(flag, futex::Flags::empty(), u32::MAX >> 1);
+        }
+        // Entered by count and found by content: no lock among the worker's threads.
+        let index = self.segment.word(self.base + FINISHED).fetch_add(1, Ordering::Relaxed);
+        self.listed(index).store(place + 1, Ordering::Release);
+    }
+
+    /// The `index`-th place that finished, if it is known yet. One client thread at a time.
+    pub(super) fn finished(&self, index: u64) -> Option<u32> {
+        let entry = self.listed(index);
+        let place = entry.load(Ordering::Acquire).checked_sub(1)?;
+        entry.store(0, Ordering::Relaxed);
+        Some(place)
+    }
+
+    fn listed(&self, index: u64) -> &AtomicU32 {
+        self.segment.half(self.base + LIST + (index as usize % PLACES) * 4)
+    }
+
+    /// The bytes of an answered place.
+    pub(super) fn bytes(&self, place: u32) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        for (i, chunk) in bytes.chunks_exact_mut(8).enumerate() {
+            let word = self.segment.word(self.at(place) + BYTES + i * 8).load(Ordering::Relaxed);
+            chunk.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// The time on the device, where it was measured.
+    pub(super) fn time(&self, place: u32) -> Option<Duration> {
+        let nanos = self.segment.word(self.at(place) + NANOS).load(Ordering::Relaxed);
+        nanos.checked_sub(1).map(Duration::from_nanos)
+    }
+
+    /// The worker is gone: what it did not answer it never will. Wakes who sleeps.
+    pub(super) fn lose(&self, places: u32) {
+        for place in 0..places {
+            let flag = self.state(place);
+            let unanswered = |s: u32| (s == PENDING || s == WAITED).then_some(LOST);
+            if flag.fetch_update(Ordering::AcqRel, Ordering::Acquire, unanswered) == Ok(WAITED) {
+                let _ = futex::wake(flag, futex::Flags::empty(), u32::MAX >> 1);
+            }
+        }
+    }
+
+    /// Sleeps until the place is answered or the time is over; may wake early.
+    pub(super) fn sleep(&self, place: u32, limit: Duration) {
+        if let Ok(limit) = limit.try_into() {
+            let _ = futex::wait(self.state(place), futex::Flags::empty(), WAITED, Some(&limit));
+        }
+    }
+}
+
+/// Nanoseconds of the clock that all processes of the machine share.
+pub(super) fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sides() -> (Answers, Answers) {
+        let (one, file) = Segment::create("windlass-test", FOOTPRINT).unwrap();
+        let two = Segment::map(&file, FOOTPRINT).unwrap();
+        (Answers::new(Arc::new(one), 0), Answers::new(Arc::new(two), 0))
+    }
+
+    #[test]
+    fn an_answer_carries_its_bytes_and_its_time_and_is_listed_once() {
+        let (client, worker) = sides();
+        client.reset(5);
+        assert_eq!(client.state(5).load(Ordering::Acquire), PENDING);
+        assert_eq!((client.finished(0), client.running(5)), (None, None));
+        worker.start(5);
+        assert!(client.running(5).is_some());
+        let bytes: [u8; 64] = std::array::from_fn(|i| i as u8);
+        worker.answer(5, DONE, &bytes, Some(Duration::from_nanos(77)));
+        assert_eq!(client.state(5).load(Ordering::Acquire), DONE);
+        assert_eq!((client.bytes(5), client.time(5)), (bytes, Some(Duration::from_nanos(77))));
+        assert_eq!((client.finished(0), client.finished(0), client.finished(1)), (Some(5), None, None));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_by_the_answer_and_by_the_loss() {
+        for lost in [false, true] {
+            let (client, worker) = sides();
+            client.reset(3);
+            client.state(3).store(WAITED, Ordering::Release);
+            let sleeper = client.clone();
+            let thread = std::thread::spawn(move || {
+                let start = std::time::Instant::now();
+                while sleeper.state(3).load(Ordering::Acquire) == WAITED {
+                    sleeper.sleep(3, Duration::from_secs(20));
+                }
+                start.elapsed()
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            if lost {
+                client.lose(10)
+            } else {
+                worker.answer(3, DONE, &[0; 64], None)
+            }
+            assert!(thread.join().unwrap() < Duration::from_secs(10));
+            assert_eq!(client.state(3).load(Ordering::Acquire), if lost { LOST } else { DONE });
+        }
+    }
+
+    #[test]
+    fn a_loss_leaves_what_was_answered() {
+        let (client, worker) = sides();
+        (0..3).for_each(|place| client.reset(place));
+        worker.answer(1, SPILLED, &[0; 64], None);
+        client.lose(3);
+        assert_eq!([0, 1, 2].map(|p| client.state(p).load(Ordering::Acquire)), [LOST, SPILLED, LOST]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Bulk data that both processes see: uploads on their way out, downloads on their way in.
+//!
+//! The client cuts blocks from one large segment; the worker is told where they lie. The segment is as large as the
+//! staging limit in addresses only: pages take memory when they are first used, blocks are cut from the lowest place that
+//! fits so that the same pages are used again, and a large block's pages are given back with it.
+
+use super::segment::Segment;
+use crate::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+
+/// Blocks begin and end at pages: they are handed to a GPU's driver, and given back to the system.
+const PAGE: usize = 4096;
+/// Blocks from this size on do not keep their pages.
+const LARGE: usize = 64 << 20;
+
+/// Who cuts the blocks: the client's side.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    segment: Arc<Segment>,
+    /// Free ranges by offset; neighbours are one.
+    free: Mutex<BTreeMap<usize, usize>>,
+}
+
+impl Arena {
+    pub(super) fn new(segment: Arc<Segment>) -> Arc<Self> {
+        let free = Mutex::new(BTreeMap::from([(0, segment.len() / PAGE * PAGE)]));
+        Arc::new(Arena { segment, free })
+    }
+
+    /// The largest block that there can ever be.
+    pub(super) fn bytes(&self) -> usize {
+        self.segment.len() / PAGE * PAGE
+    }
+
+    /// A block of `len` bytes, or `None` while there is no room for it.
+    pub(super) fn block(self: &Arc<Self>, len: usize) -> Option<Block> {
+        let taken = len.max(1).checked_next_multiple_of(PAGE)?;
+        let mut free = self.free.lock();
+        let (&offset, &room) = free.iter().find(|(_, room)| **room >= taken)?;
+        free.remove(&offset);
+        if room > taken {
+            free.insert(offset + taken, room - taken);
+        }
+        Some(Block { arena: self.clone(), offset, len, taken })
+    }
+
+    fn give(&self, offset: usize, len: usize) {
+        if len >= LARGE {
+            self.segment.forget(offset, len);
+        }
+        let mut free = self.free.lock();
+        let (mut begin, mut end) = (offset, offset + len);
+        if let Some((&before, &room)) = free.range(..offset).next_back()
+            && before + room == offset
+        {
+            free.remove(&before);
+            begin = before;
+        }
+        if let Some(room) = free.remove(&end) {
+            end += room;
+        }
+        free.insert(begin, end - begin);
+    }
+}
+
+/// Some bytes of the segment, ours until dropped.
+#[derive(Debug)]
+pub struct Block {
+    arena: Arc<Arena>,
+    offset: usize,
+    len: usize,
+    taken: usize,
+}
+
+impl Block {
+    /// Where it lies, for the other process.
+    pub(super) fn place(&self) -> (u64, u64) {
+        (self.offset as u64, self.len as u64)
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes. The worker is not writing them: it has not been told of the block, or has answered.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self.arena.segment.at(self.offset, self.len) {
+            // SAFETY: inside the mapping, which the arena keeps; nobody writes (see above), and the block is one's own.
+            Some(at) => unsafe { std::slice::from_raw_parts(at.as_ptr(), self.len) },
+            None => &[],
+        }
+    }
+
+    /// The bytes, to be filled before the worker is told of them.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self.arena.segment.at(self.offset, self.len) {
+            // SAFETY: as above, and the borrow is exclusive.
+            Some(at) => unsafe { std::slice::from_raw_parts_mut(at.as_ptr(), self.len) },
+            None => &mut [],
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.arena.give(self.offset, self.taken);
+    }
+}
+
+/// A block as the worker sees it: lent until it has answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Lent {
+    segment: Arc<Segment>,
+    offset: usize,
+    len: usize,
+}
+
+impl Lent {
+    /// The block that an order names; `None` when it does not lie inside.
+    pub(super) fn new(segment: &Arc<Segment>, (offset, len): (u64, u64)) -> Option<Self> {
+        let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
+        segment.at(offset, len)?;
+        Some(Lent { segment: segment.clone(), offset, len })
+    }
+
+    /// The bytes, as the client left them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self.segment.at(self.offset, self.len) {
+            // SAFETY: inside the mapping; the client does not touch a block that it lent until it was answered.
+            Some(at) => unsafe { std::slice::from_raw_parts(at.as_ptr(), self.len) },
+            None => &[],
+        }
+    }
+
+    /// Writes the bytes. One op writes a block, once.
+    pub(crate) fn fill(&self, bytes: &[u8]) {
+        let len = self.len.min(bytes.len());
+        if let Some(at) = self.segment.at(self.offset, len) {
+            // SAFETY: inside the mapping; the block was lent to this op alone, and the client reads it after the answer.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.as_ptr(), len) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arena(pages: usize) -> Arc<Arena> {
+        Arena::new(Arc::new(Segment::create("windlass-test", pages * PAGE).unwrap().0))
+    }
+
+    #[test]
+    fn blocks_do_not_overlap_and_their_room_comes_back_whole() {
+        let arena = arena(8);
+        let mut blocks: Vec<_> = (0..8).map(|_| arena.block(PAGE).unwrap()).collect();
+        assert!(arena.block(1).is_none());
+        for (i, block) in blocks.iter_mut().enumerate() {
+            block.bytes_mut().fill(i as u8);
+        }
+        assert!(blocks.iter().enumerate().all(|(i, block)| block.bytes().iter().all(|b| *b == i as u8)));
+        for order in [[3, 4, 0, 2, 1, 0, 1, 0], [0; 8], [7, 6, 5, 4, 3, 2, 1, 0]] {
+            order.into_iter().for_each(|at| drop(blocks.remove(at)));
+            assert_eq!(*arena.free.lock(), BTreeMap::from([(0, 8 * PAGE)]));
+            blocks = (0..8).map(|_| arena.block(PAGE).unwrap()).collect();
+        }
+    }
+
+    #[test]
+    fn a_block_is_found_where_it_fits_and_none_is_longer_than_the_segment() {
+        let arena = arena(4);
+        let (a, b) = (arena.block(1).unwrap(), arena.block(2 * PAGE - 1).unwrap());
+        assert_eq!((a.place(), b.place()), ((0, 1), (PAGE as u64, 2 * PAGE as u64 - 1)));
+        drop(a);
+        assert!(
+            arena.block(2 * PAGE).is_none() && arena.block(5 * PAGE).is_none() && arena.block(usize::MAX).is_none()
+        );
+        assert_eq!(arena.block(0).unwrap().place(), (0, 0));
+    }
+
+    #[test]
+    fn what_is_lent_lies_inside() {
+        let arena = arena(2);
+        let block = arena.block(100).unwrap();
+        let lent = Lent::new(&arena.segment, block.place()).unwrap();
+        lent.fill(&[7; 200]);
+        assert_eq!((block.bytes(), lent.bytes()), (&[7u8; 100][..], &[7u8; 100][..]));
+        assert!(Lent::new(&arena.segment, (PAGE as u64, 2 * PAGE as u64)).is_none());
+        assert!(Lent::new(&arena.segment, (u64::MAX, 1)).is_none());
+    }
+}

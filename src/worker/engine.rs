@@ -1,0 +1,388 @@
+//! The engine of one epoch of an isolated device.
+
+use super::handler::Code;
+use super::link::{Flight, Link};
+use super::message::DeviceOrder;
+use super::order::{self, Alloc, Place, Run, Suffer};
+use super::spare::Spare;
+use super::task::{Flying, WorkerTask};
+use super::wire::Outgoing;
+use super::{Block, keeper, launch};
+use crate::buffer::{Allocation, Elems, Home, Shape, View};
+use crate::device::{Config, DeviceInfo, Kind, Opened};
+use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
+use crate::engine::{Engine, Epoch};
+use crate::op::{Op, WritesOf};
+use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
+use crate::trace::{Counters, Event, OpInfo, Stats};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+/// A worker, as its client sees it.
+pub(crate) struct WorkerEngine {
+    link: Arc<Link>,
+    /// How operations are named to it.
+    code: Code,
+    info: DeviceInfo,
+    inline: bool,
+    spare: Option<Arc<Spare>>,
+    #[cfg(feature = "host")]
+    plan: Option<crate::host::FaultPlan>,
+}
+
+/// How memory of a worker goes back.
+#[derive(Debug)]
+pub(crate) struct WorkerBytes(Weak<Link>);
+
+impl WorkerBytes {
+    /// Nobody uses it any more. No wait: the order to free it is sent with the next, behind all that used it.
+    pub(crate) fn release(&self, id: u64) {
+        if let Some(link) = self.0.upgrade() {
+            link.free(id);
+        }
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Link(process {})", self.pid)
+    }
+}
+
+/// Starts the first worker of a device.
+pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
+    let order = device_order(config, None)?;
+    let (mut engine, limit, label) = start(config, order, counters.clone())?;
+    let (info, label) = (engine.info.clone(), format!("{label}/worker"));
+    engine.spare = config.worker.standby.then(Arc::default);
+    engine.prepare(config, &label, &counters);
+    Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
+}
+
+fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {
+    #[cfg(feature = "host")]
+    let threads = match config.pool {
+        crate::HostPool::Cores => Some(0),
+        crate::HostPool::Threads(n) => Some(n),
+        crate::HostPool::Inline => None,
+        crate::HostPool::Shared(_) => {
+            return Err(Error::invalid("host_pool", "a pool of this process cannot be shared with a worker process"));
+        }
+    };
+    #[cfg(not(feature = "host"))]
+    let threads = Some(0);
+    Ok(DeviceOrder {
+        ordinal: match config.kind {
+            Kind::Cuda(ordinal) => Some(ordinal),
+            Kind::Host | Kind::Best => None,
+        },
+        uuid,
+        label: config.label.clone(),
+        threads,
+        slots: config.slots,
+        memory_limit: config.memory_limit,
+        staging_limit: config.staging_limit,
+        test: false,
+        beat: (config.worker.heartbeat / 8).clamp(Duration::from_millis(1), Duration::from_millis(250)).as_millis()
+            as u64,
+    })
+}
+
+fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
+    let inline = order.threads.is_none() && order.ordinal.is_none();
+    let started = launch::start(&config.worker, order)?;
+    let link = Link::new(started.child.id(), started.control, started.bulk, started.bell, counters);
+    keeper::start(&link, started.child, started.socket, &config.worker)?;
+    let engine = WorkerEngine {
+        link,
+        code: started.code,
+        info: started.info,
+        inline,
+        spare: None,
+        #[cfg(feature = "host")]
+        plan: config.plan.clone(),
+    };
+    Ok((engine, started.limit, started.label))
+}
+
+impl WorkerEngine {
+    /// A fresh worker for the next life.
+    pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
+        let mut engine = match self.spare.as_ref().and_then(|spare| spare.take()) {
+            Some(engine) => engine,
+            None => start(config, self.next_order(config, label)?, counters.clone())?.0,
+        };
+        engine.spare = self.spare.clone();
+        engine.prepare(config, label, &counters);
+        if engine.info.uuid != self.info.uuid {
+            let (was, is) = (self.info.uuid_text(), engine.info.uuid_text());
+            return Err(Error::library(format!("the new worker opened GPU {is:?} instead of {was:?}")));
+        }
+        Ok(engine)
+    }
+
+    fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {
+        Ok(DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? })
+    }
+
+    /// Has a standby started, if there shall be one.
+    fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
+        let (Some(spare), Ok(order)) = (&self.spare, self.next_order(config, label)) else { return };
+        let (config, counters) = (config.clone(), counters.clone());
+        let order = DeviceOrder { test: true, ..order };
+        spare.prepare(move || start(&config, order, counters).map(|(engine, ..)| engine));
+    }
+
+    /// Its worker has not ended.
+    pub(super) fn is_there(&self) -> bool {
+        !self.link.has_ended()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.link.pid
+    }
+
+    pub(crate) fn installed(&self, epoch: &Arc<Epoch>) {
+        self.link.bind(epoch);
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.link.in_flight()
+    }
+
+    pub(crate) fn fill(&self, stats: &mut Stats) {
+        stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
+        stats.slots = self.info.processors as usize;
+        stats.slots_busy = usize::try_from(self.link.in_flight()).unwrap_or(usize::MAX).min(stats.slots);
+    }
+
+    /// Nobody will use the device any more.
+    pub(crate) fn close(&self) {
+        if crate::engine::process::era() == self.link.era
+            && let Some(spare) = &self.spare
+        {
+            spare.close();
+        }
+        self.retire();
+    }
+
+    /// Ends the worker once nothing is in flight. No wait here: its keeper sees to it.
+    pub(crate) fn retire(&self) {
+        // A forked child has the descriptors, and no say.
+        if crate::engine::process::era() == self.link.era {
+            self.link.closing.store(true, Ordering::Release);
+            self.link.ring();
+        }
+    }
+
+    /// Memory in the worker, given out at once.
+    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<Allocation> {
+        #[cfg(feature = "host")]
+        if self.plan.as_ref().is_some_and(|plan| plan.next_allocation_fails()) {
+            return Err(epoch.meter.refusal(bytes as u64));
+        }
+        if epoch.meter.take(bytes as u64).is_err() {
+            // What is done may not have been seen to be.
+            self.link.in_flight();
+            epoch.meter.take(bytes as u64)?;
+        }
+        let id = next_address(bytes);
+        let home = Home::Worker(WorkerBytes(Arc::downgrade(&self.link)));
+        let allocation = Allocation::new(id, bytes as u64, home, epoch.meter.clone());
+        let size = bytes.checked_div(len).unwrap_or(1);
+        let mut body = [0u8; 32];
+        let body = postcard::to_slice(&Alloc { id, len: len as u64, size: size as u32 }, &mut body)
+            .map_err(super::wire::garbled)?;
+        let mut backoff = Backoff::new();
+        loop {
+            match self.link.tell(order::ALLOC, body) {
+                Ok(true) => return Ok(allocation),
+                Ok(false) => backoff.pause(None),
+                Err(_) => return Err(epoch.verdict()),
+            }
+            epoch.admit()?;
+        }
+    }
+
+    /// Shared memory for a download.
+    pub(crate) fn block(&self, epoch: &Epoch, bytes: usize) -> Result<Block> {
+        epoch.admit()?;
+        self.link.block(epoch, bytes)
+    }
+
+    /// How many of `bytes` bytes go at a time: while the worker copies one piece, this side fills the next.
+    pub(crate) fn piece_of(&self, bytes: usize) -> usize {
+        bytes.min(4 << 20)
+    }
+
+    /// Shared memory with a copy of `bytes`.
+    pub(crate) fn stage(&self, epoch: &Epoch, bytes: &[u8]) -> Result<Block> {
+        let mut block = self.block(epoch, bytes.len())?;
+        block.bytes_mut().copy_from_slice(bytes);
+        Ok(block)
+    }
+
+    /// Steps 3 to 6, but for the order on the device, which is the worker's.
+    pub(crate) fn submit<O: Op>(&self, s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+        let epoch = s.epoch;
+        let Some(wire) = O::wire() else {
+            return Err(Error::unsupported(format!(
+                "`{}` does not cross to the worker process of {}: it says no way to (`Op::wire`)",
+                O::NAME,
+                epoch.label
+            )));
+        };
+        let info = epoch.counters.trace().map(|_| OpInfo::of(&s.op, s.options.label, None));
+        if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
+            trace.emit(Event::BeforeEnqueue, info);
+        }
+        let mut spec = Outgoing { bytes: Vec::new(), block: None };
+        (wire.encode)(&s.op, &mut spec)?;
+        let mut shape = Shape::new();
+        <O::Reads as Elems>::shape(&s.reads, &mut shape);
+        <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
+        let order = self.order(self.code.of::<O>(), s.options.timed, s.views, &shape, &spec)?;
+        let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
+        let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
+        let task = Arc::new(WorkerTask { flying, op: s.op });
+        epoch.remember(O::NAME);
+        self.send(epoch, task.clone(), &order, (s.views, s.read_count), info)?;
+        if self.inline {
+            task.wait(Wait::Adaptive, None);
+        }
+        Ok(task)
+    }
+
+    /// The order for an operation, as it crosses.
+    fn order(&self, code: u64, timed: bool, views: &[View<'_>], shape: &Shape, spec: &Outgoing) -> Result<Vec<u8>> {
+        let places: SmallVec<[Place; 4]> = views.iter().map(place).collect();
+        let mut order = Outgoing { bytes: Vec::with_capacity(64 + 16 * views.len() + spec.bytes.len()), block: None };
+        order.value(&Run {
+            code,
+            timed,
+            suffer: self.suffer(),
+            places: &places[..],
+            shape: &shape[..],
+            block: spec.block.as_ref().map(Block::place),
+        })?;
+        order.bytes.extend_from_slice(&spec.bytes);
+        Ok(order.bytes)
+    }
+
+    /// Sends it, and says what its writes make of the buffers.
+    fn send(
+        &self,
+        epoch: &Arc<Epoch>,
+        flight: Arc<dyn Flight>,
+        order: &[u8],
+        (views, read_count): (&[View<'_>], usize),
+        info: Option<OpInfo>,
+    ) -> Result<()> {
+        epoch.counters.dispatched();
+        if let Err(error) = self.link.send(epoch, order::RUN, &flight, order) {
+            epoch.counters.completed();
+            return Err(error);
+        }
+        for write in views.iter().skip(read_count) {
+            write.written();
+        }
+        if let (Some(trace), Some(info)) = (epoch.counters.trace(), info) {
+            trace.emit(Event::AfterEnqueue, &info);
+        }
+        Ok(())
+    }
+
+    /// What the fault plan has for the next operation.
+    fn suffer(&self) -> Option<Suffer> {
+        #[cfg(feature = "host")]
+        return self.plan.as_ref()?.next_op().map(|fault| match fault {
+            crate::host::Fault::Fail => Suffer::Fail,
+            crate::host::Fault::Poison => Suffer::Poison,
+            crate::host::Fault::Delay(time) => Suffer::Delay(time.as_nanos() as u64),
+        });
+        #[cfg(not(feature = "host"))]
+        None
+    }
+
+    /// Free and total bytes, where a GPU has to be asked.
+    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64)>> {
+        if self.info.kind == crate::DeviceKind::Host {
+            return Ok(None);
+        }
+        let question =
+            Arc::new(Question { link: self.link.clone(), place: AtomicU32::new(0), answer: AtomicU64::new(0) });
+        let flight: Arc<dyn Flight> = question.clone();
+        self.link.send(epoch, order::MEMORY, &flight, &[])?;
+        let (start, mut backoff) = (Instant::now(), Backoff::new());
+        while !question.retire() {
+            if epoch.dead() {
+                return Err(epoch.verdict());
+            }
+            if start.elapsed() > Duration::from_secs(10) {
+                return Err(Error::Timeout { waited: start.elapsed(), site: crate::error::Site::none() });
+            }
+            backoff.pause(None);
+        }
+        epoch.admit()?;
+        let free = question.answer.load(Ordering::Acquire) - 1;
+        Ok(Some((free, self.info.total_memory)))
+    }
+}
+
+impl Drop for WorkerEngine {
+    fn drop(&mut self) {
+        self.retire();
+    }
+}
+
+/// A question that is no operation: free bytes + 1 once it is answered.
+struct Question {
+    link: Arc<Link>,
+    place: AtomicU32,
+    answer: AtomicU64,
+}
+
+impl Flight for Question {
+    fn place(&self) -> &AtomicU32 {
+        &self.place
+    }
+
+    fn retire(&self) -> bool {
+        if self.answer.load(Ordering::Acquire) != 0 {
+            return true;
+        }
+        let place = self.place.load(Ordering::Relaxed);
+        if self.link.answers.state(place).load(Ordering::Acquire) < super::answers::DONE {
+            return false;
+        }
+        let bytes = self.link.answers.bytes(place);
+        let free = bytes.first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
+        if self.answer.compare_exchange(0, free.saturating_add(1), Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            self.link.concluded();
+        }
+        true
+    }
+
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+}
+
+/// Where an operand lies, as the worker finds it.
+fn place(view: &View<'_>) -> Place {
+    let window = &view.region.window;
+    let all = view.offset == window.start && view.len == window.len();
+    Place {
+        id: view.region.allocation.address,
+        region: (window.start as u64, window.end as u64),
+        window: (!all).then_some((view.offset as u64, view.len as u64)),
+    }
+}
+
+/// Addresses that no memory has: they tell allocations of all workers apart, and keep distances within one.
+fn next_address(bytes: usize) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1 << 46);
+    NEXT.fetch_add((bytes as u64).next_multiple_of(64) + 64, Ordering::Relaxed)
+}

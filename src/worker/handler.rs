@@ -1,0 +1,166 @@
+//! Which code carries an order out.
+//!
+//! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
+//! executable** it is named by its distance from an anchor: nothing needs to be registered, the user's own operations
+//! included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has compared
+//! the files.) **In another executable** it is named by a hash of its type's name, and looked up among the library's own.
+
+use super::relay::Relay;
+use super::server::{Server, Task};
+use super::wire::Incoming;
+use crate::buffer::{Elems, Receive, Views};
+use crate::device::Options;
+use crate::dispatch::raw::Leaving;
+use crate::dispatch::{Submission, mark_overwritten};
+use crate::op::{Op, WritesOf};
+use crate::sync::Arc;
+use crate::{Error, Result};
+use std::collections::HashMap;
+use std::marker::PhantomData;
+
+/// How operations are named to a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    Offset,
+    Name,
+}
+
+/// What carries out one kind of operation.
+pub(super) struct Handler {
+    magic: u64,
+    pub(super) run: fn(&Server, Task<'_>) -> Result<()>,
+}
+
+/// Marks a handler, so that a distance that leads elsewhere is noticed.
+const MARK: u64 = 0x7769_6e64_6c61_7373;
+
+static ANCHOR: Handler = Handler { magic: MARK, run: |_, _| Err(Error::library("no operation")) };
+
+struct Of<O>(PhantomData<O>);
+
+impl<O: Op> Of<O> {
+    const HANDLER: Handler = Handler { magic: MARK, run: run::<O> };
+}
+
+/// The handler of an operation.
+pub(super) fn handler<O: Op>() -> &'static Handler {
+    &Of::<O>::HANDLER
+}
+
+fn anchor() -> u64 {
+    &raw const ANCHOR as u64
+}
+
+impl Code {
+    /// The number that names an operation.
+    pub(super) fn of<O: Op>(self) -> u64 {
+        match self {
+            Code::Offset => (std::ptr::from_ref(handler::<O>()) as u64).wrapping_sub(anchor()),
+            Code::Name => hash(std::any::type_name::<O>()),
+        }
+    }
+}
+
+/// FNV-1a: the same in every build.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// The worker's side.
+pub(super) enum Handlers {
+    /// The parent runs the very same file.
+    Same,
+    /// The library's own operations.
+    Registered(HashMap<u64, &'static Handler>),
+}
+
+impl Handlers {
+    pub(super) fn find(&self, code: u64) -> Result<&'static Handler> {
+        let unknown = || {
+            Error::unsupported(
+                "the worker program does not know this operation: operations of your own need \
+                 `windlass::worker::init()` first in `main`, and no other worker program",
+            )
+        };
+        match self {
+            Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
+            Handlers::Same => {
+                let at = anchor().wrapping_add(code);
+                if !at.is_multiple_of(align_of::<Handler>() as u64) {
+                    return Err(Error::library("an operation at no handler's address"));
+                }
+                // SAFETY: the parent runs the same file (the handshake compared them) and took the distance between the
+                // same two constants of it, so a handler lies here.
+                let handler = unsafe { &*(at as *const Handler) };
+                if handler.magic == MARK {
+                    Ok(handler)
+                } else {
+                    Err(Error::library("no handler at an operation's place"))
+                }
+            }
+        }
+    }
+}
+
+/// The library's own operations, for a worker program that is another executable. Each of them is compiled into that
+/// program whether it is ever used or not, so this costs more than all the rest: a cargo feature of its own.
+#[derive(Default)]
+pub(crate) struct Registry(HashMap<u64, &'static Handler>);
+
+impl Registry {
+    /// Knows `O` from now on.
+    #[cfg(feature = "worker-program")]
+    pub(crate) fn add<O: Op>(&mut self) {
+        self.0.insert(hash(std::any::type_name::<O>()), handler::<O>());
+    }
+
+    /// All of the library's.
+    pub(super) fn library() -> Self {
+        #[cfg_attr(not(feature = "worker-program"), expect(unused_mut, reason = "knows nothing"))]
+        let mut registry = Registry::default();
+        #[cfg(feature = "worker-program")]
+        {
+            crate::copy::register(&mut registry);
+            crate::blas::register(&mut registry);
+            crate::blaslt::register(&mut registry);
+        }
+        registry
+    }
+
+    pub(super) fn handlers(self) -> Handlers {
+        Handlers::Registered(self.0)
+    }
+}
+
+/// Carries one operation out: a dispatch on the worker's own device.
+fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
+    let wire = O::wire().ok_or_else(|| Error::unsupported("an operation that says no way to cross"))?;
+    let epoch = server.device.epoch();
+    let lent = task.lent.clone();
+    let op = (wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch })?;
+    let regions = task.operands;
+    let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
+    let mut receive = Receive { views: views.iter(), shape: task.shape.iter() };
+    let incomplete = || Error::library("an order whose operands are not those of its operation");
+    let reads = <O::Reads as Elems>::receive(&mut receive).ok_or_else(incomplete)?;
+    let read_count = views.len() - receive.views.len();
+    let writes = <WritesOf<O> as Elems>::receive(&mut receive).ok_or_else(incomplete)?;
+    if receive.views.len() != 0 {
+        return Err(incomplete());
+    }
+    mark_overwritten(&op, &mut views, read_count, &writes);
+    let reply = task.reply;
+    let work = server.device.submit_here(Submission {
+        op,
+        epoch: &epoch,
+        options: &Options { timed: task.timed, ..Options::default() },
+        relay: Some(Relay { reply: reply.clone(), suffer: task.suffer }),
+        views: &views,
+        read_count,
+        reads,
+        writes,
+    })?;
+    let answered = Arc::clone(&work);
+    server.when_settled(work, Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())));
+    Ok(())
+}

@@ -1,0 +1,250 @@
+//! Starting a worker and shaking hands with it.
+
+use super::handler::Code;
+use super::keeper::describe;
+use super::layout;
+use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
+use super::program;
+use super::segment::Segment;
+use crate::device::{DeviceInfo, WorkerSettings};
+use crate::{Error, Result};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A worker with its device open.
+pub(super) struct Started {
+    pub(super) child: Child,
+    pub(super) socket: UnixStream,
+    pub(super) control: Segment,
+    pub(super) bulk: Segment,
+    pub(super) bell: OwnedFd,
+    pub(super) code: Code,
+    pub(super) info: DeviceInfo,
+    pub(super) limit: u64,
+    pub(super) label: String,
+}
+
+/// The program that becomes the worker.
+struct Program {
+    path: PathBuf,
+    /// It is this very executable.
+    same: bool,
+}
+
+const HELP: &str = "call `windlass::worker::init()` first in `main`, or name the program `windlass-worker` by \
+                    `DeviceBuilder::worker_program` or the environment variable WINDLASS_WORKER";
+
+fn missing(tried: Vec<String>) -> Error {
+    Error::LibraryMissing { library: "the worker program".into(), tried, help: HELP.into() }
+}
+
+fn choose(settings: &WorkerSettings) -> Result<Program> {
+    if let Some(path) = &settings.program {
+        return Ok(Program { path: path.clone(), same: false });
+    }
+    if let Some(path) = std::env::var_os("WINDLASS_WORKER").filter(|path| !path.is_empty()) {
+        return Ok(Program { path: path.into(), same: false });
+    }
+    if program::is_prepared() {
+        // The file that this process runs, also when another has its name by now.
+        return Ok(Program { path: "/proc/self/exe".into(), same: true });
+    }
+    Err(missing(vec![
+        "this executable: `windlass::worker::init()` was not called in it".into(),
+        "WINDLASS_WORKER: not set".into(),
+    ]))
+}
+
+/// Starts a worker and waits until its device is open.
+pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<Started> {
+    let program = choose(settings)?;
+    let failed =
+        |what: &str, e: std::io::Error| Error::library(format!("the worker could not be started: {what}: {e}"));
+    let bulk_bytes = usize::try_from(device.staging_limit).unwrap_or(usize::MAX).clamp(1 << 20, 1 << 40);
+    let bulk_bytes = bulk_bytes.next_multiple_of(4096);
+    let (control, control_file) = Segment::create("windlass-control", layout::CONTROL)?;
+    let (bulk, bulk_file) = Segment::create("windlass-bulk", bulk_bytes)?;
+    let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK)
+        .map_err(|e| failed("eventfd", e.into()))?;
+    let (mut socket, theirs) = UnixStream::pair().map_err(|e| failed("socketpair", e))?;
+    let name = program::name_of(&theirs)?;
+    let mut child = spawn(&program.path, name, theirs)?;
+    let hello = Hello {
+        magic: MAGIC,
+        protocol: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").into(),
+        same: if program.same { Some(program::identity()?) } else { None },
+        control: layout::CONTROL as u64,
+        bulk: bulk_bytes as u64,
+        device,
+    };
+    let greeted = greet(&mut socket, &hello, &[control_file, bulk_file], settings.patience);
+    match greeted {
+        Ok((info, limit, label)) => {
+            let code = if program.same { Code::Offset } else { Code::Name };
+            Ok(Started { child, socket, control, bulk, bell, code, info, limit, label })
+        }
+        Err(error) => {
+            drop(socket);
+            let _ = child.kill();
+            let status = child.wait();
+            Err(match error {
+                Some(error) => error,
+                None => Error::library(format!(
+                    "`{}` ended before it opened a device ({}); {HELP}",
+                    program.path.display(),
+                    status.map_or_else(|e| e.to_string(), describe)
+                )),
+            })
+        }
+    }
+}
+
+fn spawn(path: &Path, name: OsString, socket: UnixStream) -> Result<Child> {
+    // Its standard input is its end of the socket: nothing else is inherited, and the process need not be forked with
+    // all its page tables first. A group of its own, so that an interrupt at the terminal is the parent's to decide on.
+    let mut command = Command::new(path);
+    command.env(program::VARIABLE, name).stdin(Stdio::from(OwnedFd::from(socket))).process_group(0);
+    if path == Path::new("/proc/self/exe") {
+        command.arg0("windlass-worker");
+    }
+    command.spawn().map_err(|e| missing(vec![format!("{}: {e}", path.display())]))
+}
+
+type Greeted = (DeviceInfo, u64, String);
+
+/// `None`: the program ended, or said what no worker says.
+fn greet(
+    socket: &mut UnixStream,
+    hello: &Hello,
+    files: &[OwnedFd; 2],
+    patience: Duration,
+) -> Result<Greeted, Option<Error>> {
+    let start = Instant::now();
+    let _ = socket.set_read_timeout(Some(patience));
+    let _ = socket.set_write_timeout(Some(patience));
+    let late = || Error::Timeout { waited: patience, site: crate::error::Site::none() };
+    let answer = message::send(socket, hello)
+        .and_then(|()| message::send_files(socket, files))
+        .and_then(|()| message::receive::<Message>(socket));
+    let _ = socket.set_write_timeout(None);
+    match answer {
+        Ok(Some(Message::Ready { magic: MAGIC, protocol: PROTOCOL, version, info, limit, label })) => {
+            if version == env!("CARGO_PKG_VERSION") {
+                Ok((info, limit, label))
+            } else {
+                Err(Some(other_version(&version, PROTOCOL)))
+            }
+        }
+        Ok(Some(Message::Ready { version, protocol, .. })) => Err(Some(other_version(&version, protocol))),
+        Ok(Some(Message::Refused(error))) => Err(Some(error)),
+        Ok(Some(_) | None) => Err(None),
+        Err(_) if start.elapsed() >= patience => Err(Some(late())),
+        Err(_) => Err(None),
+    }
+}
+
+/// The worker program is of another version.
+pub(super) fn other_version(version: &str, protocol: u32) -> Error {
+    Error::unsupported(format!(
+        "the worker program is of windlass {version} (protocol {protocol}) and this one of {} (protocol {PROTOCOL}): build \
+         both from the same",
+        env!("CARGO_PKG_VERSION")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Device;
+
+    fn hello(version: &str) -> Hello {
+        let device = DeviceOrder {
+            ordinal: None,
+            uuid: None,
+            label: None,
+            threads: Some(1),
+            slots: 1,
+            memory_limit: None,
+            staging_limit: 1 << 20,
+            test: false,
+            beat: 100,
+        };
+        Hello {
+            magic: MAGIC,
+            protocol: PROTOCOL,
+            version: version.into(),
+            same: None,
+            control: 4096,
+            bulk: 4096,
+            device,
+        }
+    }
+
+    fn files() -> [OwnedFd; 2] {
+        [(); 2].map(|()| Segment::create("windlass-test", 4096).unwrap().1)
+    }
+
+    /// What the parent makes of a program that answers with these.
+    fn greeted(answers: Vec<Message>) -> Result<Greeted, Option<Error>> {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let other = std::thread::spawn(move || {
+            let hello = message::receive::<Hello>(&mut theirs).unwrap();
+            message::receive_files(&theirs).unwrap();
+            answers.iter().for_each(|answer| message::send(&mut theirs, answer).unwrap());
+            hello.is_some()
+        });
+        let greeted = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_secs(5));
+        assert!(other.join().unwrap());
+        greeted
+    }
+
+    fn ready(version: &str, protocol: u32) -> Message {
+        let info = Device::host().unwrap().info().clone();
+        let (version, label) = (version.into(), "host:0".into());
+        Message::Ready { magic: MAGIC, protocol, version, info, limit: 7, label }
+    }
+
+    #[test]
+    fn a_worker_of_another_version_is_refused_by_both_sides() {
+        let ours = env!("CARGO_PKG_VERSION");
+        assert_eq!(greeted(vec![ready(ours, PROTOCOL)]).unwrap().1, 7);
+        for (version, protocol) in [("99.0.0", PROTOCOL), (ours, PROTOCOL + 1)] {
+            let error = greeted(vec![ready(version, protocol)]).unwrap_err().unwrap();
+            assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains(version), "{error}");
+        }
+        let refusal = Error::invalid("slots", "0");
+        assert_eq!(greeted(vec![Message::Refused(refusal.clone())]).unwrap_err(), Some(refusal));
+        assert!(greeted(vec![]).unwrap_err().is_none(), "it ended");
+        let (one, two) = UnixStream::pair().unwrap();
+        message::send_files(&one, &files()).unwrap();
+        let error = super::super::server::accept(&hello("99.0.0"), &two).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_worker_that_runs_another_file_is_refused() {
+        let (one, two) = UnixStream::pair().unwrap();
+        message::send_files(&one, &files()).unwrap();
+        let hello = Hello { same: Some((1, 2)), ..hello(env!("CARGO_PKG_VERSION")) };
+        let error = super::super::server::accept(&hello, &two).map(drop).unwrap_err();
+        assert!(error.to_string().contains("another file"), "{error}");
+    }
+
+    /// This test program did not call `init`.
+    #[test]
+    fn without_a_worker_program_the_error_names_both_ways_to_have_one() {
+        if std::env::var_os("WINDLASS_WORKER").is_some() {
+            return;
+        }
+        let error = Device::builder().host().isolated().open().unwrap_err();
+        let Error::LibraryMissing { tried, help, .. } = &error else { panic!("{error}") };
+        assert_eq!(tried.len(), 2);
+        assert!(["worker::init", "worker_program", "WINDLASS_WORKER"].iter().all(|way| help.contains(way)), "{error}");
+    }
+}

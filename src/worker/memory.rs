@@ -1,0 +1,100 @@
+//! The worker's allocations, under the client's names.
+//!
+//! The client cuts buffers and joins them without telling. An operand names the region that its handle owns, and the
+//! regions of an allocation are made to fit here: disjoint at all times, each with the ordering state of its own. A window
+//! that is not a region yet is cut out of those that it overlaps: it follows what they have in flight, and so does what is
+//! left of them.
+
+use super::order::Place;
+use crate::buffer::{Content, Region, Track, View};
+use crate::sync::Arc;
+use crate::{Error, Result};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What the client has allocated.
+#[derive(Default)]
+pub(super) struct Memory(HashMap<u64, Held>);
+
+enum Held {
+    /// Disjoint windows.
+    Regions(Vec<Arc<Region>>),
+    /// There was no memory; whoever uses it is told.
+    Failed(Error),
+}
+
+/// An operand of an order.
+pub(super) struct Operand {
+    region: Arc<Region>,
+    offset: usize,
+    len: usize,
+}
+
+impl Operand {
+    pub(super) fn view(&self) -> View<'_> {
+        let whole = self.len == self.region.window.len();
+        View { region: &self.region, offset: self.offset, len: self.len, whole, overwritten: false }
+    }
+}
+
+impl Memory {
+    pub(super) fn add(&mut self, id: u64, region: Result<Arc<Region>>) {
+        self.0.insert(id, region.map_or_else(Held::Failed, |region| Held::Regions(vec![region])));
+    }
+
+    /// Its bytes go back once what uses them is done.
+    pub(super) fn remove(&mut self, id: u64) {
+        self.0.remove(&id);
+    }
+
+    /// The operand that an order names.
+    pub(super) fn operand(&mut self, place: &Place) -> Result<Operand> {
+        let garbled = || Error::library("an order that names memory which there is not");
+        let regions = match self.0.get_mut(&place.id) {
+            Some(Held::Regions(regions)) => regions,
+            Some(Held::Failed(error)) => return Err(error.clone()),
+            None => return Err(garbled()),
+        };
+        let at = |n: u64| usize::try_from(n).ok();
+        let window = at(place.region.0).zip(at(place.region.1)).map(|(start, end)| start..end).ok_or_else(garbled)?;
+        let (offset, len) = match place.window {
+            None => (window.start, window.len()),
+            Some((offset, len)) => at(offset).zip(at(len)).ok_or_else(garbled)?,
+        };
+        let inside = offset >= window.start && offset.checked_add(len).is_some_and(|end| end <= window.end);
+        if !inside || window.start > window.end {
+            return Err(garbled());
+        }
+        let region = match regions.iter().find(|region| region.window == window) {
+            Some(region) => region.clone(),
+            None => cut(regions, window).ok_or_else(garbled)?,
+        };
+        Ok(Operand { region, offset, len })
+    }
+}
+
+/// Makes `window` a region of its own.
+fn cut(regions: &mut Vec<Arc<Region>>, window: Range<usize>) -> Option<Arc<Region>> {
+    let first = regions.first()?;
+    let (allocation, epoch) = (first.allocation.clone(), first.epoch.clone());
+    let (old, mut kept): (Vec<_>, Vec<_>) =
+        std::mem::take(regions).into_iter().partition(|r| r.window.start < window.end && window.start < r.window.end);
+    let mut track = Track::default();
+    let mut content = Content::Valid;
+    for region in &old {
+        let theirs = region.track.lock().clone();
+        content = content.worse(region.worth.get());
+        for rest in [region.window.start..window.start, window.end..region.window.end] {
+            if rest.start < rest.end {
+                let worth = region.worth.get();
+                kept.push(Region::new(allocation.clone(), epoch.clone(), worth, theirs.clone(), rest));
+            }
+        }
+        track.absorb(theirs);
+    }
+    let region = Region::new(allocation, epoch, content, track, window);
+    kept.push(region.clone());
+    *regions = kept;
+    drop(old); // after what took its place was made: an allocation without a region is given back
+    Some(region)
+}

@@ -1,0 +1,140 @@
+//! Devices that live in a child process, so that a fault costs the child and not the program.
+//!
+//! After a device fault no call heals CUDA inside a process, on any of its GPUs. So the context is kept where it can be
+//! lost: [`DeviceBuilder::isolated`](crate::DeviceBuilder::isolated) opens the device in a **worker process**; a fault, a
+//! crash, a kill or a hang there settles everything in flight with a typed error, and the supervisor starts another worker,
+//! tests it and admits the next generation. Buffers, operations and pendings are used as ever.
+//!
+//! ```no_run
+//! fn main() -> Result<(), windlass::Error> {
+//!     windlass::worker::init(); // first: in a worker process this call does not return
+//!     let device = windlass::Device::builder().cuda(0).isolated().open()?;
+//!     // ...
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # The worker program
+//! It is this very executable, started again: [`init`] then serves the device instead of returning. Operations of your own
+//! cross with no registration, as long as they are plain data ([`Op::wire`](crate::Op::wire)). A library that cannot stand
+//! first in `main` names the crate's program `windlass-worker` by
+//! [`DeviceBuilder::worker_program`](crate::DeviceBuilder::worker_program) or `WINDLASS_WORKER`; it knows the library's own
+//! operations only, and is built with the cargo feature `worker-program`.
+//!
+//! The worker takes its orders through one inherited descriptor and memory without a name, so nobody else can reach it. It
+//! ends when its parent ends, however that happens, and nothing of it is left then: no file, no segment, no process.
+//!
+//! # What crosses
+//! Orders go into a ring in shared memory; nobody waits for the worker to read them, and the worker derives all order on the
+//! device from the buffers, as in any process. A finished operation sets a flag in shared memory, so
+//! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
+//! this side. Memory is given out at once: should the worker find none after all, the first operation on the buffer says so.
+
+// What lives here:
+//
+//   this process                                      the worker
+//   engine.rs    the engine: alloc, submit            server.rs    carries out orders, one after the other
+//   task.rs      a dispatch in flight                 handler.rs   finds the op behind an order
+//   link.rs      orders out, answers in               relay.rs     what the worker adds to an op
+//   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
+//   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
+//   spare.rs     the standby
+//                          both
+//   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
+//
+// Races are named where they are met: "last order" (ring.rs), "late submit" (link.rs), "used again" (task.rs).
+
+#[cfg(target_os = "linux")]
+mod answers;
+#[cfg(target_os = "linux")]
+mod arena;
+#[cfg(target_os = "linux")]
+mod engine;
+#[cfg(target_os = "linux")]
+mod handler;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
+mod message;
+#[cfg(target_os = "linux")]
+mod order;
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
+mod relay;
+#[cfg(target_os = "linux")]
+mod ring;
+#[cfg(target_os = "linux")]
+mod segment;
+#[cfg(target_os = "linux")]
+mod server;
+#[cfg(target_os = "linux")]
+mod spare;
+#[cfg(target_os = "linux")]
+mod task;
+mod wire;
+
+#[cfg(target_os = "linux")]
+pub(crate) use arena::{Block, Lent};
+#[cfg(target_os = "linux")]
+pub(crate) use engine::{WorkerBytes, WorkerEngine, open};
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) use handler::Registry;
+#[cfg(target_os = "linux")]
+pub(crate) use relay::Relay;
+pub(crate) use wire::Outgoing;
+pub use wire::Wire;
+
+/// There are no workers here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) enum Relay {}
+
+#[cfg(not(target_os = "linux"))]
+impl Relay {
+    pub(crate) fn begin(&self) -> crate::Result<()> {
+        match *self {}
+    }
+}
+
+/// Makes this executable its own worker program: to be called first in `main`.
+///
+/// In an ordinary process it returns at once. In a process that an isolated device of this same program has started, it
+/// serves that device and then ends the process, so nothing behind it runs twice.
+///
+/// ```
+/// windlass::worker::init();
+/// ```
+pub fn init() {
+    #[cfg(target_os = "linux")]
+    program::init();
+}
+
+/// Refuses to open devices in a worker process that has gone past the place where it should have begun to serve.
+pub(crate) fn guard() -> crate::Result<()> {
+    #[cfg(target_os = "linux")]
+    program::guard()?;
+    Ok(())
+}
+
+/// The layout of the segment that is not bulk data.
+#[cfg(target_os = "linux")]
+mod layout {
+    use super::{answers, ring};
+
+    /// Counts up while the worker's heart beats.
+    pub(super) const BEAT: usize = 0;
+    /// The orders.
+    pub(super) const ORDERS: usize = 4096;
+    /// Bytes of orders on their way.
+    pub(super) const ORDERS_CAPACITY: usize = 4 << 20;
+    /// The answers.
+    pub(super) const ANSWERS: usize = (ORDERS + ring::footprint(ORDERS_CAPACITY)).next_multiple_of(4096);
+    /// All of it.
+    pub(super) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
+}

@@ -1,0 +1,115 @@
+//! What the client asks of the worker.
+//!
+//! Orders are carried out in the order in which they were written, each without waiting for the one before: an operation
+//! is a dispatch on the worker's own device, which derives the order on the device from the buffers, as in any process.
+//!
+//! **Windows.** The client splits and joins buffers without a word to the worker. An operand names the allocation and the
+//! region of it that its handle owns; the worker keeps the regions of each allocation and cuts or joins them when an
+//! operand names one that it does not know (`memory.rs`). Both sides then have the same regions, since on the client a
+//! region's handle is used up by a split or a join.
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of orders: the first byte of a frame.
+pub(super) const ALLOC: u8 = 1;
+pub(super) const FREE: u8 = 2;
+pub(super) const RUN: u8 = 3;
+pub(super) const MEMORY: u8 = 4;
+
+/// The head of every frame: kind, padding, place of the answer.
+pub(super) fn head(kind: u8, place: u32) -> [u8; 8] {
+    let [a, b, c, d] = place.to_le_bytes();
+    [kind, 0, 0, 0, a, b, c, d]
+}
+
+/// Splits a frame into kind, place and body.
+pub(super) fn open(frame: &[u8]) -> Option<(u8, u32, &[u8])> {
+    let (head, body) = frame.split_first_chunk::<8>()?;
+    let [kind, _, _, _, a, b, c, d] = *head;
+    Some((kind, u32::from_le_bytes([a, b, c, d]), body))
+}
+
+/// New memory.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Alloc {
+    pub(super) id: u64,
+    /// Elements.
+    pub(super) len: u64,
+    /// Bytes of an element.
+    pub(super) size: u32,
+}
+
+/// Memory to give back.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Free {
+    pub(super) id: u64,
+}
+
+/// Where an operand lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// The allocation.
+    pub(super) id: u64,
+    /// Its handle's region, in elements from the allocation's beginning.
+    pub(super) region: (u64, u64),
+    /// The operand's own window: offset from the allocation's beginning, and length. `None` for all of the region.
+    pub(super) window: Option<(u64, u64)>,
+}
+
+/// A fault that a plan has for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Suffer {
+    Fail,
+    Poison,
+    /// Nanoseconds.
+    Delay(u64),
+}
+
+/// An operation, before the op's own bytes. Written from borrowed lists and read into owned ones.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Run<P, S> {
+    /// Which operation: see `handler.rs`.
+    pub(super) code: u64,
+    /// Measure the time on the device.
+    pub(super) timed: bool,
+    pub(super) suffer: Option<Suffer>,
+    /// Reads, then writes.
+    pub(super) places: P,
+    /// What the operands' own types leave open: `Elems::shape` of the reads, then of the writes.
+    pub(super) shape: S,
+    /// Shared memory that goes with it.
+    pub(super) block: Option<(u64, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_read_as_it_was_written_with_its_own_bytes_behind() {
+        let places = [Place { id: 1 << 46, region: (0, 9), window: Some((3, 4)) }];
+        let run = Run {
+            code: 77,
+            timed: true,
+            suffer: Some(Suffer::Delay(5)),
+            places: &places[..],
+            shape: &[2u32][..],
+            block: Some((4096, 100)),
+        };
+        let mut bytes = postcard::to_stdvec(&run).unwrap();
+        bytes.extend([9, 8, 7]);
+        let (read, rest) = postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(&bytes).unwrap();
+        assert_eq!((read.code, read.timed, read.suffer, read.block), (77, true, run.suffer, run.block));
+        assert_eq!((&read.places[..], &read.shape[..], rest), (&places[..], &[2][..], &[9u8, 8, 7][..]));
+        for cut in 0..bytes.len() - 3 {
+            let whole = postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(&bytes[..cut]);
+            assert!(whole.is_err(), "read although it was cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_short_for_its_head_is_refused() {
+        assert!(open(&[1, 2, 3]).is_none());
+        assert_eq!(open(&head(RUN, 0x0102_0304)), Some((RUN, 0x0102_0304, &[][..])));
+    }
+}

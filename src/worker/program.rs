@@ -1,0 +1,70 @@
+//! The beginning and the end of a worker process.
+
+use super::message::Identity;
+use crate::{Error, Result};
+use rustix::fs::{Stat, fstat, stat};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Names the socket that a worker has as its standard input. A variable alone would be inherited further, by programs
+/// that a worker or its parent's other children start; none of those has that very socket there.
+pub(super) const VARIABLE: &str = "WINDLASS_WORKER_SOCKET";
+
+/// [`init`] was called: this executable may be started again as a worker.
+static PREPARED: AtomicBool = AtomicBool::new(false);
+/// This process serves.
+static SERVING: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn is_prepared() -> bool {
+    PREPARED.load(Ordering::Relaxed)
+}
+
+fn id(stat: &Stat) -> String {
+    format!("{}:{}", stat.st_dev, stat.st_ino)
+}
+
+/// What [`VARIABLE`] is set to for a child that gets this socket.
+pub(super) fn name_of(socket: impl AsFd) -> Result<OsString> {
+    let stat = fstat(socket).map_err(|e| Error::library(format!("the worker's socket: fstat: {e}")))?;
+    Ok(id(&stat).into())
+}
+
+/// This process was started to be a worker.
+fn is_worker() -> bool {
+    std::env::var_os(VARIABLE)
+        .is_some_and(|name| fstat(std::io::stdin()).is_ok_and(|stat| name == OsStr::new(&id(&stat))))
+}
+
+pub(super) fn init() {
+    PREPARED.store(true, Ordering::Relaxed);
+    if is_worker() && !SERVING.swap(true, Ordering::Relaxed) {
+        let code = super::server::serve();
+        // No destructors: what the device still does is nobody's business any more.
+        exit(code);
+    }
+}
+
+/// Ends this process at once, without the handlers of the program that it was started from.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: ends the process; nothing of it is used afterwards.
+    unsafe { libc::_exit(code) }
+}
+
+/// A worker that has come to open a device has gone past the place where it should have served.
+pub(super) fn guard() -> Result<()> {
+    static CHECKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    if *CHECKED.get_or_init(is_worker) && !SERVING.load(Ordering::Relaxed) {
+        return Err(Error::unsupported(
+            "this process was started as the worker of another, and `windlass::worker::init()` did not stand first in \
+             its `main`",
+        ));
+    }
+    Ok(())
+}
+
+/// Which file this process runs: device and inode.
+pub(super) fn identity() -> Result<Identity> {
+    let stat = stat("/proc/self/exe").map_err(|e| Error::library(format!("/proc/self/exe: {e}")))?;
+    Ok((stat.st_dev, stat.st_ino))
+}

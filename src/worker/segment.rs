@@ -1,0 +1,126 @@
+//! Memory that two processes see.
+
+use crate::{Error, Result};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// A mapping of an anonymous file without a name anywhere: it is gone with the last process that maps it, however that
+/// ends. Its pages take memory when they are first touched.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is plain memory that lives as long as the value. What is read and written through it is either an
+// atomic, or bytes whose exclusive use the owner of the block proves (`arena.rs`).
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// A new one, zeroed, and the descriptor to hand to the other process.
+    pub(super) fn create(name: &str, len: usize) -> Result<(Self, OwnedFd)> {
+        let failed = |what: &str, e: rustix::io::Errno| {
+            Error::library(format!("{len} bytes of shared memory could not be made: {what}: {e}"))
+        };
+        let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(|e| failed("memfd_create", e))?;
+        ftruncate(&file, len as u64).map_err(|e| failed("ftruncate", e))?;
+        Ok((Self::map(&file, len)?, file))
+    }
+
+    /// Maps one that the other process made.
+    pub(super) fn map(file: impl std::os::fd::AsFd, len: usize) -> Result<Self> {
+        let file: BorrowedFd<'_> = file.as_fd();
+        let size = rustix::fs::fstat(file).map_or(0, |s| s.st_size);
+        if u64::try_from(size).unwrap_or(0) < len as u64 {
+            return Err(Error::library(format!("shared memory of {size} bytes where {len} were agreed on")));
+        }
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing is replaced.
+        let base = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, 0) }
+            .map_err(|e| Error::library(format!("{len} bytes of shared memory could not be mapped: {e}")))?;
+        match NonNull::new(base.cast::<u8>()) {
+            Some(base) => Ok(Segment { base, len }),
+            None => Err(Error::library("shared memory was mapped at address 0")),
+        }
+    }
+
+    /// Bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The address of `offset`, when `len` bytes from there lie inside.
+    pub(super) fn at(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
+        if offset.checked_add(len)? > self.len {
+            return None;
+        }
+        // SAFETY: inside the mapping: compared above.
+        Some(unsafe { self.base.add(offset) })
+    }
+
+    /// A shared 64-bit word. `offset` is one of this crate's layout constants.
+    pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.len);
+        let offset = offset.min(self.len - 8) & !7;
+        // SAFETY: inside the mapping and aligned (the mapping begins at a page); both processes use it as an atomic.
+        unsafe { self.base.add(offset).cast::<AtomicU64>().as_ref() }
+    }
+
+    /// A shared 32-bit word, which a futex can wait on.
+    pub(super) fn half(&self, offset: usize) -> &AtomicU32 {
+        debug_assert!(offset.is_multiple_of(4) && offset + 4 <= self.len);
+        let offset = offset.min(self.len - 4) & !3;
+        // SAFETY: as in `word`.
+        unsafe { self.base.add(offset).cast::<AtomicU32>().as_ref() }
+    }
+
+    /// Gives the pages of a range back to the system; they read as zeros again. Only a hint.
+    pub(super) fn forget(&self, offset: usize, len: usize) {
+        if let Some(at) = self.at(offset, len) {
+            // SAFETY: whole bytes of our own mapping, which the caller owns; a range that is not made of pages is refused.
+            let _ = unsafe { rustix::mm::madvise(at.as_ptr().cast(), len, rustix::mm::Advice::LinuxRemove) };
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing borrows from it any more.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn two_mappings_of_one_segment_show_the_same_memory() {
+        let (one, file) = Segment::create("windlass-test", 8192).unwrap();
+        let two = Segment::map(&file, 8192).unwrap();
+        drop(file);
+        one.word(4096).store(7, Ordering::Relaxed);
+        assert_eq!(two.word(4096).load(Ordering::Relaxed), 7);
+        assert!(one.at(8000, 193).is_none() && one.at(usize::MAX, 2).is_none() && one.at(8000, 192).is_some());
+    }
+
+    #[test]
+    fn a_segment_that_is_shorter_than_agreed_is_refused() {
+        let (_one, file) = Segment::create("windlass-test", 4096).unwrap();
+        assert!(Segment::map(&file, 8192).is_err());
+    }
+
+    #[test]
+    fn pages_that_were_given_back_read_as_zeros() {
+        let (one, _file) = Segment::create("windlass-test", 1 << 16).unwrap();
+        one.word(8192).store(7, Ordering::Relaxed);
+        one.forget(8192, 4096);
+        assert_eq!(one.word(8192).load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,293 @@
+//! A dispatch in flight in a worker.
+//!
+//! Its completion is a flag in shared memory; nobody has to tell it anything. Whoever looks first after the flag was set
+//! (a waiter, or who reaps) claims it, takes the answer out, drops what it kept, and settles it.
+//!
+//! **Race "used again"**: a place goes to the next dispatch once this one is settled, and a look may have read the flag of
+//! that other one. So nothing that was read counts until the claim succeeded: a place is only given on by who has seen the
+//! task settled, and then no claim succeeds any more. A sleeper that marked another's flag looks once more before it
+//! sleeps, and never sleeps for long.
+
+use super::Block;
+use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
+use super::link::{Flight, Link};
+use crate::buffer::Allocation;
+use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
+use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::engine::Epoch;
+use crate::op::{HostOf, Op};
+use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
+use crate::trace::{Event, OpInfo};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::time::{Duration, Instant};
+
+const PENDING: u8 = 0;
+const CLAIMED: u8 = 1;
+const DONE: u8 = 2;
+const FAILED: u8 = 3;
+
+/// The longest sleep on a flag.
+const NAP: Duration = Duration::from_millis(100);
+
+/// The one allocation of a dispatch: all that is the same for every operation, and the operation.
+pub(super) struct WorkerTask<O: Op> {
+    pub(super) flying: Flying,
+    pub(super) op: O,
+}
+
+/// A dispatch without its types. Everything happens here, so that it is compiled once.
+pub(super) struct Flying {
+    name: &'static str,
+    library: &'static str,
+    /// Its answer lies in the shared memory that went with it.
+    bulk: bool,
+    link: Arc<Link>,
+    epoch: Arc<Epoch>,
+    pub(super) place: AtomicU32,
+    state: AtomicU8,
+    outcome: Mutex<Outcome>,
+    /// For a trace: what it is, and since when.
+    traced: Option<(OpInfo, Instant)>,
+}
+
+struct Outcome {
+    /// Counted against the memory limit until the work is done.
+    keep: SmallVec<[Arc<Allocation>; 4]>,
+    /// Shared memory that went with the op.
+    block: Option<Block>,
+    answer: Option<Result<Landing>>,
+    time: Option<Duration>,
+    abandoned: bool,
+}
+
+impl Flying {
+    pub(super) fn new<O: Op>(
+        link: &Arc<Link>,
+        epoch: &Arc<Epoch>,
+        keep: SmallVec<[Arc<Allocation>; 4]>,
+        block: Option<Block>,
+        info: Option<OpInfo>,
+    ) -> Self {
+        Flying {
+            name: O::NAME,
+            library: O::LIBRARY,
+            bulk: O::Raw::BULK,
+            link: link.clone(),
+            epoch: epoch.clone(),
+            place: AtomicU32::new(0),
+            state: AtomicU8::new(PENDING),
+            outcome: Mutex::new(Outcome { keep, block, answer: None, time: None, abandoned: false }),
+            traced: info.map(|info| (info, Instant::now())),
+        }
+    }
+
+    fn here(&self) -> u32 {
+        self.place.load(Ordering::Relaxed)
+    }
+
+    /// Looks; settles when there is something to settle.
+    #[inline]
+    fn look(&self) -> bool {
+        if self.state.load(Ordering::Acquire) >= DONE {
+            return true;
+        }
+        let flag = self.link.answers.state(self.here());
+        match flag.load(Ordering::Acquire) {
+            UNANSWERED | WAITED if !self.epoch.dead() => false,
+            // The life ended; what was answered before that counts.
+            UNANSWERED | WAITED => match flag.load(Ordering::Acquire) {
+                UNANSWERED | WAITED => self.conclude(answers::LOST),
+                answered => self.conclude(answered),
+            },
+            answered => self.conclude(answered),
+        }
+    }
+
+    /// The first to come settles; false while another is at it, or while the answer is still in the socket.
+    fn conclude(&self, flag: u32) -> bool {
+        if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return self.state.load(Ordering::Acquire) >= DONE;
+        }
+        let place = self.here(); // ours: race "used again"
+        let spilled = if flag == SPILLED { self.link.spill(place) } else { None };
+        if flag == SPILLED && spilled.is_none() && !self.link.is_over() {
+            self.state.store(PENDING, Ordering::Release);
+            return false;
+        }
+        let (keep, failed) = {
+            let mut outcome = self.outcome.lock();
+            let block = outcome.block.take();
+            let answer = match (flag, spilled) {
+                (_, Some(Ok(bytes))) => Ok(Landing::Bulk(bytes)),
+                (_, Some(Err(error))) => Err(self.locate(error)),
+                (ANSWERED, None) => Ok(match block {
+                    Some(block) if self.bulk => Landing::Shared(block),
+                    _ => Landing::Slot(self.link.answers.bytes(place)),
+                }),
+                _ => Err(self.locate(self.epoch.verdict())),
+            };
+            let failed = answer.as_ref().err().cloned();
+            if flag == ANSWERED {
+                outcome.time = self.link.answers.time(place);
+            }
+            if !outcome.abandoned {
+                outcome.answer = Some(answer);
+            }
+            (std::mem::take(&mut outcome.keep), failed)
+        };
+        drop(keep); // before it settles: who sees it settled sees the memory back
+        let trace = self.traced.as_ref().and_then(|traced| Some((self.epoch.counters.trace()?, traced)));
+        if let Some((trace, (info, _))) = trace {
+            trace.emit(Event::BeforeComplete, info);
+        }
+        self.epoch.counters.completed();
+        if let Some(error) = &failed {
+            self.epoch.counters.count_error(error);
+        }
+        self.link.concluded();
+        self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
+        if let Some((trace, (info, submitted))) = trace {
+            trace.emit(Event::AfterComplete(submitted.elapsed()), info);
+        }
+        true
+    }
+
+    fn locate(&self, error: Error) -> Error {
+        error.in_op(self.name, self.library).locate(|site| {
+            site.move_to(self.epoch.label.to_string(), self.epoch.generation);
+        })
+    }
+
+    fn poll_with(&self, until: Option<Instant>, mut between: impl FnMut()) -> bool {
+        loop {
+            if self.look() {
+                return true;
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return false;
+            }
+            between();
+        }
+    }
+
+    /// Spins for `limit`.
+    fn spin(&self, limit: Option<Duration>, until: Option<Instant>) -> bool {
+        let start = Instant::now();
+        loop {
+            for _ in 0..64 {
+                if self.look() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let now = Instant::now();
+            if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
+                return false;
+            }
+        }
+    }
+
+    /// Sleeps on the flag.
+    fn park(&self, until: Option<Instant>) -> bool {
+        let done = self.poll_with(until, || {
+            let flag = self.link.answers.state(self.here());
+            let marked = flag.compare_exchange(UNANSWERED, WAITED, Ordering::AcqRel, Ordering::Acquire);
+            if !matches!(marked, Ok(_) | Err(WAITED)) {
+                std::thread::sleep(Duration::from_micros(20)); // answered, and not yet ours to see
+            } else if self.state.load(Ordering::Acquire) == PENDING {
+                // race "used again": looked once more
+                let left = until.map_or(NAP, |until| until.saturating_duration_since(Instant::now()));
+                self.link.answers.sleep(self.here(), left.min(NAP));
+            }
+        });
+        self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+        done
+    }
+
+    /// Waits; false when the time ran out first.
+    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+        if self.look() {
+            return true;
+        }
+        match how {
+            Wait::Spin => self.spin(None, until),
+            Wait::Yield => self.poll_with(until, std::thread::yield_now),
+            Wait::Adaptive => self.spin(Some(SPIN), until) || self.park(until),
+            Wait::Rayon if !is_stealing() => {
+                let mut backoff = Backoff::new();
+                self.poll_with(until, || if steal_one() { backoff = Backoff::new() } else { backoff.pause(until) })
+            }
+            Wait::Block | Wait::Rayon => self.park(until),
+        }
+    }
+
+    fn landing(&self) -> Result<Landing> {
+        self.wait(Wait::Adaptive, None);
+        let answer = self.outcome.lock().answer.take();
+        answer.ok_or_else(|| Error::library("the result was already taken"))?
+    }
+
+    /// A verdict after the work was done.
+    fn failed(&self, error: Error) -> Error {
+        let error = self.locate(error);
+        self.epoch.counters.count_error(&error);
+        error
+    }
+
+    fn abandon(&self) {
+        let answer = {
+            let mut outcome = self.outcome.lock();
+            outcome.abandoned = true;
+            outcome.answer.take()
+        };
+        drop(answer);
+    }
+}
+
+impl<O: Op> Flight for WorkerTask<O> {
+    fn place(&self) -> &AtomicU32 {
+        &self.flying.place
+    }
+
+    fn retire(&self) -> bool {
+        self.flying.look()
+    }
+
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+}
+
+impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
+    fn is_settled(&self) -> bool {
+        self.flying.look()
+    }
+
+    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+        self.flying.wait(how, until)
+    }
+
+    fn take(&self) -> Result<HostOf<O>> {
+        let landing = self.flying.landing()?;
+        O::Raw::land(landing).and_then(|raw| self.op.finish(raw)).map_err(|error| self.flying.failed(error))
+    }
+
+    fn leave(&self, _: Leaving) -> Result<Left> {
+        Err(Error::unsupported("a worker does not pass its work on"))
+    }
+
+    fn abandon(&self) {
+        self.flying.abandon();
+    }
+
+    fn device_time(&self) -> Option<Duration> {
+        self.flying.outcome.lock().time
+    }
+
+    fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
+        if self.flying.look() { Subscribed::Settled } else { Subscribed::Poll }
+    }
+
+    fn unsubscribe(&self, _: &Arc<Parker>) {}
+}

@@ -1,0 +1,193 @@
+//! Many threads, many dispatches, and kills in the middle of them.
+
+use crate::common::{Rng, assert_back_at, down, up, within};
+use crate::ops::{Deed, Do, submit};
+use crate::{LONG, alone, isolated, kill, system};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use windlass::{Device, Error};
+
+/// One piece of work with a known answer: `|(2a, 2b)|`.
+fn work(device: &Device, a: f64, b: f64) -> Result<f64, Error> {
+    let x = device.upload([a, b])?.into_output();
+    let x = device.blas().scal(2.0, x)?.into_output();
+    let y = device.duplicate(&x)?.into_output();
+    let (left, right) = y.split_at(1)?;
+    let dot = device.blas().dot(&left, &left)?;
+    let other = device.blas().dot(&right, &right)?;
+    let whole = device.download(&x)?;
+    let (sum, whole) = (dot.await_result()? + other.await_result()?, whole.await_result()?);
+    assert_eq!(whole, [2.0 * a, 2.0 * b]);
+    Ok(sum)
+}
+
+/// Kills the worker at random moments while eight threads work. Every answer is right or says that the worker was lost,
+/// and comes within a second of the kill.
+#[test]
+fn kills_at_random_moments_under_load_lose_no_answer_and_leave_nothing_over() {
+    let _alone = alone();
+    let kills: usize = std::env::var("WINDLASS_TEST_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
+    drop(isolated().open().unwrap());
+    let base = system::quiet();
+    let worst = within(60 + 2 * kills as u64, move || {
+        let device = isolated().open().unwrap();
+        let (stop, right, lost) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (killed, worst) = (Mutex::new(Instant::now()), Mutex::new(Duration::ZERO));
+        std::thread::scope(|scope| {
+            for thread in 0..8u32 {
+                let (device, stop, right, lost) = (&device, &stop, &right, &lost);
+                let (killed, worst) = (&killed, &worst);
+                scope.spawn(move || {
+                    let mut round = 0u32;
+                    while !stop.load(Ordering::Relaxed) {
+                        round += 1;
+                        let (a, b) = (f64::from(thread), f64::from(round % 100));
+                        let before = device.generation();
+                        match work(device, a, b) {
+                            Ok(sum) => {
+                                assert_eq!(sum, 4.0 * (a * a + b * b));
+                                right.fetch_add(1, Ordering::Relaxed);
+                            }
+                            Err(
+                                error @ (Error::ContextPoisoned { .. }
+                                | Error::GpuRefStale { .. }
+                                | Error::Upstream { .. }),
+                            ) => {
+                                // The first to be told of this loss; what is refused later has not waited.
+                                if before == device.generation() {
+                                    let late = killed.lock().unwrap().elapsed();
+                                    let mut worst = worst.lock().unwrap();
+                                    *worst = (*worst).max(late);
+                                }
+                                lost.fetch_add(1, Ordering::Relaxed);
+                                assert!(!matches!(error, Error::DeviceLost { .. }));
+                                device.wait_healthy(LONG).unwrap();
+                            }
+                            Err(error) => panic!("{error:?}"),
+                        }
+                    }
+                });
+            }
+            let mut rng = Rng::new(kills as u64);
+            for _ in 0..kills {
+                let generation = device.wait_healthy(LONG).unwrap().generation;
+                std::thread::sleep(Duration::from_micros(rng.below(12_000) as u64));
+                *killed.lock().unwrap() = Instant::now();
+                kill(&device);
+                let since = Instant::now();
+                while device.generation() == generation {
+                    assert!(since.elapsed() < LONG, "no recovery");
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        let stats = device.stats();
+        assert_eq!((stats.faults, stats.rebuilds), (kills as u64, kills as u64));
+        assert!(right.load(Ordering::Relaxed) > kills && lost.load(Ordering::Relaxed) >= kills / 2);
+        assert_back_at(&device, (0, 0, 0));
+        println!("{right:?} answers, {lost:?} lost, last recovery {:?}", stats.recovery);
+        worst.into_inner().unwrap()
+    });
+    println!("the latest answer came {worst:?} after a kill");
+    assert!(worst < Duration::from_secs(1), "{worst:?}");
+    system::assert_back_at(base);
+}
+
+#[test]
+fn a_hundred_thousand_dispatches_in_flight_all_end_right() {
+    let _alone = alone();
+    within(120, || {
+        let device = isolated().open().unwrap();
+        let slow = submit(&device, Deed::Sleep(200)).unwrap();
+        let x = up(&device, [3.0f64, 4.0]);
+        let start = Instant::now();
+        let pendings: Vec<_> = (0..100_000).map(|_| device.blas().nrm2(&x).unwrap()).collect();
+        println!("enqueued 100000 in {:?}, {} in flight", start.elapsed(), device.stats().in_flight);
+        for pending in pendings {
+            assert_eq!(pending.await_result().unwrap(), 5.0);
+        }
+        println!("all answered after {:?}", start.elapsed());
+        drop(slow.await_result().unwrap());
+        drop(x);
+        assert_back_at(&device, (0, 0, 0));
+    });
+}
+
+#[test]
+fn a_hundred_thousand_dispatches_in_flight_all_end_when_the_worker_does() {
+    let _alone = alone();
+    within(120, || {
+        let device = isolated().open().unwrap();
+        let ((x,), slow) = submit(&device, Deed::Sleep(60_000)).unwrap().split();
+        let pendings: Vec<_> = (0..100_000).map(|_| device.blas().nrm2(&x).unwrap()).collect();
+        let start = Instant::now();
+        kill(&device);
+        assert!(slow.await_result().unwrap_err().is_poisoning());
+        for pending in pendings {
+            assert!(pending.await_result().unwrap_err().error.is_poisoning());
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        device.wait_healthy(LONG).unwrap();
+    });
+}
+
+#[test]
+fn a_chain_through_eight_threads_keeps_its_order() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let x = Mutex::new(Some(up(&device, [1.0f64])));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    let mut slot = x.lock().unwrap();
+                    let buffer = slot.take().unwrap();
+                    let one = up(&device, [1.0f64]);
+                    let buffer = device.blas().axpy(1.0, &one, buffer).unwrap().into_output();
+                    *slot = Some(buffer);
+                }
+            });
+        }
+    });
+    assert_eq!(down(&device, x.lock().unwrap().as_ref().unwrap()), [801.0]);
+}
+
+#[test]
+fn a_worker_that_reads_no_orders_is_waited_for_and_then_the_caller_is_told() {
+    let _alone = alone();
+    let device = isolated().heartbeat(Duration::from_secs(60)).open().unwrap();
+    let pid = device.worker_pid().unwrap();
+    let heavy = || submit(&device, Deed::Heavy(vec![1; 1 << 20]));
+    drop(heavy().unwrap().await_result().unwrap());
+    system::signal(pid, libc::SIGSTOP);
+    let start = Instant::now();
+    let mut pendings = Vec::new();
+    let error = loop {
+        match heavy() {
+            Ok(pending) => pendings.push(pending),
+            Err(error) => break error,
+        }
+        assert!(pendings.len() < 10);
+    };
+    assert!(matches!(error, Error::Busy { .. }), "{error}");
+    assert!(start.elapsed() >= Duration::from_secs(5) && (2..5).contains(&pendings.len()));
+    system::signal(pid, libc::SIGCONT);
+    for pending in pendings {
+        assert_eq!(down(&device, &pending.await_result().unwrap()), [f64::from(1 << 20)]);
+    }
+    let long = device.dispatch(Do(Deed::Heavy(vec![1; 3 << 20])), (), (device.zeros(1).unwrap(),)).unwrap_err();
+    assert!(matches!(long.error, Error::Unsupported { .. }) && long.back.is_some(), "{long}");
+}
+
+#[test]
+fn memory_that_is_given_back_can_be_had_again_at_once() {
+    let _alone = alone();
+    let device = isolated().memory_limit(1 << 20).open().unwrap();
+    for i in 0..200u8 {
+        let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), i).unwrap().into_output();
+        assert_eq!(down(&device, x.as_in().slice(5..6).unwrap()), [i]);
+    }
+    assert!(matches!(device.zeros::<u8>(2 << 20).unwrap_err(), Error::OutOfMemory { .. }));
+}

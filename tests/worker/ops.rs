@@ -1,0 +1,225 @@
+//! Operations of one's own: plain data crosses, a closure does not.
+
+use crate::common::{down, host, map, refused, up};
+use crate::{alone, isolated};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use windlass::nvrtc::{LaunchConfig, Write};
+use windlass::{
+    AnyBuffers, AnyIn, Device, DeviceBuffer, Dyn, Error, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire,
+};
+
+/// What an operation does to its worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Deed {
+    Nothing,
+    /// Milliseconds.
+    Sleep(u64),
+    Fail(String),
+    Panic(String),
+    Abort,
+    Exit(i32),
+    /// An access to address 8.
+    Segfault,
+    /// Carries that many bytes.
+    Heavy(Vec<u8>),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Do(pub(crate) Deed);
+
+impl Op for Do {
+    const NAME: &'static str = "do";
+    const LIBRARY: &'static str = "test";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
+        match &self.0 {
+            Deed::Nothing => {}
+            Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
+            Deed::Fail(why) => return Err(Error::library(why.clone())),
+            Deed::Panic(why) => panic!("{why}"),
+            Deed::Abort => std::process::abort(),
+            Deed::Exit(code) => std::process::exit(*code),
+            // SAFETY: none: this is meant to be killed for it, in a process that is there to be lost.
+            Deed::Segfault => unsafe { std::ptr::with_exposed_provenance_mut::<u8>(8).write_volatile(1) },
+            Deed::Heavy(bytes) => x.fill(bytes.len() as f64),
+        }
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+/// Submits it on a buffer of its own.
+pub(crate) fn submit(device: &Device, deed: Deed) -> Result<PendingDispatch<DeviceBuffer<f64>>> {
+    Ok(device.dispatch(Do(deed), (), (device.zeros::<f64>(1)?,))?)
+}
+
+/// Gives every second element back, as data of a length that only the device knows.
+#[derive(Serialize, Deserialize)]
+struct Odd;
+
+impl Op for Odd {
+    const NAME: &'static str = "odd";
+    type Reads = (Option<f64>, windlass::List<f64>);
+    type Output = Vec<f64>;
+    type Raw = windlass::Landed<f64>;
+
+    fn check(&self, _: &Spans<Self::Reads>, (): &Spans<()>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (first, rest): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<Self::Raw> {
+        let all = first.into_iter().chain(rest).flatten().copied();
+        Ok(all.enumerate().filter(|(i, _)| i % 2 == 1).map(|(_, x)| x).collect::<Vec<_>>().into())
+    }
+    fn finish(&self, raw: Self::Raw) -> Result<Self::Raw> {
+        Ok(raw)
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+/// Adds one to whatever elements it is given, and says how many of each type it read.
+#[derive(Serialize, Deserialize)]
+struct AddOne;
+
+impl Op for AddOne {
+    const NAME: &'static str = "add_one";
+    type Reads = Dyn;
+    type Output = AnyBuffers;
+    type Raw = ();
+
+    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
+        let same = reads.iter().map(|x| (x.dtype(), x.len())).eq(writes.iter().map(|x| (x.dtype(), x.len())));
+        if same { Ok(()) } else { Err(Error::invalid("reads", "other types or lengths than the writes")) }
+    }
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
+        for (from, to) in reads.into_iter().zip(writes) {
+            match (from.downcast::<f32>(), from.downcast::<u8>()) {
+                (Some(from), _) => to.downcast::<f32>().unwrap().iter_mut().zip(from).for_each(|(y, x)| *y = x + 1.0),
+                (_, Some(from)) => to.downcast::<u8>().unwrap().iter_mut().zip(from).for_each(|(y, x)| *y = x + 1),
+                _ => return Err(Error::unsupported(format!("{}", from.dtype()))),
+            }
+        }
+        Ok(())
+    }
+    fn overwrites(&self, _: &Spans<Dyn>) -> bool {
+        true
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+#[test]
+fn operands_of_types_known_at_run_time_cross() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let (x, y) = (up(&device, [1.0f32, 2.0, 3.0]), up(&device, [7u8]));
+    let reads = [AnyIn::from(x.as_in().slice(1..3).unwrap()), AnyIn::from(&y)];
+    let writes = [device.uninit::<f32>(2).unwrap().into(), device.uninit::<u8>(1).unwrap().into()];
+    let pending = device.dispatch(AddOne, reads.into_iter().collect(), writes.into_iter().collect()).unwrap();
+    let (x, y) = pending.into_output().downcast::<(DeviceBuffer<f32>, DeviceBuffer<u8>)>().unwrap();
+    assert_eq!((down(&device, &x), down(&device, &y)), (vec![3.0, 4.0], vec![8]));
+    let writes = [device.uninit::<u8>(2).unwrap().into()];
+    let rejected = device.dispatch(AddOne, [AnyIn::from(&x)].into_iter().collect(), writes.into_iter().collect());
+    assert_eq!(refused(&rejected.unwrap_err().error).0, "reads");
+}
+
+#[test]
+fn kernels_and_their_twins_do_not_cross_and_say_why() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let twice = device.nvrtc().twins().kernel("twice").unwrap();
+    let twice = twice.twin::<(Write<f32>,)>(|at, (x,)| x.set(at.x(), 2.0 * x.get(at.x()))).unwrap();
+    // SAFETY: the twin is the only code there is.
+    let rejected = unsafe { twice.launch(LaunchConfig::new(1, 1), (up(&device, [3.0f32]),)) }.unwrap_err();
+    let Error::Unsupported { reason, .. } = &rejected.error else { panic!("{rejected}") };
+    assert!(reason.contains("worker process of") && reason.contains(device.name()), "{reason}");
+    let (x,) = rejected.back.expect("the buffer").downcast::<DeviceBuffer<f32>>().unwrap();
+    assert_eq!(down(&device, &x), [3.0]);
+}
+
+#[test]
+fn an_operation_of_ones_own_crosses_with_no_registration() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    assert!(device.is_isolated() && device.worker_pid().is_some());
+    let x = submit(&device, Deed::Heavy(vec![7; 1000])).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &x), [1000.0]);
+    let stats = device.stats();
+    assert!(stats.orders >= 3 && stats.bytes_crossed > 1000, "{stats:?}");
+}
+
+#[test]
+fn options_lists_and_answers_of_any_length_cross() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let (a, b) = (up(&device, [1.0, 2.0, 3.0]), up(&device, [4.0, 5.0]));
+    let list = [a.as_in(), b.as_in().slice(1..2).unwrap()];
+    for (first, want) in [(None, vec![2.0, 5.0]), (Some(b.as_in()), vec![5.0, 2.0, 5.0])] {
+        let got = device.dispatch(Odd, (first, &list[..]), ()).unwrap().await_result().unwrap();
+        assert_eq!(got, want);
+    }
+}
+
+#[test]
+fn a_closure_does_not_cross_and_says_why() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let x = up(&device, [1.0f64]);
+    let rejected = device.dispatch(crate::common::Map::new(|_: &mut [f64]| Ok(())), (), (x,)).unwrap_err();
+    assert!(matches!(&rejected.error, Error::Unsupported { reason, .. } if reason.contains("Op::wire")), "{rejected}");
+    let (x,) = rejected.back.expect("the buffer");
+    assert_eq!(down(&device, &x), [1.0], "nothing has happened");
+}
+
+#[test]
+fn errors_and_panics_of_an_operation_come_back_typed_and_cost_nothing_else() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let rejected = submit(&device, Deed::Fail("no luck".into())).unwrap().await_result().unwrap_err();
+    assert!(matches!(&rejected.error, Error::LibraryError { message, .. } if message == "no luck"), "{rejected}");
+    let site = rejected.error.site().unwrap();
+    assert_eq!((site.op(), site.library(), site.device()), (Some("do"), Some("test"), Some(device.name())));
+    let (x,) = rejected.back.expect("the buffer");
+    let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err().error;
+    assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");
+    let panicked = submit(&device, Deed::Panic("pivot 7".into())).unwrap().await_result().unwrap_err().error;
+    assert!(matches!(&panicked, Error::Panicked { message, .. } if message == "pivot 7"), "{panicked}");
+    assert_eq!((device.generation(), down(&device, &up(&device, [3.0f64]))), (0, vec![3.0]));
+}
+
+#[test]
+fn time_on_the_device_crosses() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let timed = submit(&device.timed(), Deed::Sleep(20)).unwrap().await_timed().unwrap();
+    assert!(timed.device.unwrap() >= Duration::from_millis(20), "{:?}", timed.device);
+    assert!(submit(&device, Deed::Nothing).unwrap().await_timed().unwrap().device.is_none());
+}
+
+#[test]
+fn buffers_of_an_isolated_device_are_no_other_devices_to_read() {
+    let _alone = alone();
+    let (isolated, plain) = (isolated().open().unwrap(), host(1).open().unwrap());
+    let (there, here) = (up(&isolated, [1.0f64]), up(&plain, [2.0f64]));
+    assert!(plain.copy_peer(&there, plain.uninit(1).unwrap()).is_err());
+    assert!(isolated.copy_peer(&here, isolated.uninit(1).unwrap()).is_err());
+    assert!(plain.copy(&there, plain.uninit(1).unwrap()).is_err());
+    drop(map(&plain, here, |_| ()));
+}

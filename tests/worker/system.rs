@@ -1,0 +1,64 @@
+//! What this process holds, and other processes.
+
+use crate::common::eventually;
+
+pub(crate) fn signal(pid: u32, signal: i32) {
+    // SAFETY: sends a signal to a child of this process.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+/// The state of a process and its parent; `None` when there is none.
+pub(crate) fn process(pid: u32) -> Option<(char, u32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// It runs no more. (Who inherits an orphan may be slow to reap it.)
+pub(crate) fn is_gone(pid: u32) -> bool {
+    process(pid).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
+}
+
+/// Children of this process, zombies included.
+pub(crate) fn children() -> usize {
+    let me = std::process::id();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| process(*pid).is_some_and(|(_, parent)| parent == me)).count()
+}
+
+/// Descriptors, mappings of shared memory, children and threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Held {
+    descriptors: usize,
+    mappings: usize,
+    children: usize,
+    threads: usize,
+}
+
+pub(crate) fn held() -> Held {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    Held {
+        descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
+        mappings: maps.lines().filter(|line| line.contains("memfd:windlass")).count(),
+        children: children(),
+        threads: std::fs::read_dir("/proc/self/task").unwrap().count(),
+    }
+}
+
+/// The same, once what earlier tests have left is gone.
+pub(crate) fn quiet() -> Held {
+    let mut last = (held(), 0);
+    while last.1 < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        last = if held() == last.0 { (last.0, last.1 + 1) } else { (held(), 0) };
+    }
+    last.0
+}
+
+/// Asserts that the process comes to hold what it held.
+#[track_caller]
+pub(crate) fn assert_back_at(base: Held) {
+    eventually(10, || held() == base);
+    assert_eq!(held(), base, "something of a worker was left over");
+}
