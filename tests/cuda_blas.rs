@@ -8,7 +8,7 @@ mod standin;
 use common::{down, seeds, up};
 use standin::session;
 use windlass::blas::{Batch, BlasElement, Lu};
-use windlass::{Complex, Device, Gemm, Transpose};
+use windlass::{Complex, Device, Error, Gemm, Transpose};
 
 fn device() -> Device {
     standin::driver().set_total_memory(1 << 30);
@@ -116,5 +116,19 @@ fn empty_batches_of_bytes_are_nothing() {
     let c = blas.gemm_strided_batched(Gemm::new(1, 1, 4), batch, &x, &x, up(&device, [7i32])).unwrap();
     assert_eq!(down(&device, &c.await_result().unwrap()), [0]);
     drop((x, blas, device));
+    driver.assert_finished();
+}
+
+/// Products of bytes take scalars by value alone, on a GPU.
+#[test]
+fn scalars_of_bytes_in_device_memory_are_unsupported() {
+    let driver = session();
+    let device = device();
+    let (x, one) = (up(&device, [2i8; 4]), up(&device, [1i32]));
+    let spec = || Gemm::<i8>::new(1, 1, 4).scalars_at(&one, &one);
+    let rejected = device.blas().gemm(spec(), &x, &x, up(&device, [5i32])).unwrap_err();
+    assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
+    assert_eq!(down(&device, &rejected.back.unwrap().0), [5]);
+    drop((x, one, device));
     driver.assert_finished();
 }

@@ -405,8 +405,8 @@ impl Blas {
     /// The general matrix product, `C = alpha * op(A) * op(B) + beta * C`; see [`Gemm`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does not lie inside its buffer; a
-    /// stale or foreign buffer. `c` comes back.
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does not lie inside its buffer;
+    /// [`Error::Unsupported`] on a GPU for i8 with scalars in device memory; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

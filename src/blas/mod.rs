@@ -18,6 +18,10 @@
 //! - **Determinism.** The host engine's sums are the same for any number of threads, but for large products (`gemm`).
 //!   cuBLAS repeats its bits on the same GPU unless [`Blas::atomics`] allows it not to. The engines round differently.
 //!
+//! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
+//! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory
+//! for products of i8.
+//!
 //! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half
 //! side by side. `routine.rs` holds what they share, `vector.rs` and `matrix.rs` the checked views, `scalar.rs` the
 //! scalars, `modes.rs` how the library may compute.

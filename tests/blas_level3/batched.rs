@@ -158,7 +158,7 @@ fn a_batch_of_no_products_is_nothing() {
         let (spec, blas) = (Gemm::<f32>::new(3, 3, 3), device.blas());
         let c = blas.gemm_strided_batched(spec, Batch::new(0), &none, &none, up(&device, [7f32])).unwrap();
         assert_eq!(down(&device, &c.await_result().unwrap()), [7.0]);
-        assert!(blas.gemm_batched(spec, &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
+        assert!(blas.gemm_batched::<f32>(spec, &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
         assert!(blas.gemm_grouped::<f32>(&[], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
         assert!(blas.gemm_grouped(&[(spec, 0)], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
     }

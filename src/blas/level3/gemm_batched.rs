@@ -2,43 +2,61 @@
 
 #[cfg(feature = "blas")]
 use super::super::gemm::enqueue;
-#[cfg(feature = "blas")]
-use super::super::gemm::{Kind, Same};
+use super::super::gemm::{Kind, Same, Single};
 use super::super::matrix::{check_matrix, fills};
 #[cfg(feature = "blas")]
 use super::super::routine::Queue;
 use super::super::routine::Routine;
 #[cfg(feature = "blas")]
 use super::super::scalar::Scalar;
-use super::super::{Blas, Gemm, GemmElement};
+use super::super::scalar::check_scalar;
+#[cfg(feature = "host")]
+use super::super::scalar::value;
+use super::super::{Blas, Gemm, GemmElement, MixedElement, Scaled};
 use super::batch::check_int;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, Error, In, List, Result, Submitted};
+use std::marker::PhantomData;
 
 /// A group as the library has it: column-major, its leading dimensions, and how many products.
 #[cfg(feature = "blas")]
 type Group<T> = (Gemm<T>, [usize; 3], usize);
 
 /// Groups of products, those of a group of one shape.
-struct Grouped<T: GemmElement>(Vec<(Gemm<T>, usize)>);
+struct Grouped<T: GemmElement, K> {
+    groups: Vec<(Gemm<T>, usize)>,
+    /// Those of all are in device memory.
+    scalars_at: bool,
+    _kind: PhantomData<K>,
+}
 
-impl<T: GemmElement> Grouped<T> {
+/// What it reads: matrices, and scalars in device memory.
+type Reads<T> = (List<T>, List<T>, Option<<T as GemmElement>::Scalar>, Option<<T as GemmElement>::Scalar>);
+
+impl<T: GemmElement, K> Grouped<T, K> {
+    /// One group.
+    fn of(spec: Gemm<T>, count: usize, scalars_at: bool) -> Self {
+        Grouped { groups: vec![(spec, count)], scalars_at, _kind: PhantomData }
+    }
+
     /// The specification of each product.
     fn each(&self) -> impl Iterator<Item = &Gemm<T>> {
-        self.0.iter().flat_map(|(spec, count)| std::iter::repeat_n(spec, *count))
+        self.groups.iter().flat_map(|(spec, count)| std::iter::repeat_n(spec, *count))
     }
 }
 
-impl<T: GemmElement> Routine for Grouped<T> {
+impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
     const NAME: &'static str = "gemm_batched";
-    type Reads = (List<T>, List<T>);
-    type Output = Vec<DeviceBuffer<T::Out>>;
+    type Reads = Reads<T>;
+    type Output = Vec<DeviceBuffer<K::Out>>;
     type Raw = ();
 
-    fn check(&self, (a, b): &Spans<Self::Reads>, (c,): &Spans<(List<T::Out>,)>) -> Result<()> {
-        let count = self.0.iter().try_fold(0usize, |all, (_, count)| all.checked_add(*count));
+    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(List<K::Out>,)>) -> Result<()> {
+        check_scalar("alpha", alpha)?;
+        check_scalar("beta", beta)?;
+        let count = self.groups.iter().try_fold(0usize, |all, (_, count)| all.checked_add(*count));
         for (name, len) in [("a", a.len()), ("b", b.len()), ("c", c.len())] {
             if count != Some(len) {
                 let products = count.map_or("more than can be counted".to_string(), |count| count.to_string());
@@ -46,7 +64,7 @@ impl<T: GemmElement> Routine for Grouped<T> {
             }
         }
         check_int("count", c.len())?;
-        for (spec, _) in &self.0 {
+        for (spec, _) in &self.groups {
             spec.check_sizes()?;
         }
         for ((spec, (a, b)), c) in self.each().zip(a.iter().zip(b)).zip(c) {
@@ -59,21 +77,21 @@ impl<T: GemmElement> Routine for Grouped<T> {
         Ok(())
     }
 
-    fn overwrites_each(&self, (c,): &Spans<(List<T::Out>,)>, index: usize) -> bool {
+    fn overwrites_each(&self, (c,): &Spans<(List<K::Out>,)>, index: usize) -> bool {
         let mut first = 0usize;
-        let group = self.0.iter().find(|(_, count)| {
+        let group = self.groups.iter().find(|(_, count)| {
             let from = first;
             first = first.saturating_add(*count);
             (from..first).contains(&index)
         });
         let (Some((spec, _)), Some(c)) = (group, c.get(index)) else { return false };
         let ([_, _, ldc], [_, _, (line, lines)]) = (spec.leading(), spec.stored());
-        spec.beta == T::Scalar::default() && fills(line, lines, ldc, c.len())
+        !self.scalars_at && spec.beta == T::Scalar::default() && fills(line, lines, ldc, c.len())
     }
 
     fn cost(&self) -> Cost {
-        self.0.iter().fold(Cost::default(), |all, (spec, count)| {
-            let (each, count) = (spec.cost(size_of::<T::Out>()), *count as u64);
+        self.groups.iter().fold(Cost::default(), |all, (spec, count)| {
+            let (each, count) = (spec.cost(size_of::<K::Out>()), *count as u64);
             Cost {
                 flops: all.flops.saturating_add(each.flops.saturating_mul(count)),
                 bytes: all.bytes.saturating_add(each.bytes.saturating_mul(count)),
@@ -82,36 +100,40 @@ impl<T: GemmElement> Routine for Grouped<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (a, b): (Vec<&[T]>, Vec<&[T]>), (c,): (Vec<&mut [T::Out]>,)) -> Result<()> {
+    fn host(
+        &self,
+        (a, b, alpha, beta): (Vec<&[T]>, Vec<&[T]>, Option<&[T::Scalar]>, Option<&[T::Scalar]>),
+        (c,): (Vec<&mut [K::Out]>,),
+    ) -> Result<()> {
         let items: Vec<_> = self.each().zip(a.into_iter().zip(b)).zip(c).collect();
         let all = self.each().fold(0usize, |all, spec| all.saturating_add(spec.on_host(spec.alpha, spec.beta).work()));
         let work = all / items.len().max(1);
         batch::each(items, work, |((spec, (a, b)), c)| {
             let (spec, _, (a, b)) = spec.column_major(a, b);
-            T::multiply(&spec.on_host(spec.alpha, spec.beta), a, b, c);
+            K::multiply(&spec.on_host(value(spec.alpha, alpha), value(spec.beta, beta)), a, b, c);
         });
         Ok(())
     }
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let ((a, b), (c,)) = (queue.reads(), queue.writes());
+        let ((a, b, alpha, beta), (c,)) = (queue.reads(), queue.writes());
+        let scalars = |spec: &Gemm<T>| (Scalar::new(spec.alpha, alpha), Scalar::new(spec.beta, beta));
         let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
         if size_of::<T>() == 1 {
             // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
             for (i, spec) in self.each().enumerate() {
-                let scalars = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
                 if let Some(at) = address(i) {
-                    enqueue::<T, Same, _>(queue, spec, &scalars, at)?;
+                    enqueue::<T, K, _>(queue, spec, &scalars(spec), at)?;
                 }
             }
             return Ok(());
         }
         // What there is to do, in column-major order; empty products are left out, for the library refuses some.
-        let mut groups: Vec<Group<T>> = Vec::with_capacity(self.0.len());
+        let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
         let [mut at_a, mut at_b, mut at_c] = [const { Vec::new() }; 3];
         let mut next = 0;
-        for (spec, count) in &self.0 {
+        for (spec, count) in &self.groups {
             let ((m, n), from) = ((spec.m, spec.n), next);
             next += count;
             if m == 0 || n == 0 || *count == 0 {
@@ -124,7 +146,7 @@ impl<T: GemmElement> Routine for Grouped<T> {
                 at_c.push(c);
             }
             let (mut spec, leading, _) = spec.column_major((), ());
-            if spec.alpha == T::Scalar::default() {
+            if scalars(&spec).0.is_zero() {
                 spec.k = 0;
             }
             groups.push((spec, leading, *count));
@@ -133,21 +155,22 @@ impl<T: GemmElement> Routine for Grouped<T> {
             return Ok(());
         }
         let at = [queue.addresses(&at_a)?, queue.addresses(&at_b)?, queue.addresses(&at_c)?];
-        if groups.len() > 1 && T::CODES.grouped() && groups.iter().all(|(spec, ..)| spec.k > 0) {
+        // The one call for all takes scalars in host memory.
+        if groups.len() > 1 && !self.scalars_at && T::CODES.grouped() && groups.iter().all(|(spec, ..)| spec.k > 0) {
             let blas = queue.blas(crate::cuda::PointerMode::Host)?;
-            if let Some(code) = one_call(&blas, &groups, at, T::CODES.compute_in(queue.math())) {
+            if let Some(code) = one_call::<T, K>(&blas, &groups, at, T::CODES.compute_in(queue.math())) {
                 return queue.blas_status("cublasGemmGroupedBatchedEx_64", code);
             }
         }
         let mut done = 0;
-        for (spec, leading, count) in &groups {
-            let group = done..done + count;
-            if !self.one_group(queue, spec, *leading, at.map(|at| at.wrapping_byte_add(8 * done)), *count)? {
+        for group in &groups {
+            let (spec, _, count) = group;
+            let scalars = scalars(spec);
+            if !self.one_group(queue, group, &scalars, at.map(|at| at.wrapping_byte_add(8 * done)))? {
                 // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
-                for i in group {
-                    let scalars = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
+                for i in done..done + count {
                     if let (Some(a), Some(b), Some(c)) = (at_a.get(i), at_b.get(i), at_c.get(i)) {
-                        enqueue::<T, Same, _>(queue, spec, &scalars, (*a, *b, *c))?;
+                        enqueue::<T, K, _>(queue, spec, &scalars, (*a, *b, *c))?;
                     }
                 }
             }
@@ -158,22 +181,20 @@ impl<T: GemmElement> Routine for Grouped<T> {
 }
 
 #[cfg(feature = "blas")]
-impl<T: GemmElement> Grouped<T> {
+impl<T: GemmElement, K: Kind<T>> Grouped<T, K> {
     /// One group as a batch. False when the library does not take it.
     fn one_group(
         &self,
         queue: &mut Queue<'_, '_, Self>,
-        spec: &Gemm<T>,
-        [lda, ldb, ldc]: [usize; 3],
+        (spec, [lda, ldb, ldc], count): &Group<T>,
+        (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
         [a, b, c]: [*const std::ffi::c_void; 3],
-        count: usize,
     ) -> Result<bool> {
-        let (alpha, beta) = (Scalar::new(spec.alpha, &None), Scalar::new(spec.beta, &None));
         let compute = T::CODES.compute_in(queue.math());
-        let blas = queue.blas(crate::cuda::PointerMode::Host)?;
+        let blas = queue.blas(alpha.mode())?;
         // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
-        // (checked) and the arrays of their addresses in scratch, which are alive until this work is done; the scalars
-        // are read before the call returns.
+        // (checked) and the arrays of their addresses in scratch, which are alive until this work is done; scalars in
+        // host memory are read before the call returns.
         let code = unsafe {
             blas.api.gemm_batched_ex(
                 blas.handle,
@@ -185,15 +206,15 @@ impl<T: GemmElement> Grouped<T> {
                 alpha.pointer(),
                 a,
                 T::CODES.input,
-                lda as i64,
+                *lda as i64,
                 b,
                 T::CODES.input,
-                ldb as i64,
+                *ldb as i64,
                 beta.pointer(),
                 c,
-                <Same as Kind<T>>::OUTPUT,
-                ldc as i64,
-                count as i64,
+                K::OUTPUT,
+                *ldc as i64,
+                *count as i64,
                 compute,
                 -1,
             )
@@ -208,7 +229,7 @@ impl<T: GemmElement> Grouped<T> {
 
 /// All groups in one call; `None` where the library has no such function.
 #[cfg(feature = "blas")]
-fn one_call<T: GemmElement>(
+fn one_call<T: GemmElement, K: Kind<T>>(
     blas: &crate::cuda::BlasCall,
     groups: &[Group<T>],
     [a, b, c]: [*const std::ffi::c_void; 3],
@@ -241,7 +262,7 @@ fn one_call<T: GemmElement>(
             ldb.as_ptr(),
             beta.as_ptr().cast(),
             c,
-            <Same as Kind<T>>::OUTPUT,
+            K::OUTPUT,
             ldc.as_ptr(),
             groups.len() as i64,
             counts.as_ptr(),
@@ -256,7 +277,8 @@ impl Blas {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lists are not of one length, a leading dimension is too small or a matrix does
-    /// not lie inside its buffer; a stale or foreign buffer. All of `c` comes back.
+    /// not lie inside its buffer; [`Error::Unsupported`] on a GPU for i8 with scalars in device memory; a stale or foreign
+    /// buffer. All of `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -269,19 +291,35 @@ impl Blas {
     /// assert_eq!(device.download(&c[1])?.await_result()?, [6.0]);
     /// # Ok(()) }
     /// ```
-    pub fn gemm_batched<T: GemmElement>(
+    pub fn gemm_batched<'a, T: GemmElement>(
         &self,
-        spec: Gemm<T>,
-        a: &[In<'_, T>],
-        b: &[In<'_, T>],
+        spec: impl Into<Scaled<'a, Gemm<T>>>,
+        a: &[In<'a, T>],
+        b: &[In<'a, T>],
         c: Vec<DeviceBuffer<T::Out>>,
     ) -> Submitted<Vec<DeviceBuffer<T::Out>>> {
-        self.submit(Grouped(vec![(spec, c.len())]), (a, b), (c,))
+        let Scaled { spec, alpha, beta } = spec.into();
+        self.submit(Grouped::<T, Same>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
+    }
+
+    /// As [`gemm_batched`](Self::gemm_batched) for halves, with the results in f32.
+    ///
+    /// # Errors
+    /// As [`gemm_batched`](Self::gemm_batched).
+    pub fn gemm_mixed_batched<'a, T: MixedElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Gemm<T>>>,
+        a: &[In<'a, T>],
+        b: &[In<'a, T>],
+        c: Vec<DeviceBuffer<f32>>,
+    ) -> Submitted<Vec<DeviceBuffer<f32>>> {
+        let Scaled { spec, alpha, beta } = spec.into();
+        self.submit(Grouped::<T, Single>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
     }
 
     /// Groups of products, each with its specification and how many there are: the first group takes the first matrices
     /// of the lists, and so on (`cublasGemmGroupedBatchedEx` for real types where the library has it, else a batch for
-    /// each group).
+    /// each group). Scalars are those of each group, by value.
     ///
     /// # Errors
     /// As [`gemm_batched`](Self::gemm_batched), and when the lists have not as many matrices as the groups have products.
@@ -292,6 +330,7 @@ impl Blas {
         b: &[In<'_, T>],
         c: Vec<DeviceBuffer<T::Out>>,
     ) -> Submitted<Vec<DeviceBuffer<T::Out>>> {
-        self.submit(Grouped(groups.to_vec()), (a, b), (c,))
+        let groups = Grouped::<T, Same> { groups: groups.to_vec(), scalars_at: false, _kind: PhantomData };
+        self.submit(groups, (a, b, None, None), (c,))
     }
 }
