@@ -177,7 +177,8 @@ impl Blas {
 
     /// Makes the rotation that takes `(a, b)` to `(r, 0)` (`cublas<t>rotg`), all in device memory, each the first element
     /// of its buffer: `c * a + s * b = r` and `c * b - conj(s) * a = 0`, with `c` real and `c^2 + |s|^2 = 1`. What `c`
-    /// and `s` held is not used.
+    /// and `s` held is not used. There is no form that takes and gives numbers on the host: this is for numbers that are
+    /// on the device already, such as the elements that a rotation is to make zero.
     ///
     /// `a` becomes `r`. Of real types `r` has the sign of the larger of the two, and `b` becomes the number `z` from
     /// which the rotation can be had again: `s` where `|a| > |b|`, else `1 / c`, or 1 where `c` is 0. Of complex types
