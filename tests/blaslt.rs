@@ -13,6 +13,8 @@ mod case;
 mod check;
 #[path = "blaslt/exact.rs"]
 mod exact;
+#[path = "blaslt/modes.rs"]
+mod modes;
 #[path = "blaslt/plans.rs"]
 mod plans;
 #[path = "blaslt/refusals.rs"]
