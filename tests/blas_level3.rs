@@ -13,6 +13,8 @@ mod extensions;
 mod lu;
 #[path = "blas_level3/matrix.rs"]
 mod matrix;
+#[path = "blas_level3/modes.rs"]
+mod modes;
 #[path = "blas_level3/pivots.rs"]
 mod pivots;
 #[path = "blas_level3/products.rs"]
