@@ -23,6 +23,8 @@ mod products;
 mod rank;
 #[path = "blas_level3/refusals.rs"]
 mod refusals;
+#[path = "blas_level3/repeats.rs"]
+mod repeats;
 #[path = "blas_level3/symmetric.rs"]
 mod symmetric;
 #[path = "blas_level3/triangular.rs"]

@@ -15,8 +15,9 @@
 //!   the device by the methods that end in `_into`. `beta == 0` means that the output is not read: a NaN in it does not
 //!   survive. `alpha == 0` (by value) means that the operands are not read, but for `scal`, which multiplies.
 //! - **Halves** (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
-//! - **Determinism.** The host engine's sums are the same for any number of threads, but for large products (`gemm`).
-//!   cuBLAS repeats its bits on the same GPU unless [`Blas::atomics`] allows it not to. The engines round differently.
+//! - **Determinism.** The same call on the same device gives the same bits each time: on the host engine always, on a GPU
+//!   unless [`Blas::atomics`] allows it not to. The host engine's levels 1 and 2 also give the same bits for any number of
+//!   threads; products of matrices, and what is made of them (level 3, LU), may not. The engines round differently.
 //!
 //! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
 //! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory
