@@ -9,7 +9,26 @@
 //!   written; what else is in the buffer stays as it is. The imaginary parts of a Hermitian diagonal are taken as zero
 //!   and, where the matrix is updated, become zero. A unit diagonal is not read.
 //! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
-//!   never is an input: a buffer that is written has one owner.
+//!   never is an input: a buffer that is written has one owner. An output that is an input as well is no program:
+//!
+//!   ```compile_fail,E0505
+//!   # fn main() -> Result<(), windlass::Error> {
+//!   let device = windlass::Device::host()?;
+//!   let x = device.zeros::<f32>(4)?;
+//!   let x = device.blas().gemm(windlass::Gemm::new(2, 2, 2), &x, &x, x)?.await_result()?;
+//!   # Ok(()) }
+//!   ```
+//!
+//!   ... nor is one that reads a buffer which another call was given to write:
+//!
+//!   ```compile_fail,E0382
+//!   # fn main() -> Result<(), windlass::Error> {
+//!   let device = windlass::Device::host()?;
+//!   let x = device.zeros::<f32>(4)?;
+//!   let y = device.blas().scal(2.0, x)?.await_result()?;
+//!   let norm = device.blas().nrm2(&x)?.await_result()?;
+//!   # Ok(()) }
+//!   ```
 //! - **Scalars** are given by value, or read from the first element of a buffer when the work runs: by the methods that
 //!   end in `_at`, or by a specification's `scalars_at` ([`Scaled`]). Results come through the pending, or are left on
 //!   the device by the methods that end in `_into`. `beta == 0` means that the output is not read: a NaN in it does not
