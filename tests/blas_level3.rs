@@ -25,6 +25,8 @@ mod rank;
 mod refusals;
 #[path = "blas_level3/repeats.rs"]
 mod repeats;
+#[path = "blas_level3/scalars.rs"]
+mod scalars;
 #[path = "blas_level3/symmetric.rs"]
 mod symmetric;
 #[path = "blas_level3/triangular.rs"]
