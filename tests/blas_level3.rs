@@ -13,6 +13,8 @@ mod extensions;
 mod lu;
 #[path = "blas_level3/matrix.rs"]
 mod matrix;
+#[path = "blas_level3/modes.rs"]
+mod modes;
 #[path = "blas_level3/pivots.rs"]
 mod pivots;
 #[path = "blas_level3/products.rs"]
@@ -21,6 +23,10 @@ mod products;
 mod rank;
 #[path = "blas_level3/refusals.rs"]
 mod refusals;
+#[path = "blas_level3/repeats.rs"]
+mod repeats;
+#[path = "blas_level3/scalars.rs"]
+mod scalars;
 #[path = "blas_level3/symmetric.rs"]
 mod symmetric;
 #[path = "blas_level3/triangular.rs"]

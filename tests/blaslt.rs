@@ -13,9 +13,13 @@ mod case;
 mod check;
 #[path = "blaslt/exact.rs"]
 mod exact;
+#[path = "blaslt/modes.rs"]
+mod modes;
 #[path = "blaslt/plans.rs"]
 mod plans;
 #[path = "blaslt/refusals.rs"]
 mod refusals;
 #[path = "blaslt/sweep.rs"]
 mod sweep;
+#[path = "blaslt/table.rs"]
+mod table;

@@ -7,7 +7,7 @@ mod standin;
 
 use common::{down, seeds, up};
 use standin::session;
-use windlass::blas::{Batch, BlasElement, Lu};
+use windlass::blas::{Batch, BlasElement, Lu, Math};
 use windlass::{Complex, Device, Error, Gemm, Transpose};
 
 fn device() -> Device {
@@ -116,6 +116,45 @@ fn empty_batches_of_bytes_are_nothing() {
     let c = blas.gemm_strided_batched(Gemm::new(1, 1, 4), batch, &x, &x, up(&device, [7i32])).unwrap();
     assert_eq!(down(&device, &c.await_result().unwrap()), [0]);
     drop((x, blas, device));
+    driver.assert_finished();
+}
+
+/// The compute type of a product is that of its mode, and the mode is set on the handle; the next product has its own.
+#[test]
+fn math_modes_reach_the_library() {
+    let driver = session();
+    let device = device();
+    let (x, z) = (up(&device, [2.0f32]), up(&device, [Complex::new(2.0f32, 0.0)]));
+    let d = up(&device, [2.0f64]);
+    let modes = [
+        (Math::Default, 0, [68, 68, 70]),
+        (Math::Pedantic, 2, [69, 69, 71]),
+        (Math::Tf32, 3, [77, 77, 70]),
+        (Math::EmulatedBf16x9, 4, [68, 68, 70]),
+        (Math::Default, 0, [68, 68, 70]),
+    ];
+    for (math, mode, computes) in modes {
+        let blas = device.blas().math(math);
+        driver.log(true);
+        let products = (
+            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &x, &x, device.uninit(1).unwrap()).unwrap().into_output()),
+            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &z, &z, device.uninit(1).unwrap()).unwrap().into_output()),
+            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &d, &d, device.uninit(1).unwrap()).unwrap().into_output()),
+        );
+        assert_eq!(products, (vec![4.0], vec![Complex::new(4.0, 0.0)], vec![4.0]));
+        let log = driver.take_log();
+        driver.log(false);
+        let seen: Vec<&String> = log.iter().filter(|line| line.contains("cublasGemmEx_64")).collect();
+        assert_eq!(seen.len(), 3, "{log:?}");
+        for (line, compute) in seen.iter().zip(computes) {
+            assert!(line.contains(&format!("compute {compute} ")), "{math:?}: {line}");
+        }
+        let set: Vec<&String> = log.iter().filter(|line| line.contains("cublasSetMathMode")).collect();
+        assert!(set.iter().all(|line| line.contains(&format!(" {mode}"))), "{math:?}: {set:?}");
+        // A handle begins in the default mode; any other must be set before its first product.
+        assert!(math == Math::Default || !set.is_empty(), "{math:?}");
+    }
+    drop((x, z, d, device));
     driver.assert_finished();
 }
 

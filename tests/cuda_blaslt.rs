@@ -252,3 +252,20 @@ fn a_measured_way_is_used_whatever_the_alignment_of_the_gradient() {
     drop((x, lt, device));
     driver.assert_finished();
 }
+
+/// The stand-in rounds the factors when the compute type says so: which is part of the problem.
+#[test]
+fn tf32_is_asked_for_where_it_is_allowed() {
+    let driver = session();
+    let device = device(1);
+    let fine = 1.0 + 2.0f32.powi(-12);
+    let (x, one) = (up(&device, [fine; 8]), up(&device, [1.0f32]));
+    for (allowed, want) in [(false, fine), (true, 1.0), (false, fine), (true, 1.0)] {
+        let spec = Matmul::new(8, 1, 1).tf32(allowed);
+        let d = device.blas_lt().matmul(spec, &x, &one, device.uninit(8).unwrap()).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &d), [want; 8], "{allowed}");
+    }
+    assert_eq!((device.stats().plan_hits, device.stats().plan_misses), (2, 2));
+    drop((x, one, device));
+    driver.assert_finished();
+}

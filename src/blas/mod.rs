@@ -9,14 +9,38 @@
 //!   written; what else is in the buffer stays as it is. The imaginary parts of a Hermitian diagonal are taken as zero
 //!   and, where the matrix is updated, become zero. A unit diagonal is not read.
 //! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
-//!   never is an input: a buffer that is written has one owner.
+//!   never is an input: a buffer that is written has one owner. An output that is an input as well is no program:
+//!
+//!   ```compile_fail,E0505
+//!   # fn main() -> Result<(), windlass::Error> {
+//!   let device = windlass::Device::host()?;
+//!   let x = device.zeros::<f32>(4)?;
+//!   let x = device.blas().gemm(windlass::Gemm::new(2, 2, 2), &x, &x, x)?.await_result()?;
+//!   # Ok(()) }
+//!   ```
+//!
+//!   ... nor is one that reads a buffer which another call was given to write:
+//!
+//!   ```compile_fail,E0382
+//!   # fn main() -> Result<(), windlass::Error> {
+//!   let device = windlass::Device::host()?;
+//!   let x = device.zeros::<f32>(4)?;
+//!   let y = device.blas().scal(2.0, x)?.await_result()?;
+//!   let norm = device.blas().nrm2(&x)?.await_result()?;
+//!   # Ok(()) }
+//!   ```
 //! - **Scalars** are given by value, or read from the first element of a buffer when the work runs: by the methods that
 //!   end in `_at`, or by a specification's `scalars_at` ([`Scaled`]). Results come through the pending, or are left on
 //!   the device by the methods that end in `_into`. `beta == 0` means that the output is not read: a NaN in it does not
 //!   survive. `alpha == 0` (by value) means that the operands are not read, but for `scal`, which multiplies.
 //! - **Halves** (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
-//! - **Determinism.** The host engine's sums are the same for any number of threads, but for large products (`gemm`).
-//!   cuBLAS repeats its bits on the same GPU unless [`Blas::atomics`] allows it not to. The engines round differently.
+//! - **Determinism.** The same call on the same device gives the same bits each time: on the host engine always, on a GPU
+//!   unless [`Blas::atomics`] allows it not to. The host engine's levels 1 and 2 also give the same bits for any number of
+//!   threads; products of matrices, and what is made of them (level 3, LU), may not. The engines round differently.
+//!
+//! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
+//! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory
+//! for products of i8.
 //!
 //! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
 //! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory

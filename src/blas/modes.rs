@@ -89,8 +89,7 @@ impl Blas {
     }
 
     /// Whether the same call on the same device gives the same bits each time: no atomics, whatever
-    /// [`atomics`](Self::atomics) says. The host engine's sums are the same for any number of threads anyway, but for
-    /// large `gemm`.
+    /// [`atomics`](Self::atomics) says. The host engine does so anyway.
     #[must_use]
     pub fn deterministic(mut self, deterministic: bool) -> Self {
         self.modes.deterministic = deterministic;

@@ -7,7 +7,7 @@ use windlass::{Device, Transpose};
 
 /// A matrix with a large diagonal, to be solved with as if it were factors.
 fn regular<T: Number>(rng: &mut Rng, n: usize) -> Vec<T> {
-    let large = |at: usize, x: T| if at % (n + 1) == 0 { real::<T>(n as f64 + 4.0) } else { x };
+    let large = |at: usize, x: T| if at.is_multiple_of(n + 1) { real::<T>(n as f64 + 4.0) } else { x };
     (0..n * n).map(|at| large(at, T::sample(rng))).collect()
 }
 
@@ -32,9 +32,9 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
             }
         }
         let solve = |pivots: &[i32], trans| {
-            let (pivots, b) = (up(device, pivots), up(device, &b[..]));
-            let x = blas.getrs_batched(Lu::new(n, count), trans, 2, &a, &pivots, b).unwrap().await_result().unwrap();
-            assert_eq!(down(device, &pivots).len(), n * count);
+            let (on_device, b) = (up(device, pivots), up(device, &b[..]));
+            let x = blas.getrs_batched(Lu::new(n, count), trans, 2, &a, &on_device, b).unwrap().await_result().unwrap();
+            assert_eq!(down(device, &on_device), pivots, "what is read stays");
             down(device, &x)
         };
         for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
@@ -76,10 +76,10 @@ fn shared<T: Number>(device: &Device, rng: &mut Rng) {
         // One for all; rows of one large matrix between each other's.
         for (ld, stride) in [(n, 0), (n + 3, 0), (3 * n, n)] {
             let mut a = vec![T::default(); 2 * stride + ld * (n - 1) + n];
-            for at in 0..a.len() {
+            for (at, element) in a.iter_mut().enumerate() {
                 let (row, column) = (at % ld, at / ld);
                 let on_diagonal = if stride == 0 { row == column } else { row % n == column };
-                a[at] = if on_diagonal { real::<T>(2.0 * n as f64) } else { T::sample(rng) };
+                *element = if on_diagonal { real::<T>(2.0 * n as f64) } else { T::sample(rng) };
             }
             let (on_device, spec) = (up(device, &a[..]), Lu::new(n, 3).lda(ld).stride_a(stride));
             let (c, info) = (device.uninit(3 * n * n).unwrap(), device.uninit(3).unwrap());

@@ -274,3 +274,40 @@ fn batches_of_solutions_are_those_of_each() {
         });
     }
 }
+
+/// Each with a triangle of its own, one behind the other, as far apart as they are unless told otherwise.
+fn batches_of_their_own<T: Number>(device: &Device, rng: &mut Rng) {
+    for flags in flags() {
+        let (m, n, count) = (rng.pick(&SIZES[1..7]), rng.pick(&SIZES[1..7]), rng.pick(&[2, 3, 7]));
+        let alpha = scalar(rng);
+        let cases: Vec<_> = (0..count).map(|_| Case::<T>::new(rng, flags, (m, n), alpha)).collect();
+        let (order, first) = (cases[0].a.cols, &cases[0]);
+        // Leading dimensions differ by case; those of the first are everyone's here.
+        let (lda, ldb) = (first.a.ld, first.b.ld);
+        let join = |of: fn(&Case<T>) -> &Matrix<T>, ld: usize, cols: usize| -> Vec<T> {
+            let mut all = vec![T::NAN; count * ld * cols];
+            for (i, case) in cases.iter().enumerate() {
+                let one = of(case);
+                one.places().for_each(|(r, c)| all[i * ld * cols + r + c * ld] = one.data[r + c * one.ld]);
+            }
+            all
+        };
+        let (a, b) = (join(|case| &case.a, lda, order), join(|case| &case.b, ldb, n));
+        let x = device.blas().trsm_batched(first.spec(), Batch::new(count), &up(device, a), up(device, b)).unwrap();
+        let x = down(device, &x.await_result().unwrap());
+        for (case, x) in cases.iter().zip(x.chunks(ldb * n)) {
+            let mut mine = case.b.data.clone();
+            case.b.places().for_each(|(r, c)| mine[r + c * case.b.ld] = x[r + c * ldb]);
+            case.assert_solved(device, &mine);
+        }
+    }
+}
+
+#[test]
+fn a_batch_may_have_a_triangle_for_each() {
+    for device in devices() {
+        seeds(1, |rng, _| {
+            each_type!(batches_of_their_own(&device, rng));
+        });
+    }
+}

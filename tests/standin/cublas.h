@@ -86,5 +86,8 @@ struct number load(const void *from, int type, int64_t index);
 void store(void *to, int type, int64_t index, struct number value);
 struct number load_scalar(const struct scalar *scalar);
 struct number multiply(struct number one, struct number other);
+/* What a tensor core makes of a factor in single precision, for CUBLAS_COMPUTE_32F_FAST_TF32. */
+enum { COMPUTE_FAST_TF32 = 77 };
+struct number round_to_tf32(struct number value);
 
 #endif

@@ -18,6 +18,7 @@ struct gemm {
     struct matrix a, b, c;
     struct scalar alpha, beta;
     struct workspace workspace;
+    bool tf32;
 };
 
 /* Which types go together: compute 16F, 32F and its fast forms, 64F, 32I; the scale type decides the scalars. */
@@ -119,6 +120,8 @@ static void run_gemm(void *payload) {
     scribble(gemm->workspace);
     struct number *a = unpack(&gemm->a, gemm->m, gemm->k, true);
     struct number *b = unpack(&gemm->b, gemm->n, gemm->k, false);
+    for (int64_t i = 0; gemm->tf32 && i < gemm->m * gemm->k; i++) a[i] = round_to_tf32(a[i]);
+    for (int64_t i = 0; gemm->tf32 && i < gemm->n * gemm->k; i++) b[i] = round_to_tf32(b[i]);
     bool integers = gemm->c.type == R_32I, single = !integers && !is_double(gemm->c.type);
     for (int64_t column = 0; column < gemm->n; column++) {
         for (int64_t row = 0; row < gemm->m; row++) {
@@ -181,6 +184,7 @@ EXPORT cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, int trans_a, int tr
         .a = {(uint64_t)(uintptr_t)a, trans_a == OP_N ? m : k, trans_a == OP_N ? k : m, lda, a_type, trans_a},
         .b = {(uint64_t)(uintptr_t)b, trans_b == OP_N ? k : n, trans_b == OP_N ? n : k, ldb, b_type, trans_b},
         .c = {(uint64_t)(uintptr_t)c, m, n, ldc, c_type, OP_N},
+        .tf32 = compute == COMPUTE_FAST_TF32,
     };
     const struct combination *combination = combine(compute, a_type, b_type, c_type);
     cublasStatus_t status = combination == NULL ? CUBLAS_STATUS_NOT_SUPPORTED : check(&gemm);

@@ -122,3 +122,14 @@ struct number load_scalar(const struct scalar *scalar) {
 struct number multiply(struct number one, struct number other) {
     return (struct number){one.re * other.re - one.im * other.im, one.re * other.im + one.im * other.re};
 }
+
+static double tf32(double value) {
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    if ((bits >> 23 & 0xFF) != 0xFF) bits = (bits + 0x1000) & ~UINT32_C(0x1FFF); /* 10 bits of fraction, to nearest */
+    memcpy(&single, &bits, sizeof bits);
+    return single;
+}
+
+struct number round_to_tf32(struct number value) { return (struct number){tf32(value.re), tf32(value.im)}; }

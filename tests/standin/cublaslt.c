@@ -344,6 +344,7 @@ static struct number sum_of(const struct product *p, int64_t batch, int64_t i, i
     for (int64_t q = 0; q < k; q++) {
         struct number a = element(&p->layouts[0], p->a, p->desc.trans[0], batch, i, q);
         struct number b = element(&p->layouts[1], p->b, p->desc.trans[1], batch, q, j);
+        if (p->desc.compute == COMPUTE_FAST_TF32) a = round_to_tf32(a), b = round_to_tf32(b);
         struct number product = multiply(a, b);
         sum.re += product.re;
         sum.im += product.im;

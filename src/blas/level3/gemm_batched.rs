@@ -165,20 +165,14 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
             }
         }
         let mut done = 0;
-        for (spec, leading, count) in &groups {
-            let group = done..done + count;
-            if !self.one_group(
-                queue,
-                spec,
-                &scalars(spec),
-                *leading,
-                at.map(|at| at.wrapping_byte_add(8 * done)),
-                *count,
-            )? {
+        for group in &groups {
+            let (spec, _, count) = group;
+            let scalars = scalars(spec);
+            if !self.one_group(queue, group, &scalars, at.map(|at| at.wrapping_byte_add(8 * done)))? {
                 // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
-                for i in group {
+                for i in done..done + count {
                     if let (Some(a), Some(b), Some(c)) = (at_a.get(i), at_b.get(i), at_c.get(i)) {
-                        enqueue::<T, K, _>(queue, spec, &scalars(spec), (*a, *b, *c))?;
+                        enqueue::<T, K, _>(queue, spec, &scalars, (*a, *b, *c))?;
                     }
                 }
             }
@@ -194,11 +188,9 @@ impl<T: GemmElement, K: Kind<T>> Grouped<T, K> {
     fn one_group(
         &self,
         queue: &mut Queue<'_, '_, Self>,
-        spec: &Gemm<T>,
+        (spec, [lda, ldb, ldc], count): &Group<T>,
         (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
-        [lda, ldb, ldc]: [usize; 3],
         [a, b, c]: [*const std::ffi::c_void; 3],
-        count: usize,
     ) -> Result<bool> {
         let compute = T::CODES.compute_in(queue.math());
         let blas = queue.blas(alpha.mode())?;
@@ -216,15 +208,15 @@ impl<T: GemmElement, K: Kind<T>> Grouped<T, K> {
                 alpha.pointer(),
                 a,
                 T::CODES.input,
-                lda as i64,
+                *lda as i64,
                 b,
                 T::CODES.input,
-                ldb as i64,
+                *ldb as i64,
                 beta.pointer(),
                 c,
                 K::OUTPUT,
-                ldc as i64,
-                count as i64,
+                *ldc as i64,
+                *count as i64,
                 compute,
                 -1,
             )
