@@ -3,7 +3,7 @@
 //! Enum parameters are their numbers in `cudarc::cublas::sys`. Streams are the driver's own type; the library's
 //! `cudaStream_t` is the same pointer.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::CUstream;
@@ -18,8 +18,6 @@ function_table! {
         fn create(handle: *mut cublasHandle_t) = c"cublasCreate_v2";
         /// Destroys a handle; synchronizes the device.
         fn destroy(handle: cublasHandle_t) = c"cublasDestroy_v2";
-        /// The library's version: 130000 is 13.0.0.
-        fn get_version(handle: cublasHandle_t, version: *mut c_int) = c"cublasGetVersion_v2";
         /// Sets the stream, and drops a workspace set before.
         fn set_stream(handle: cublasHandle_t, stream: CUstream) = c"cublasSetStream_v2";
         /// Lends device memory to the handle, aligned to 256 bytes.

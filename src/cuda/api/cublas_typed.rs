@@ -275,15 +275,6 @@ typed_table! {
             trans: u32, n: i32, nrhs: i32, a: *const c_void, lda: i32, pivots: *const c_void, b: *const c_void,
             ldb: i32, info: *mut c_void, batch: i32,
         ) = "getrsBatched";
-        /// QR factors of small matrices; `info` in host memory.
-        fn geqrf_batched(
-            m: i32, n: i32, a: *const c_void, lda: i32, tau: *const c_void, info: *mut c_void, batch: i32,
-        ) = "geqrfBatched";
-        /// Least squares of small matrices; `info` in host memory.
-        fn gels_batched(
-            trans: u32, m: i32, n: i32, nrhs: i32, a: *const c_void, lda: i32, c: *const c_void, ldc: i32,
-            info: *mut c_void, each_info: *mut c_void, batch: i32,
-        ) = "gelsBatched";
     }
 }
 

@@ -21,10 +21,6 @@ function_table! {
         fn init_with(flags: c_uint) = c"cuInit";
         /// The newest CUDA that the driver supports: 13000 is 13.0. Works before `init`.
         fn driver_get_version(version: *mut c_int) = c"cuDriverGetVersion";
-        /// The name of a code, a static string of the driver.
-        fn get_error_name(code: i32, text: *mut *const c_char) = c"cuGetErrorName";
-        /// The sentence for a code, a static string of the driver.
-        fn get_error_string(code: i32, text: *mut *const c_char) = c"cuGetErrorString";
 
         /// The number of devices.
         fn device_get_count(count: *mut c_int) = c"cuDeviceGetCount";
@@ -54,14 +50,9 @@ function_table! {
         fn ctx_get_current(context: *mut CUcontext) = c"cuCtxGetCurrent";
         /// Sets the calling thread's context.
         fn ctx_set_current(context: CUcontext) = c"cuCtxSetCurrent";
-        /// Blocks until the context's work is done.
-        fn ctx_synchronize() = c"cuCtxSynchronize";
 
         /// Makes a stream.
         fn stream_create(stream: *mut CUstream, flags: c_uint) = c"cuStreamCreate";
-        /// Makes a stream of a priority; smaller is more urgent.
-        fn stream_create_with_priority(stream: *mut CUstream, flags: c_uint, priority: c_int)
-            = c"cuStreamCreateWithPriority";
         /// Destroys a stream; its work goes on.
         fn stream_destroy(stream: CUstream) = c"cuStreamDestroy_v2";
         /// 0 when the stream's work is done, 600 while it is not.
@@ -102,9 +93,7 @@ function_table! {
             = c"cuMemAllocFromPoolAsync";
         /// Frees memory of a pool, in the order of the stream.
         fn mem_free_async(pointer: CUdeviceptr, stream: CUstream) = c"cuMemFreeAsync";
-        /// Allocates outside of pools; may synchronize.
-        fn mem_alloc(pointer: *mut CUdeviceptr, bytes: usize) = c"cuMemAlloc_v2";
-        /// Frees what `mem_alloc` gave; synchronizes.
+        /// Frees device memory; synchronizes.
         fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";
         /// The device's free and total memory in bytes.
         fn mem_get_info(free: *mut usize, total: *mut usize) = c"cuMemGetInfo_v2";
@@ -136,18 +125,6 @@ function_table! {
         fn memset_d16_async(to: CUdeviceptr, value: c_ushort, count: usize, stream: CUstream) = c"cuMemsetD16Async";
         /// Fills words of 32 bits.
         fn memset_d32_async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream) = c"cuMemsetD32Async";
-        /// Fills a rectangle of bytes; the pitch is in bytes.
-        fn memset_d2d8_async(
-            to: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize, stream: CUstream,
-        ) = c"cuMemsetD2D8Async";
-        /// Fills a rectangle of 16-bit words; the pitch is in bytes, the width in words.
-        fn memset_d2d16_async(
-            to: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize, stream: CUstream,
-        ) = c"cuMemsetD2D16Async";
-        /// Fills a rectangle of 32-bit words; the pitch is in bytes, the width in words.
-        fn memset_d2d32_async(
-            to: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize, stream: CUstream,
-        ) = c"cuMemsetD2D32Async";
 
         /// The most and the least urgent priority of streams and launches; smaller is more urgent.
         fn ctx_get_stream_priority_range(least: *mut c_int, greatest: *mut c_int) = c"cuCtxGetStreamPriorityRange";
@@ -194,9 +171,6 @@ function_table! {
             config: *const crate::cuda::launch::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
             extra: *mut *mut c_void,
         ) = c"cuLaunchKernelEx";
-        /// Writes a word from the stream, once its work so far is done.
-        fn stream_write_value32(stream: CUstream, to: CUdeviceptr, value: u32, flags: c_uint)
-            = c"cuStreamWriteValue32_v2";
     }
 }
 

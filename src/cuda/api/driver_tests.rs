@@ -66,14 +66,16 @@ fn an_absent_optional_function_answers_none_and_a_present_one_is_called() {
     let tree = Tree::new();
     tree.library(PLACE, &fake("", &[]), &[]);
     let driver = table(&tree).unwrap();
-    // SAFETY: there is no function to call.
-    assert_eq!(unsafe { driver.stream_write_value32(std::ptr::null_mut(), 0, 0, 0) }, None);
+    // SAFETY: there is no function to call, and then one that takes nothing.
+    let ask = |driver: &Driver| unsafe {
+        driver.func_get_param_info(std::ptr::null_mut(), 0, std::ptr::null_mut(), std::ptr::null_mut())
+    };
+    assert_eq!(ask(&driver), None);
 
     let tree = Tree::new();
-    tree.library(PLACE, &fake("int cuStreamWriteValue32_v2(void) { return 801; }\n", &[]), &[]);
+    tree.library(PLACE, &fake("int cuFuncGetParamInfo(void) { return 801; }\n", &[]), &[]);
     let driver = table(&tree).unwrap();
-    // SAFETY: the function above takes nothing.
-    assert_eq!(unsafe { driver.stream_write_value32(std::ptr::null_mut(), 0, 0, 0) }, Some(Code(801)));
+    assert_eq!(ask(&driver), Some(Code(801)));
 }
 
 #[test]

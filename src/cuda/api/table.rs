@@ -61,6 +61,7 @@ macro_rules! function_table {
     ) => {
         $(#[$meta])*
         pub(crate) struct $Table {
+            #[allow(dead_code, reason = "not every library is asked where it lies")]
             loaded: &'static $crate::loader::Loaded,
             $($name: unsafe extern "C" fn($($ty),*) -> i32,)*
             $($oname: Option<unsafe extern "C" fn($($oty),*) -> i32>,)*
@@ -96,6 +97,7 @@ macro_rules! function_table {
             }
 
             /// The library behind the table.
+            #[allow(dead_code, reason = "not every library is asked where it lies")]
             pub(crate) fn library(&self) -> &'static $crate::loader::Loaded {
                 self.loaded
             }
@@ -126,6 +128,7 @@ macro_rules! function_table {
 
             /// The exact names of the functions that the library must have, the first of each line.
             #[cfg(test)]
+            #[allow(dead_code, reason = "asked of the tables that a test builds")]
             pub(crate) const REQUIRED: &'static [&'static [&'static std::ffi::CStr]] = &[$(&[$($symbol),+]),*];
         }
     };
