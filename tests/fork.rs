@@ -40,6 +40,32 @@ fn lost(error: &Error) -> bool {
     matches!(error, Error::DeviceLost { remedy, .. } if remedy.contains("fork"))
 }
 
+/// Where the compiler is. Not a test of its own, for nothing may run beside a fork.
+#[cfg(feature = "nvrtc")]
+fn a_compilation_under_way_is_lost_to_a_child() {
+    use windlass::nvrtc::{Compiler, DiskCache, Emit, Program};
+    let compiler = Compiler::builder().disk(DiskCache::Off).build();
+    match compiler.version() {
+        Ok(_) => {}
+        Err(Error::LibraryMissing { help, .. }) => return eprintln!("SKIPPED: a fork beside a compilation: {help}"),
+        Err(other) => panic!("{other:?}"),
+    }
+    let mut source = String::new();
+    (0..20).for_each(|i| {
+        source.push_str(&format!(
+            "extern \"C\" __global__ void k{i}(double* x) {{ *x = pow(sin(*x), cos(*x + {i})); }}\n"
+        ));
+    });
+    let mut pending = Some(compiler.compile_pending(&Program::new(source).emit(Emit::Cubin)).unwrap());
+    assert!(!pending.as_ref().unwrap().is_ready(), "over before the fork");
+    let status = forked(|| {
+        let pending = pending.take().unwrap();
+        pending.is_ready() && lost(&pending.await_result().unwrap_err())
+    });
+    assert_eq!(status, 0, "a compilation of the parent never ends in the child");
+    pending.take().expect("the parent's own").await_result().unwrap();
+}
+
 #[test]
 fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
     for builder in builders() {
@@ -77,4 +103,7 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
         down(&own, &up(&own, [7u8])) == [7] && lost(&device.upload([1u8]).unwrap_err())
     });
     assert_eq!(status, 0, "a device opened after the fork works");
+
+    #[cfg(feature = "nvrtc")]
+    a_compilation_under_way_is_lost_to_a_child();
 }

@@ -17,6 +17,11 @@ pub(crate) fn era() -> u32 {
     ERA.load(Ordering::Relaxed)
 }
 
+/// This process was forked from the one in which the era was `before`.
+pub(crate) fn forked_since(before: u32) -> bool {
+    (before ^ era()) & !EXITING != 0
+}
+
 /// The process has begun to exit.
 pub(crate) fn exiting() -> bool {
     era() & EXITING != 0
@@ -40,10 +45,27 @@ static KEEPERS: AtomicU32 = AtomicU32::new(0);
 /// Runs `f`, which may call the driver, unless the process is exiting; an exit waits for it.
 #[cfg(feature = "cuda")]
 pub(crate) fn unless_exiting<R>(f: impl FnOnce() -> R) -> Option<R> {
-    KEEPERS.fetch_add(1, Ordering::SeqCst);
-    let result = (!exiting()).then(f);
-    KEEPERS.fetch_sub(1, Ordering::SeqCst);
-    result
+    let _keeper = Keeper::new();
+    (!exiting()).then(f)
+}
+
+/// One of [`KEEPERS`], also when it leaves by a panic: else every exit would wait for it.
+#[cfg(feature = "cuda")]
+struct Keeper;
+
+#[cfg(feature = "cuda")]
+impl Keeper {
+    fn new() -> Self {
+        KEEPERS.fetch_add(1, Ordering::SeqCst);
+        Keeper
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        KEEPERS.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 extern "C" fn in_child() {
@@ -71,5 +93,29 @@ pub(crate) fn watch_exit() {
     // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.
     unsafe {
         libc::atexit(on_exit);
+    }
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_panic_is_no_longer_waited_for() {
+        let _ = std::panic::catch_unwind(|| unless_exiting(|| panic!("inside")));
+        // Those of other tests come and go.
+        let until = Instant::now() + Duration::from_secs(10);
+        while KEEPERS.load(Ordering::SeqCst) != 0 {
+            assert!(Instant::now() < until, "an exit would wait for nobody");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn an_exit_is_no_fork() {
+        let before = era();
+        assert!(!forked_since(before) && !forked_since(before | EXITING));
+        assert!(forked_since(before + 1) && forked_since((before + 1) | EXITING));
     }
 }

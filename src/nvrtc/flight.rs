@@ -7,6 +7,7 @@
 use super::Image;
 use super::key::Key;
 use crate::engine::process;
+use crate::error::Site;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Error, Result};
 use std::collections::{HashMap, VecDeque};
@@ -14,19 +15,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// A compilation under way.
-#[derive(Default)]
 pub(super) struct Flight {
     answer: Mutex<Option<Result<Image>>>,
     landed: Condvar,
+    /// In a forked child nobody works on it, and the lock may be held by a thread that is not there.
+    era: u32,
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        Flight { answer: Mutex::default(), landed: Condvar::default(), era: process::era() }
+    }
 }
 
 impl Flight {
     pub(super) fn is_done(&self) -> bool {
-        self.answer.lock().is_some()
+        process::forked_since(self.era) || self.answer.lock().is_some()
     }
 
     /// Waits; `None` when the time ran out first.
     pub(super) fn wait(&self, until: Option<Instant>) -> Option<Result<Image>> {
+        if process::forked_since(self.era) {
+            return Some(Err(Error::DeviceLost {
+                cause: "this process was forked from the one that compiles".into(),
+                remedy: "compile after the fork".into(),
+                site: Site::none(),
+            }));
+        }
         let mut answer = self.answer.lock();
         while answer.is_none() {
             match until {
@@ -79,7 +94,7 @@ impl Flights {
         let answer = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
             let message = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            Err(Error::Panicked { message, site: crate::error::Site::none() }.in_op("compile", "nvrtc"))
+            Err(Error::Panicked { message, site: Site::none() }.in_op("compile", "nvrtc"))
         });
         // The answer is in the cache by now: who comes later finds it there.
         if let Some(key) = key {
@@ -214,6 +229,21 @@ mod tests {
             Some(Err(Error::Panicked { message, .. })) => assert_eq!(message, "a wall"),
             answer => panic!("{answer:?}"),
         }
+    }
+
+    #[test]
+    fn a_flight_of_another_process_is_lost_and_not_waited_for() {
+        let flight = Flight { era: process::era() + 1, ..Flight::default() };
+        // As it may be in a child: held by a thread that is not there.
+        let held = flight.answer.lock();
+        assert!(flight.is_done());
+        match flight.wait(None) {
+            Some(Err(Error::DeviceLost { remedy, .. })) => assert!(remedy.contains("fork")),
+            answer => panic!("{answer:?}"),
+        }
+        drop(held);
+        let own = Flight::default();
+        assert!(!own.is_done() && own.wait(Some(Instant::now())).is_none());
     }
 
     #[test]
