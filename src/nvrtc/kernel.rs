@@ -245,8 +245,9 @@ impl Kernel {
     /// [`Error::GpuRefStale`] when the kernel or a buffer is of an earlier generation; [`Error::Unsupported`] on a host
     /// device when the kernel has no twin.
     ///
-    /// The kernel's own parameters are known from PTX, and from any other image on a driver of CUDA 12.4 or later. Where
-    /// they are not, nothing but the twin's signature is compared.
+    /// The kernel's own parameters are known from PTX: number, sizes, and whether an integer or a float is wanted. Of a
+    /// CUBIN or a fatbin the driver tells number and sizes, from CUDA 12.4 on, and only these are compared: an `f32` for an
+    /// `int` goes through. Where nothing is known, nothing but the twin's signature is compared.
     ///
     /// # Safety
     /// With these arguments and this configuration, the kernel reads and writes only the buffers that it is given, inside

@@ -104,7 +104,7 @@ impl Program {
         self
     }
 
-    /// The name that messages, line information and `__FILE__` have; `default_program` otherwise.
+    /// The name that messages, line information and `__FILE__` have; `default_program` otherwise, and for an empty one.
     pub fn name(self, name: impl Into<String>) -> Self {
         self.change(|parts| parts.name = name.into())
     }
@@ -176,8 +176,8 @@ impl Program {
     /// Whether it can be given to the compiler at all. Compiling does this first.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] that names what is wrong: an empty source or name, a zero byte, a header twice, options
-    /// that contradict each other, a CUBIN for a virtual architecture.
+    /// [`Error::InvalidArgument`] that names what is wrong: an empty source, expression or header's name, a zero byte, a
+    /// name of several lines, a header twice, options that contradict each other, a CUBIN for a virtual architecture.
     pub fn check(&self) -> Result<()> {
         self.prepared().map(|_| ())
     }
