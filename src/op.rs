@@ -92,7 +92,7 @@ pub trait Op: Sized + Send + Sync + 'static {
 
     /// What it is done with, where the name of the op does not say: the kernel of a launch.
     #[doc(hidden)]
-    fn subject(&self) -> Option<&'static str> {
+    fn subject(&self) -> Option<&'static &'static str> {
         None
     }
 

@@ -3,6 +3,8 @@
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;
+#[path = "nvrtc_launch/kernels.rs"]
+mod kernels;
 #[path = "cuda_faults/process.rs"]
 mod process;
 mod standin;
@@ -10,6 +12,7 @@ mod standin;
 use common::{down, up};
 use standin::{Driver, Mode, endless, in_child, launch, session};
 use std::time::{Duration, Instant};
+use windlass::nvrtc::{LaunchConfig, Len};
 use windlass::{Bufs, Device, DeviceBuffer, Error, Output, PendingDispatch, Phase, Rejected, Wait};
 
 /// Codes that end CUDA for the process.
@@ -33,10 +36,15 @@ fn scene(driver: &Driver, case: &str) -> Scene {
     let x = up(&gpus[0], [1.0f32; 8]);
     assert_eq!(down(&gpus[0], &x), [1.0; 8]);
     let one = up(&gpus[1], [1.0f32; 8]);
+    let add_one = gpus.each_ref().map(kernels::add_one);
     driver.mode(Mode::Manual);
     let blas = gpus[0].blas();
     let mut sums = vec![blas.axpy(1.0, &x, gpus[0].zeros(8).unwrap()).unwrap(), gpus[1].fill(one, 3.0).unwrap()];
     sums.push(launch(&gpus[0], c"add_one_f32", gpus[0].zeros(8).unwrap()));
+    // On both, because either may be the first to notice.
+    for (gpu, add_one) in gpus.iter().zip(&add_one) {
+        sums.push(add_one.launch(LaunchConfig::new(1, 32), (gpu.zeros(8).unwrap(), Len)).unwrap());
+    }
     let dots = (0..3).map(|_| blas.dot(&x, &x).unwrap()).collect();
     let data = (0..2).map(|_| gpus[0].download(&x).unwrap()).collect();
     Scene { gpus, host, x, sums, dots, data, code: case.parse().expect("a code") }
@@ -70,7 +78,8 @@ impl Scene {
     fn assert_lost(self, driver: &Driver) {
         let Scene { gpus, host, x, sums, dots, data, code } = self;
         for gpu in &gpus {
-            assert_eq!(gpu.health().phase, Phase::Lost, "{gpu:?}");
+            // Who noticed it tells the GPUs one after the other.
+            assert!(common::eventually(1, || gpu.health().phase == Phase::Lost), "{gpu:?}");
             assert!(gpu.health().reason.is_some_and(|reason| reason.contains("CUDA_ERROR_")));
         }
         // The fault may just have been noticed by a thread that is still on its way out of a call.
@@ -96,6 +105,8 @@ impl Scene {
             lost(&gpus[0].blas().dot(&x, &x).unwrap_err(), code);
             let Rejected { error, back } = gpus[0].fill(x, 1.0).unwrap_err();
             lost(&error, code);
+            let mut last = error.site().unwrap().last_ops();
+            assert!(last.any(|op| op == "add_one_f32"), "a kernel by its own name: {error}");
             drop(back.expect("the buffer comes back"));
         });
         let stats = gpus[0].stats();

@@ -145,16 +145,15 @@ impl Core {
         if let Some(timer) = &timer {
             self.record_timer(epoch, timer.start, state)?;
         }
-        shared.recent.push(const { &O::NAME });
+        let name = s.op.subject().unwrap_or(const { &O::NAME });
+        shared.recent.push(name);
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
 
         let label = s.options.label;
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(
-            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
-        );
+        let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(name)).unwrap_or_default());
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))

@@ -101,7 +101,7 @@ mod typed {
         /// Steps 3 to 6.
         pub(crate) fn submit<O: Op>(self: &Arc<Self>, s: Submission<'_, '_, O>) -> TaskOf<O> {
             let epoch = s.epoch;
-            epoch.remember(O::NAME);
+            epoch.remember(s.op.subject().copied().unwrap_or(O::NAME));
             epoch.counters.dispatched();
             let trace = epoch.counters.trace();
             let info = || OpInfo::of(&s.op, s.options.label, None);

@@ -2,27 +2,29 @@
 
 use crate::DType;
 use crate::sync::Mutex;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::LazyLock;
 
-/// As many entries as a program has distinct kernel names and lists of operand types.
-type Kept<T> = LazyLock<Mutex<HashSet<&'static T>>>;
+/// As many entries as a program has distinct kernel names and lists of operand types. Each with a place that holds it:
+/// one word names it then, where two could not be written at once.
+type Kept<T> = LazyLock<Mutex<HashMap<&'static T, &'static &'static T>>>;
 
 static NAMES: Kept<str> = LazyLock::new(Mutex::default);
 static TYPES: Kept<[DType]> = LazyLock::new(Mutex::default);
 
-fn keep<T: ?Sized + Eq + Hash>(kept: &Kept<T>, value: &T, own: impl FnOnce() -> Box<T>) -> &'static T {
+fn keep<T: ?Sized + Eq + Hash>(kept: &Kept<T>, value: &T, own: impl FnOnce() -> Box<T>) -> &'static &'static T {
     let mut kept = kept.lock();
     if let Some(known) = kept.get(value) {
         return known;
     }
     let owned: &'static T = Box::leak(own());
-    kept.insert(owned);
-    owned
+    let place: &'static &'static T = Box::leak(Box::new(owned));
+    kept.insert(owned, place);
+    place
 }
 
-pub(super) fn name(text: &str) -> &'static str {
+pub(super) fn name(text: &str) -> &'static &'static str {
     keep(&NAMES, text, || text.into())
 }
 

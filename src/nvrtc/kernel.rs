@@ -28,7 +28,7 @@ pub struct Kernel {
 
 struct Inner {
     /// What it is called in the source, or in the image.
-    name: &'static str,
+    name: &'static &'static str,
     module: Arc<Held>,
     parameters: Option<Vec<Parameter>>,
     #[cfg(feature = "cuda")]

@@ -19,7 +19,7 @@ pub(super) enum Code {
 
 /// Made by a kernel only, which has checked everything against its own parameters and limits.
 pub(super) struct Launch {
-    pub(super) kernel: &'static str,
+    pub(super) kernel: &'static &'static str,
     pub(super) code: Code,
     pub(super) config: LaunchConfig,
     pub(super) passed: Passed,
@@ -59,7 +59,7 @@ impl Op for Launch {
         (super::intern::types(&reads), super::intern::types(&writes))
     }
 
-    fn subject(&self) -> Option<&'static str> {
+    fn subject(&self) -> Option<&'static &'static str> {
         Some(self.kernel)
     }
 

@@ -30,6 +30,16 @@ pub struct OpInfo {
 impl OpInfo {
     pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
         let (Cost { flops, bytes }, (reads, writes)) = (op.cost(), op.dtypes());
-        OpInfo { op: O::NAME, library: O::LIBRARY, kernel: op.subject(), reads, writes, stream, label, flops, bytes }
+        OpInfo {
+            op: O::NAME,
+            library: O::LIBRARY,
+            kernel: op.subject().copied(),
+            reads,
+            writes,
+            stream,
+            label,
+            flops,
+            bytes,
+        }
     }
 }
