@@ -1,11 +1,12 @@
 //! A kernel whose parameters are a type.
 
+use super::Nvrtc;
 use super::config::LaunchConfig;
 use super::kernel::Kernel;
 use super::signature::{Arguments, Signature};
 use super::twin::ThreadIndex;
 use crate::sync::Arc;
-use crate::{Error, Rejected, Result, Submitted};
+use crate::{DeviceKind, Error, Rejected, Result, Submitted};
 
 /// A kernel with a declared [`Signature`]: launching it is safe. Made by [`Kernel::typed`].
 pub struct TypedKernel<S: Signature> {
@@ -19,6 +20,42 @@ type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()>
 impl<S: Signature> Clone for TypedKernel<S> {
     fn clone(&self) -> Self {
         TypedKernel { kernel: self.kernel.clone(), check: self.check.clone() }
+    }
+}
+
+impl Nvrtc {
+    /// A kernel that is a Rust function and nothing else, for a host device: there is no code that somebody would have to
+    /// vouch for. `f` is called as [`Kernel::twin`] says; `name` is what errors and traces call it.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::nvrtc::{LaunchConfig, Read, Write};
+    /// let device = windlass::Device::host()?;
+    /// let add = device.nvrtc().twin::<(Read<f32>, Write<f32>)>("add", |at, (x, y)| {
+    ///     if at.x() < y.len() {
+    ///         y.set(at.x(), y.get(at.x()) + x.get(at.x()));
+    ///     }
+    /// })?;
+    /// let (x, y) = (device.upload([1.0f32, 2.0])?.into_output(), device.upload([10.0f32, 20.0])?.into_output());
+    /// let y = add.launch(LaunchConfig::for_elements(2)?, (&x, y))?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [11.0, 22.0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a GPU, which runs no Rust; [`Error::InvalidArgument`] for an empty name.
+    pub fn twin<S: Signature>(
+        &self,
+        name: &str,
+        f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
+    ) -> Result<TypedKernel<S>> {
+        if self.device().kind() != DeviceKind::Host {
+            return Err(Error::unsupported(format!("`{name}` is a Rust function, and a GPU runs none")));
+        }
+        let kernel = self.twins().kernel(name)?.twin::<S>(f)?;
+        // SAFETY: there is no other code. Safe Rust reaches buffers through views that check every access, and none of a
+        // host device's memory is without a value, so one that writes less than all of an `Out` leaves what was there.
+        unsafe { kernel.typed::<S>() }
     }
 }
 

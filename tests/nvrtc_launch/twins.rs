@@ -2,9 +2,10 @@
 
 use crate::common::{down, host, inline, up};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use windlass::nvrtc::{LaunchConfig, Out, Plain, Read, Write};
-use windlass::{Complex, Device, Element, Error, Kernel, bf16, f16};
+use windlass::{Complex, Device, Element, Error, F8E4M3, F8E5M2, FaultPlan, Kernel, bf16, f16};
 
 fn hosts() -> [Device; 2] {
     [host(3).open().unwrap(), inline().open().unwrap()]
@@ -160,4 +161,65 @@ fn a_twin_may_not_dispatch() {
     let written = unsafe { kernel.launch(LaunchConfig::new(1, 1), (up(&device, [0u32]),)) }.unwrap();
     let (x,) = written.await_result().unwrap().downcast::<windlass::DeviceBuffer<u32>>().unwrap();
     assert_eq!(down(&device, &x), [1]);
+}
+
+/// Whether two threads are inside a twin at a time: the first waits until another has come.
+#[test]
+fn threads_of_a_grid_run_side_by_side() {
+    let device = host(3).open().unwrap();
+    let (inside, most, met) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let seen = Arc::new((inside, most, met));
+    let shared = seen.clone();
+    let meet = device.nvrtc().twin::<(Write<u32>,)>("meet", move |at, (x,)| {
+        let (inside, most, met) = &*shared;
+        let now = 1 + inside.fetch_add(1, Ordering::SeqCst);
+        most.fetch_max(now, Ordering::SeqCst);
+        met.fetch_or(now > 1, Ordering::SeqCst);
+        let until = Instant::now() + Duration::from_secs(10);
+        // Once they have met, or the time is over for the first, nobody waits any more.
+        while !met.load(Ordering::SeqCst) && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        met.store(true, Ordering::SeqCst);
+        inside.fetch_sub(1, Ordering::SeqCst);
+        x.set(at.x(), 1);
+    });
+    // 64 pieces of work.
+    let n = 64 * 4096;
+    let x = meet.unwrap().launch(LaunchConfig::new(64 * 16, 256), (device.zeros::<u32>(n).unwrap(),)).unwrap();
+    assert_eq!(down(&device, &x.await_result().unwrap()), vec![1; n]);
+    let most = seen.1.load(Ordering::SeqCst);
+    assert!((2..=3).contains(&most), "{most} threads at a time, on a pool of 3");
+}
+
+#[test]
+fn a_kernel_of_rust_alone_is_launched_without_a_promise() {
+    for device in hosts() {
+        let nvrtc = device.nvrtc();
+        // It writes less than all of what it was given to write: what was there stays.
+        let first = nvrtc.twin::<(Read<i32>, Out<i32>)>("first", |at, (x, y)| {
+            if at.x() == 0 {
+                y.set(0, x.get(0) + 1);
+            }
+        });
+        let first = first.unwrap();
+        assert_eq!(first.kernel().name(), "first");
+        let (x, y) = (up(&device, [41]), device.uninit::<i32>(3).unwrap());
+        let y = first.launch(LaunchConfig::new(1, 3), (&x, y)).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &y)[0], 42);
+        let past = nvrtc.twin::<(Write<i32>,)>("past", |_, (x,)| x.set(3, 0)).unwrap();
+        assert!(past.launch(LaunchConfig::new(1, 1), (y,)).unwrap().await_result().is_err());
+        let nameless = nvrtc.twin::<()>("", |_, ()| ()).unwrap_err();
+        assert!(matches!(nameless, Error::InvalidArgument { .. }), "{nameless}");
+    }
+}
+
+#[test]
+fn the_last_operations_before_a_fault_name_the_kernel() {
+    let device = host(2).fault_plan(FaultPlan::new().poison(2)).open().unwrap();
+    let touch = device.nvrtc().twin::<(Write<f32>,)>("touch", |_, (x,)| x.set(0, 1.0)).unwrap();
+    let x = touch.launch(LaunchConfig::new(1, 1), (up(&device, [0f32]),)).unwrap().into_output();
+    let error = device.fill(x, 2.0).unwrap().await_result().unwrap_err().error;
+    let last: Vec<_> = error.site().unwrap().last_ops().map(str::to_owned).collect();
+    assert_eq!(last, ["upload", "touch", "fill"]);
 }
