@@ -5,8 +5,8 @@
 //! read and written through relaxed atomics of its own width, which compile to plain moves; a complex number is two of
 //! them, as it is two words on the GPU. Nothing orders the accesses of different threads, as nothing does there.
 
-use crate::Element;
 use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::{Element, F8E4M3, F8E5M2};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
@@ -244,5 +244,5 @@ macro_rules! one_word { ($($t:ty as $atomic:ident),* $(,)?) => { $(
 one_word! {
     f32 as AtomicU32, f64 as AtomicU64, half::f16 as AtomicU16, half::bf16 as AtomicU16,
     i8 as AtomicU8, u8 as AtomicU8, i16 as AtomicU16, u16 as AtomicU16, i32 as AtomicU32, u32 as AtomicU32,
-    i64 as AtomicU64, u64 as AtomicU64,
+    i64 as AtomicU64, u64 as AtomicU64, F8E4M3 as AtomicU8, F8E5M2 as AtomicU8,
 }

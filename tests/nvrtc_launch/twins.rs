@@ -49,6 +49,8 @@ fn every_element_type_is_read_and_written() {
         copies::<u32>(&device, numbers().map(u32::from).collect());
         copies::<i64>(&device, numbers().map(i64::from).collect());
         copies::<u64>(&device, numbers().map(u64::from).collect());
+        copies::<F8E4M3>(&device, numbers().map(|x| F8E4M3::from_f32(f32::from(x % 64))).collect());
+        copies::<F8E5M2>(&device, numbers().map(|x| F8E5M2::from_f32(f32::from(x % 64))).collect());
     }
 }
 
@@ -56,18 +58,25 @@ fn every_element_type_is_read_and_written() {
 fn atomic_updates_of_all_threads_add_up() {
     for device in hosts() {
         let kernel = kernel(&device)
-            .twin::<(Write<f64>, Write<u8>, Write<i16>)>(|at, (sum, bytes, words)| {
-                sum.atomic_update(0, |s| s + at.x() as f64);
-                bytes.atomic_update(at.x() % 3, |b| b.wrapping_add(1));
-                words.atomic_update(0, |w| w.wrapping_sub(1));
-            })
+            .twin::<(Write<f64>, Write<u8>, Write<i16>, Write<F8E4M3>, Write<F8E5M2>)>(
+                |at, (sum, bytes, words, e4m3, e5m2)| {
+                    sum.atomic_update(0, |s| s + at.x() as f64);
+                    bytes.atomic_update(at.x() % 3, |b| b.wrapping_add(1));
+                    words.atomic_update(0, |w| w.wrapping_sub(1));
+                    e4m3.atomic_update(0, |x| F8E4M3::from_bits(x.to_bits().wrapping_add(3)));
+                    e5m2.atomic_update(0, |x| F8E5M2::from_bits(x.to_bits().wrapping_add(5)));
+                },
+            )
             .unwrap();
-        let args = (up(&device, [0f64]), up(&device, [0u8; 3]), up(&device, [0i16]));
+        let eighths = (up(&device, [F8E4M3::from_bits(0)]), up(&device, [F8E5M2::from_bits(0)]));
+        let args = (up(&device, [0f64]), up(&device, [0u8; 3]), up(&device, [0i16]), eighths.0, eighths.1);
         // SAFETY: the twin is all there is.
         let written = unsafe { kernel.launch(LaunchConfig::new(300, 100), args) }.unwrap().await_result().unwrap();
-        let all = written
-            .downcast::<(windlass::DeviceBuffer<f64>, windlass::DeviceBuffer<u8>, windlass::DeviceBuffer<i16>)>();
-        let (sum, bytes, words) = all.unwrap();
+        type Of<T> = windlass::DeviceBuffer<T>;
+        let all = written.downcast::<(Of<f64>, Of<u8>, Of<i16>, Of<F8E4M3>, Of<F8E5M2>)>();
+        let (sum, bytes, words, e4m3, e5m2) = all.unwrap();
+        assert_eq!(down(&device, &e4m3)[0].to_bits(), (3 * 30_000 % 256) as u8);
+        assert_eq!(down(&device, &e5m2)[0].to_bits(), (5 * 30_000 % 256) as u8);
         assert_eq!(down(&device, &sum), [30_000.0 * 29_999.0 / 2.0]);
         assert_eq!(down(&device, &bytes), [(10_000 % 256) as u8; 3]);
         assert_eq!(down(&device, &words), [(-30_000i32) as i16]);
