@@ -3,7 +3,20 @@
 use crate::common::{devices, down, refused, up};
 use crate::kernels::{Axpb, Mix, Sixteen, axpb, sixteen};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Out, Read, Signature, TypedKernel, Write};
-use windlass::{DeviceBuffer, Error, GpuRef, Image};
+use windlass::{DeviceBuffer, Error, GpuRef, Image, Kernel, Module};
+
+#[test]
+fn handles_go_between_threads_and_are_cloned() {
+    fn goes<T: Send + Sync + Clone + 'static>() {}
+    goes::<Kernel>();
+    goes::<TypedKernel<Sixteen>>();
+    goes::<Module>();
+    goes::<windlass::nvrtc::Compiler>();
+    goes::<Image>();
+    fn lent<T: Send + Sync + 'static>() {}
+    lent::<windlass::nvrtc::Global<f32>>();
+    lent::<windlass::nvrtc::PendingCompile>();
+}
 
 #[test]
 fn a_typed_launch_is_safe_and_gives_typed_buffers() {
