@@ -93,6 +93,20 @@ fn many_threads_write_and_launch_and_no_write_falls_into_a_launch() {
     }
 }
 
+/// Larger than a piece of the staging, by an odd number of elements.
+#[test]
+fn a_large_variable_is_written_piece_by_piece() {
+    let ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 table[300001];\n\
+        .visible .entry nothing(.param .u32 a) { ret; }\n";
+    for device in gpus() {
+        let module = device.nvrtc().load(&Image::ptx(ptx).unwrap()).unwrap();
+        let table: Global<u32> = module.global("table").unwrap();
+        let data: Vec<u32> = (0..300_001u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+        table.write(&data[..]).unwrap().await_result().unwrap();
+        assert!(table.read().unwrap().await_result().unwrap() == data);
+    }
+}
+
 #[test]
 fn variables_that_are_not_there_or_do_not_fit_are_refused() {
     for device in gpus() {
