@@ -1,12 +1,13 @@
 //! Kernels that are compiled when the test runs: where NVRTC and a GPU are. Elsewhere each test says that it was skipped.
 
+use crate::common::fatbin::fatbin;
 use crate::common::{devices, down, is_host, refused, up};
 use std::io::Write as _;
 use std::time::Duration;
 use windlass::nvrtc::{
     CompileOptions, Compiler, Emit, Global, ImageKind, LaunchConfig, Len, Link, Plain, Program, Write,
 };
-use windlass::{Device, DeviceBuffer, Error};
+use windlass::{Device, DeviceBuffer, Error, Image};
 
 /// The GPUs under test, where programs can be compiled for them.
 fn gpus() -> Vec<Device> {
@@ -200,5 +201,115 @@ fn blocks_of_a_cluster_know_their_place_in_it() {
         let ranks = unsafe { place.launch(LaunchConfig::new(8, 32).cluster(4), (up(device, [9u32; 8]),)) }.unwrap();
         let (ranks,) = ranks.await_result().unwrap().downcast::<DeviceBuffer<u32>>().unwrap();
         assert_eq!(down(device, &ranks), [0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn a_fatbin_and_a_file_are_loaded_and_launched() {
+    for device in gpus().iter().filter(|device| is_real(device)) {
+        let nvrtc = device.nvrtc();
+        let (cubin, (major, minor)) = (Program::new(ADD).emit(Emit::Cubin), device.info().compute_capability.unwrap());
+        let cubin = nvrtc.compile(&cubin).unwrap();
+        let fat = Image::from_bytes(fatbin(&[(cubin.bytes(), major * 10 + minor)])).unwrap();
+        assert_eq!((fat.kind(), fat.arch()), (ImageKind::Fatbin, None));
+        let mut images = vec![fat.clone()];
+        for image in [&nvrtc.compile(&Program::new(ADD)).unwrap(), &cubin, &fat] {
+            let name = format!("windlass-{}-{:?}.bin", std::process::id(), image.kind());
+            let path = std::env::temp_dir().join(name);
+            std::fs::write(&path, image.bytes()).unwrap();
+            let read = Image::from_file(&path);
+            std::fs::remove_file(&path).unwrap();
+            images.push(read.unwrap());
+            assert_eq!(images.last().unwrap().kind(), image.kind());
+        }
+        for image in &images {
+            let kernel = nvrtc.load(image).unwrap().kernel("add_one_f32").unwrap();
+            // SAFETY: the source is above.
+            let kernel = unsafe { kernel.typed::<(Write<f32>, Len)>() }.unwrap();
+            let x = kernel.launch(LaunchConfig::new(1, 32), (up(device, [1f32, 2.0]), Len)).unwrap().into_output();
+            assert_eq!(down(device, &x), [2.0, 3.0], "{image:?}");
+        }
+    }
+}
+
+#[test]
+fn attributes_are_what_the_source_says_and_limits_are_kept_to_the_byte() {
+    let source = "__constant__ float factors[250];
+        extern \"C\" __global__ void __launch_bounds__(256) tile(float* x, const int* at) {
+            __shared__ float s[256];
+            extern __shared__ float more[];
+            float own[256];
+            for (int i = 0; i < at[4]; ++i) own[at[i] & 255] = x[i];
+            own[at[0] & 255] += 1.0f;
+            s[threadIdx.x] = own[at[1] & 255] * factors[at[2]];
+            __syncthreads();
+            x[threadIdx.x] = s[255 - threadIdx.x] + (at[3] > 0 ? more[at[3]] : 0.0f);
+        }";
+    for device in gpus().iter().filter(|device| is_real(device)) {
+        let (major, minor) = device.info().compute_capability.unwrap();
+        // Its constants stay, because they are asked for.
+        let program = Program::new(source).expression("&factors").emit(Emit::Cubin);
+        let tile = device.nvrtc().module(&program).unwrap().kernel("tile").unwrap();
+        let attributes = tile.attributes().unwrap();
+        println!("{attributes:?}");
+        // From compute capability 9.0 on the system keeps 1 KiB of a block's shared memory, which some releases count.
+        assert!([1024, 2048].contains(&attributes.shared_bytes), "{attributes:?}");
+        assert_eq!(attributes.constant_bytes, 1000, "{attributes:?}");
+        assert!((1024..1280).contains(&attributes.local_bytes), "{attributes:?}");
+        assert!(attributes.registers > 0 && attributes.max_threads >= 256, "{attributes:?}");
+        let number = major * 10 + minor;
+        assert_eq!((attributes.ptx_version, attributes.binary_version), (number, number), "{attributes:?}");
+
+        let at = up(device, [5i32, 5, 7, 0, 5]);
+        let launch = |threads: u32, shared: u32| {
+            let config = LaunchConfig::new(1, threads).shared(shared);
+            // SAFETY: an element for each thread; none of the places is past its array.
+            unsafe { tile.launch(config, (up(device, [1f32; 1024]), &at)) }
+        };
+        let most = attributes.max_threads;
+        launch(256, 0).unwrap().await_result().unwrap();
+        let (argument, reason) = refused(&launch(most + 1, 0).map(drop).unwrap_err().error);
+        assert!(argument == "block" && reason.contains(&most.to_string()), "{reason}");
+        // The most dynamic shared memory is what the device has, less the kernel's own.
+        let reason = refused(&launch(32, u32::MAX).map(drop).unwrap_err().error).1;
+        let of_device: u32 =
+            reason.split("the device has ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let most = of_device - attributes.shared_bytes;
+        launch(32, most).unwrap().await_result().unwrap();
+        let (argument, reason) = refused(&launch(32, most + 1).map(drop).unwrap_err().error);
+        assert!(argument == "shared" && reason.contains(&(most + 1).to_string()), "{reason}");
+
+        let best = tile.best_block(0).unwrap();
+        assert!(best.is_multiple_of(32) && (32..=attributes.max_threads).contains(&best), "{best}");
+        assert!(tile.active_blocks(best, 0).unwrap() >= 1);
+        assert_eq!(tile.active_blocks(32, most).unwrap(), 1);
+        let config = tile.config_for_elements(100_001).unwrap();
+        assert_eq!(config.block().x, best);
+        assert_eq!(config.grid().x, 100_001u32.div_ceil(best));
+    }
+}
+
+#[test]
+fn a_variable_larger_than_a_piece_of_staging_is_written_and_read_whole() {
+    // Up to 8 MiB go in pieces of 512 KiB, more in pieces of 8 MiB.
+    let source = "__device__ unsigned some[300001]; __device__ unsigned many[2500001];
+        extern \"C\" __global__ void sums(unsigned long long* x) {
+            atomicAdd(x, (unsigned long long)some[blockIdx.x * blockDim.x + threadIdx.x]);
+        }";
+    for device in gpus().iter().filter(|device| is_real(device)) {
+        let program = Program::new(source).expression("&some").expression("&many");
+        let module = device.nvrtc().module(&program).unwrap();
+        for (name, len) in [("some", 300_001u32), ("many", 2_500_001)] {
+            let variable: Global<u32> = module.global(name).unwrap();
+            assert_eq!(variable.len(), len as usize);
+            let data: Vec<u32> = (0..len).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+            drop(variable.write(&data[..]).unwrap());
+            assert!(variable.read().unwrap().await_result().unwrap() == data, "{name}");
+        }
+        let data: u64 = (0..299_008u32).map(|i| u64::from(i.wrapping_mul(2_654_435_761))).sum();
+        // SAFETY: 299008 threads, each with an element of `some`.
+        let x = unsafe { module.kernel("sums").unwrap().launch(LaunchConfig::new(292, 1024), (up(device, [0u64]),)) };
+        let (x,) = x.unwrap().into_output().downcast::<DeviceBuffer<u64>>().unwrap();
+        assert_eq!(down(device, &x), [data]);
     }
 }
