@@ -108,7 +108,7 @@ impl Nvrtc {
     }
 
     /// A module without code, whose kernels have any name, for twins alone: a host device runs nothing else. On a GPU it
-    /// has no kernels.
+    /// has no kernels. For one kernel that is nothing but its twin see [`twin`](Self::twin).
     pub fn twins(&self) -> Module {
         self.module_of(Code::Twins(None))
     }
