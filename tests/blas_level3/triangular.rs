@@ -95,6 +95,28 @@ fn products_with_triangles_read_one_triangle_in_place_and_apart() {
     }
 }
 
+/// Columns without rows: nothing is read or written, whatever alpha is.
+fn empty<T: Number>(device: &Device) {
+    let (blas, none) = (device.blas(), || device.zeros::<T>(0).unwrap());
+    for alpha in [0.0, 1.0].map(real::<T>) {
+        for (side, uplo, trans, diag) in flags() {
+            let spec = Triangular::new(side, uplo, 0, 2).trans(trans).diag(diag).lda(2).ldb(5).alpha(alpha);
+            let a = if side == Side::Left { none() } else { up(device, vec![real::<T>(1.0); 4]) };
+            let b = blas.trmm(spec, &a, none()).unwrap().await_result().unwrap();
+            let x = blas.trsm(spec, &a, b).unwrap().await_result().unwrap();
+            let c = blas.trmm_into(spec, &a, &x, none(), 5).unwrap().await_result().unwrap();
+            assert_eq!((x.len(), c.len()), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn matrices_of_columns_without_rows_are_left_alone() {
+    for device in devices() {
+        each_type!(empty(&device));
+    }
+}
+
 fn solved<T: Number>(device: &Device, rng: &mut Rng) {
     for flags in flags() {
         let shape = (rng.pick(&SIZES), rng.pick(&SIZES));
