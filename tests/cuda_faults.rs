@@ -81,7 +81,8 @@ impl Scene {
     fn assert_lost(self, driver: &Driver) {
         let Scene { gpus, host, x, sums, dots, data, code } = self;
         for gpu in &gpus {
-            assert_eq!(gpu.health().phase, Phase::Lost, "{gpu:?}");
+            // Who noticed it tells the GPUs one after the other.
+            assert!(common::eventually(1, || gpu.health().phase == Phase::Lost), "{gpu:?}");
             assert!(gpu.health().reason.is_some_and(|reason| reason.contains("CUDA_ERROR_")));
         }
         // The fault may just have been noticed by a thread that is still on its way out of a call.
@@ -107,6 +108,8 @@ impl Scene {
             lost(&gpus[0].blas().dot(&x, &x).unwrap_err(), code);
             let Rejected { error, back } = gpus[0].fill(x, 1.0).unwrap_err();
             lost(&error, code);
+            let mut last = error.site().unwrap().last_ops();
+            assert!(last.any(|op| op == "add_one_f32"), "a kernel by its own name: {error}");
             drop(back.expect("the buffer comes back"));
         });
         let stats = gpus[0].stats();

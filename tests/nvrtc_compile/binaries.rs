@@ -23,7 +23,7 @@ extern \"C\" __global__ void k(float* x, int n) {
 ";
 
 fn cubin(arch: Arch, relocatable: bool) -> Image {
-    let options = CompileOptions::new().arch(arch).relocatable(relocatable).debug(relocatable);
+    let options = CompileOptions::new().arch(arch).relocatable(relocatable);
     memory_only().compile(&Program::new(SOURCE).emit(Emit::Cubin).options(options)).unwrap()
 }
 

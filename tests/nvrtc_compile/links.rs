@@ -1,6 +1,6 @@
 //! Images linked to one.
 
-use crate::here::{Folder, is_same, memory_only, nvjitlink, nvrtc, template};
+use crate::here::{Folder, is_same, loudly, memory_only, nvjitlink, nvrtc, template};
 use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Program};
 use windlass::{Error, Image};
 
@@ -124,4 +124,41 @@ fn what_does_not_fit_together_is_told_in_the_linkers_words() {
         other => panic!("{other:?}"),
     }
     assert_eq!(compiler.stats().linked, 0);
+}
+
+/// The wheel of NVRTC comes without nvJitLink.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_compiler_without_a_linker_compiles_and_says_what_a_link_lacks() {
+    const ALONE: &str = "WINDLASS_TEST_NVRTC_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        let code = compiled(KERNEL, Emit::LtoIr);
+        match memory_only().link(&Link::new(Arch::SM_80).input(&code)) {
+            Err(Error::LibraryMissing { library, tried, .. }) => {
+                assert!(library.contains("nvJitLink"), "{library}");
+                assert!(tried.iter().any(|line| line.contains("windlass-nvrtc-")), "{tried:#?}");
+            }
+            Ok(_) => loudly("place without nvJitLink", "one is installed where it is always found"),
+            Err(other) => panic!("{other:?}"),
+        }
+        return;
+    }
+    if !nvrtc() {
+        return;
+    }
+    // Where the one of this process is.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let path =
+        maps.lines().find_map(|line| line.find('/').map(|at| &line[at..]).filter(|p| p.contains("/libnvrtc.so")));
+    let (from, alone) = (std::path::Path::new(path.unwrap()).parent().unwrap(), Folder::new());
+    for item in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        if item.file_name().to_string_lossy().starts_with("libnvrtc") {
+            std::os::unix::fs::symlink(item.path(), alone.path().join(item.file_name())).unwrap();
+        }
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "links::a_compiler_without_a_linker_compiles_and_says_what_a_link_lacks"]);
+    let output = child.env(ALONE, "").env("WINDLASS_CUDA_PATH", alone.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }
