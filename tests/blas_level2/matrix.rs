@@ -60,6 +60,10 @@ pub(crate) fn real_part<T: Sample>(x: T) -> T {
     T::real(x.parts()[0])
 }
 
+pub(crate) fn imaginary_part<T: Sample>(x: T) -> f64 {
+    x.parts()[1]
+}
+
 /// An `m x n` matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix<T> {

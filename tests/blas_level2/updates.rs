@@ -1,7 +1,9 @@
 //! ger, syr, her, syr2, her2 and their packed forms.
 
 use crate::common::{Laid, Rng, Sample, devices, down, is_host, seeds, up};
-use crate::matrix::{Matrix, SIZES, Store, TRIANGLES, conj, increments, near_matrix, real_part, scalar};
+use crate::matrix::{
+    Matrix, SIZES, Store, TRIANGLES, conj, imaginary_part, increments, near_matrix, real_part, scalar,
+};
 use crate::symmetric::with_imaginary;
 use windlass::blas::{BlasElement, ComplexElement, Ger, Her, Scaled, Syr, Syr2};
 use windlass::reference::Update;
@@ -77,15 +79,14 @@ fn check<T: Sample + BlasElement>(
     let kept = |i: usize, j: usize, x: T| if hermitian && i == j { with_imaginary(x, junk) } else { x };
     let a = Matrix::triangle(n, uplo, store, |i, j| diagonal(i, j, T::sample(rng)), conj, kept);
     let got = down(device, &call(up(device, &a.data[..])).unwrap().await_result().unwrap());
-    let stored = stored(n, uplo, store).into_iter();
-    let places =
-        stored.filter_map(|(i, j, place)| element(i, j, a.entry(i, j)).map(|(want, bound)| (place, want, bound)));
+    let all = stored(n, uplo, store).into_iter();
+    let places = all.filter_map(|(i, j, place)| element(i, j, a.entry(i, j)).map(|(want, bound)| (place, want, bound)));
     near_matrix(&a.data, &got, &places.collect::<Vec<_>>(), what);
     if hermitian {
         // What was written; a zero alpha writes nothing.
         for (i, _, place) in stored(n, uplo, store).into_iter().filter(|(i, j, _)| i == j) {
             let written = element(i, i, T::default()).is_some();
-            assert!(!written || got[place].parts()[1] == 0.0, "{i} on the diagonal is {:?}: {what}", got[place]);
+            assert!(!written || imaginary_part(got[place]) == 0.0, "{i} on the diagonal is {:?}: {what}", got[place]);
         }
     }
 }
