@@ -138,7 +138,10 @@ fn a_compiler_without_a_linker_compiles_and_says_what_a_link_lacks() {
                 assert!(library.contains("nvJitLink"), "{library}");
                 assert!(tried.iter().any(|line| line.contains("windlass-nvrtc-")), "{tried:#?}");
             }
-            Ok(_) => loudly("place without nvJitLink", "one is installed where it is always found"),
+            // Half of a program does not link, but what says so is a linker.
+            Ok(_) | Err(Error::Compile { .. }) => {
+                loudly("place without nvJitLink", "one is installed where it is always found");
+            }
             Err(other) => panic!("{other:?}"),
         }
         return;
