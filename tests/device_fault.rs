@@ -25,27 +25,25 @@ static KERNELS: windlass::Ptx = windlass::Ptx::new(
 .version 7.0
 .target sm_70
 .address_size 64
-.visible .entry illegal_address(.param .u64 p) {
+.visible .entry faulty(.param .u64 p, .param .u32 kind) {
     .reg .u64 %a;
-    mov.u64 %a, 16;
-    st.global.u32 [%a], 1;
-    ret;
-}
-.visible .entry misaligned(.param .u64 p) {
-    .reg .u64 %a;
+    .reg .u32 %kind;
+    .reg .pred %is;
     ld.param.u64 %a, [p];
-    add.u64 %a, %a, 1;
+    ld.param.u32 %kind, [kind];
+    setp.eq.u32 %is, %kind, 0;
+    @%is ret;
+    setp.eq.u32 %is, %kind, 1;
+    @%is mov.u64 %a, 16;
+    setp.eq.u32 %is, %kind, 2;
+    @%is add.u64 %a, %a, 1;
+    setp.eq.u32 %is, %kind, 3;
+    @%is add.u64 %a, %a, 0x40000000000;
+    setp.eq.u32 %is, %kind, 4;
+    @%is bra stop;
     st.global.u32 [%a], 1;
     ret;
-}
-.visible .entry out_of_bounds(.param .u64 p) {
-    .reg .u64 %a;
-    ld.param.u64 %a, [p];
-    add.u64 %a, %a, 0x40000000000;
-    st.global.u32 [%a], 1;
-    ret;
-}
-.visible .entry trap_now(.param .u64 p) {
+stop:
     trap;
     ret;
 }
@@ -66,20 +64,24 @@ impl Op for Faulty {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (x,) = *queue.writes();
-        let name = match self.0 {
-            "illegal_address" => c"illegal_address",
-            "misaligned" => c"misaligned",
-            "out_of_bounds" => c"out_of_bounds",
-            _ => c"trap_now",
+        let kind: u32 = match self.0 {
+            "nothing" => 0,
+            "illegal_address" => 1,
+            "misaligned" => 2,
+            "out_of_bounds" => 3,
+            _ => 4,
         };
-        let dims = windlass::LaunchDims::for_elements(1)?;
-        // SAFETY: one parameter, the address; that the kernel breaks its promise is the point of the test.
-        unsafe { queue.launch(&KERNELS, name, dims, &[x.into()]) }
+        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        // SAFETY: an address and the kind; that the kernel breaks its promise is the point of the test.
+        unsafe { queue.launch(&KERNELS, c"faulty", dims, &[x.into(), kind.into()]) }
     }
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
 }
+
+/// Rows and columns of a product that takes a GPU some 20 ms.
+const SIDE: usize = 8192;
 
 /// What happens in the process of one scenario.
 fn scenario(kind: &'static str, device: &str) -> Result<()> {
@@ -87,19 +89,32 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     let host = Device::host()?;
     let x = device.upload(vec![1.0f32; 1 << 20])?.into_output().share();
     let others: Vec<_> = (0..8).map(|_| device.upload(vec![2.0f32; 1 << 20])).collect::<Result<_>>()?;
-    let faulty = device.dispatch(Faulty(kind), (), (device.zeros(4)?,))?;
-    let after: Vec<_> = (0..64).filter_map(|_| device.blas().nrm2(&x).ok()).collect();
+    // Making a library's handle and loading a kernel meet a fault that is there already: both are done ahead.
+    device.blas().warm()?;
+    device.blas().nrm2(&x)?.await_result()?;
+    let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
+    let (a, b) = (device.zeros(SIDE * SIDE)?, device.zeros(SIDE * SIDE)?);
+    let y = device.blas().gemm(long, &a, &b, device.uninit(SIDE * SIDE)?)?.await_result()?;
+    let y = device.dispatch(Faulty("nothing"), (), (y,))?.await_result()?;
+
+    // The fault waits for a long product, and what is submitted meanwhile waits for the fault.
+    let y = device.blas().gemm(long, &a, &b, y)?.into_output();
+    let ((y,), faulty) = device.dispatch(Faulty(kind), (), (y,))?.split();
     let start = Instant::now();
-    let rejected = match faulty.await_timeout(Duration::from_secs(20)) {
-        Ok(answer) => answer.map(drop).expect_err("a fault cannot succeed"),
+    let after: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y)).collect::<std::result::Result<_, _>>()?;
+    println!("{kind}: {} submitted behind it in {:?}", after.len(), start.elapsed());
+    let start = Instant::now();
+    let error = match faulty.await_timeout(Duration::from_secs(20)) {
+        Ok(answer) => answer.expect_err("a fault cannot succeed"),
         Err(_) => panic!("the faulting operation never resolved"),
     };
     let surfaced = start.elapsed();
-    println!("{kind}: surfaced after {surfaced:?} as {}", rejected.error);
-    assert!(matches!(rejected.error, Error::DeviceLost { .. }), "{:?}", rejected.error);
-    assert!(rejected.error.is_poisoning());
-    let site = rejected.error.site().expect("a place");
-    assert!(site.code().is_some() && site.last_ops().any(|op| op == "faulty"), "{site}");
+    println!("{kind}: surfaced after {surfaced:?} as {error}");
+    assert!(matches!(error, Error::DeviceLost { .. }), "{error:?}");
+    assert!(error.is_poisoning());
+    let site = error.site().expect("a place");
+    assert!(site.code().is_some() && site.op() == Some("faulty"), "{site}");
+    assert!(site.last_ops().any(|op| op == "faulty" || op == "nrm2"), "{site}");
 
     let start = Instant::now();
     let (mut lost, mut done) = (0, 0);
@@ -122,6 +137,7 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     let resolved = start.elapsed();
     assert!(resolved < Duration::from_secs(1), "{resolved:?}");
     println!("{kind}: {lost} pendings lost and {done} done, all resolved in {resolved:?}");
+    assert!(lost >= 64, "all that waited for the fault is lost with it");
 
     // Every later call fails fast, with a type.
     let start = Instant::now();
@@ -136,10 +152,10 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     let again = Device::cuda(0).and_then(|d| d.upload(vec![1.0f32])?.await_result().map_err(Error::from));
     assert!(again.is_err(), "a device fault ends CUDA for the process");
     // The host engine goes on.
-    let y = host.upload(vec![3.0f32, 4.0])?.into_output();
-    assert_eq!(host.blas().nrm2(&y)?.await_result()?, 5.0);
+    let z = host.upload(vec![3.0f32, 4.0])?.into_output();
+    assert_eq!(host.blas().nrm2(&z)?.await_result()?, 5.0);
     println!("{kind}: stats {:?}", device.stats());
-    drop((x, device));
+    drop((x, y, a, b, device));
     println!("{kind}: done");
     Ok(())
 }
