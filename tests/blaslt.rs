@@ -21,3 +21,5 @@ mod plans;
 mod refusals;
 #[path = "blaslt/sweep.rs"]
 mod sweep;
+#[path = "blaslt/table.rs"]
+mod table;

@@ -1,0 +1,184 @@
+//! What a GPU does and what it refuses, case by case: no sweep asks for these, for there they may be refused.
+//!
+//! Run on a GPU with `--nocapture` it prints the table. What is known of one stands in it as `Done` or `Refused` and is
+//! asserted from then on; `Open` is what was never looked at.
+
+use crate::case::{Freedom, Kind, Num, Plan};
+use crate::check::check;
+use crate::common::{Rng, devices, is_host, seeds};
+use std::cell::RefCell;
+use windlass::blaslt::{MatmulElement, MatmulTypes, Order};
+use windlass::{Device, F8E4M3, F8E5M2, bf16, f16};
+
+/// What is known of a case on an H200 with cuBLASLt 13.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(dead_code, reason = "a table in which nothing is refused, or nothing open, is a good one")]
+enum Known {
+    Done,
+    Refused,
+    Open,
+}
+use Known::Open;
+
+type Case = (&'static str, Known, fn(&Device, &mut Rng) -> bool);
+
+/// One matrix in multiples of 16, A transposed, scalars from the host, D its own C, but for what `change` says. Whether the
+/// library does it; the host engine must.
+fn one<A, B, C, D>(device: &Device, rng: &mut Rng, kind: Kind, change: fn(&mut Plan)) -> bool
+where
+    A: MatmulElement<B, D, C> + Num,
+    B: Num,
+    C: Num,
+    D: Num,
+    A::Types: MatmulTypes<C = C>,
+    <A::Types as MatmulTypes>::Scalar: Num,
+    <A::Types as MatmulTypes>::Bias: Num,
+    <A::Types as MatmulTypes>::Aux: Num,
+{
+    let mut plan = Plan::random(rng, kind, Freedom { tidy: true, in_place: true, ..Freedom::default() });
+    (plan.batch, plan.on_device, plan.separate, plan.alpha, plan.beta) = (1, false, false, 1.0, 0.0);
+    plan.lay.iter_mut().for_each(|lay| lay.batch = 1);
+    change(&mut plan);
+    check::<A, B, C, D>(device, &plan, rng, true)
+}
+
+fn plain(_: &mut Plan) {}
+
+fn batch(plan: &mut Plan) {
+    plan.batch = 2;
+    for lay in &mut plan.lay {
+        let long = if lay.order == Order::Column { lay.columns } else { lay.rows };
+        (lay.batch, lay.stride) = (2, lay.ld * long);
+    }
+}
+
+fn on_device(plan: &mut Plan) {
+    plan.on_device = true;
+}
+
+fn separate(plan: &mut Plan) {
+    (plan.separate, plan.beta) = (true, 0.75);
+}
+
+fn scaled(plan: &mut Plan) {
+    plan.scaled = true;
+}
+
+fn outer(plan: &mut Plan) {
+    (plan.scaled, plan.outer) = (true, true);
+}
+
+fn quantized(plan: &mut Plan) {
+    (plan.scaled, plan.quantized) = (true, true);
+}
+
+fn rows(plan: &mut Plan) {
+    for lay in &mut plan.lay[2..] {
+        (lay.order, lay.ld) = (Order::Row, lay.columns.next_multiple_of(16));
+        lay.stride = lay.ld * lay.rows;
+    }
+}
+
+macro_rules! cases { ($($name:literal, $known:expr, $a:ty, $b:ty, $c:ty => $d:ty, $kind:ident, $change:ident;)*) => {
+    const CASES: &[Case] = &[$((
+        concat!($name, ": ", stringify!($a), " ", stringify!($b), " ", stringify!($c), " => ", stringify!($d), ", ",
+            stringify!($kind), ", ", stringify!($change)),
+        $known,
+        |device, rng| one::<$a, $b, $c, $d>(device, rng, Kind::$kind, $change),
+    )),*];
+} }
+cases! {
+    "scales", Open, F8E4M3, F8E4M3, bf16 => bf16, None, scaled;
+    "scales", Open, F8E4M3, F8E4M3, f32 => f32, None, scaled;
+    "scales", Open, F8E4M3, F8E5M2, bf16 => bf16, None, scaled;
+    "scales", Open, F8E4M3, F8E4M3, bf16 => bf16, Bias, scaled;
+    "scale_d and amax", Open, F8E4M3, F8E4M3, bf16 => F8E4M3, None, quantized;
+    "scale_d and amax", Open, F8E4M3, F8E4M3, f16 => F8E4M3, None, quantized;
+    "scale_d and amax", Open, F8E4M3, F8E5M2, bf16 => F8E5M2, None, quantized;
+    "scale_d and amax", Open, F8E4M3, F8E4M3, bf16 => F8E4M3, Bias, quantized;
+    "scale_d and amax", Open, F8E4M3, F8E4M3, bf16 => F8E4M3, Relu, quantized;
+    "outer scales", Open, F8E4M3, F8E4M3, bf16 => bf16, None, outer;
+    "outer scales", Open, F8E4M3, F8E4M3, f32 => f32, None, outer;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => bf16, None, batch;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => bf16, None, on_device;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => bf16, None, separate;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => F8E4M3, None, batch;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => F8E4M3, None, separate;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => bf16, Relu, plain;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => bf16, GeluBias, plain;
+    "8 bits", Open, F8E4M3, F8E4M3, bf16 => bf16, GeluAuxBias, plain;
+    "integers", Open, i8, i8, i32 => i32, None, batch;
+    "integers", Open, i8, i8, i32 => i32, None, on_device;
+    "integers", Open, i8, i8, i32 => i32, None, separate;
+    "integers", Open, i8, i8, i8 => i8, None, plain;
+    "integers", Open, i8, i8, i8 => i8, None, batch;
+    "integers", Open, i8, i8, i8 => i8, None, separate;
+    "integers", Open, i8, i8, i32 => i32, Bias, plain;
+    "integers", Open, i8, i8, i32 => i32, Relu, plain;
+    "integers", Open, i8, i8, i32 => i32, ReluBias, plain;
+    "integers", Open, i8, i8, i8 => i8, Bias, plain;
+    "integers", Open, i8, i8, i8 => i8, Relu, plain;
+    "integers", Open, i8, i8, i8 => i8, ReluBias, plain;
+    "gradient of A", Open, f16, f16, f16 => f16, BgradA, plain;
+    "gradient of A", Open, bf16, bf16, bf16 => bf16, BgradA, plain;
+    "gradient of A", Open, f32, f32, f32 => f32, BgradA, plain;
+    "gradient of B", Open, f16, f16, f16 => f16, BgradB, plain;
+    "gradient of B", Open, bf16, bf16, bf16 => bf16, BgradB, plain;
+    "gradient of B", Open, f32, f32, f32 => f32, BgradB, plain;
+    "gradient", Open, f32, f32, f32 => f32, DRelu, plain;
+    "gradient", Open, f32, f32, f32 => f32, DGelu, plain;
+    "gradient", Open, f16, f16, f16 => f16, DRelu, plain;
+    "gradient", Open, f16, f16, f16 => f16, DGelu, plain;
+    "doubles", Open, f64, f64, f64 => f64, Bias, plain;
+    "doubles", Open, f64, f64, f64 => f64, Relu, plain;
+    "doubles", Open, f64, f64, f64 => f64, ReluBias, plain;
+    "doubles", Open, f64, f64, f64 => f64, ReluAux, plain;
+    "doubles", Open, f64, f64, f64 => f64, Gelu, plain;
+    "doubles", Open, f64, f64, f64 => f64, DReluBgrad, plain;
+    "into f32", Open, f16, f16, f32 => f32, Bias, plain;
+    "into f32", Open, f16, f16, f32 => f32, Relu, plain;
+    "into f32", Open, f16, f16, f32 => f32, ReluBias, plain;
+    "into f32", Open, f16, f16, f32 => f32, Gelu, plain;
+    "into f32", Open, f16, f16, f32 => f32, ReluAuxBias, plain;
+    "into f32", Open, f16, f16, f32 => f32, GeluAuxBias, plain;
+    "into f32", Open, f16, f16, f32 => f32, DReluBgrad, plain;
+    "into f32", Open, f16, f16, f32 => f32, DGeluBgrad, plain;
+    "into f32", Open, f16, f16, f32 => f32, BgradA, plain;
+    "into f32", Open, f16, f16, f32 => f32, BgradB, plain;
+    "into f32", Open, bf16, bf16, f32 => f32, ReluBias, plain;
+    "into f32", Open, bf16, bf16, f32 => f32, DReluBgrad, plain;
+    "rows", Open, f32, f32, f32 => f32, Bias, rows;
+    "rows", Open, f16, f16, f16 => f16, Bias, rows;
+    "rows", Open, bf16, bf16, bf16 => bf16, ReluBias, rows;
+    "rows", Open, bf16, bf16, bf16 => bf16, Relu, rows;
+    "rows", Open, bf16, bf16, bf16 => bf16, BgradA, rows;
+}
+
+#[test]
+fn what_is_known_of_a_gpu_is_so() {
+    for device in devices() {
+        let mut differs = Vec::new();
+        for (name, known, run) in CASES {
+            // Done: with every size. A case that is refused with some is neither.
+            let answers = RefCell::new(Vec::new());
+            seeds(3, |rng, _| answers.borrow_mut().push(run(&device, rng)));
+            let answers = answers.into_inner();
+            let found = match answers.iter().filter(|done| **done).count() {
+                0 => "refused",
+                done if done == answers.len() => "done",
+                _ => "refused in part",
+            };
+            println!("table: {found:<16} {name} on {device:?}");
+            let right = match known {
+                _ if is_host(&device) => found == "done",
+                Known::Done => found == "done",
+                Known::Refused => found == "refused",
+                Known::Open => true,
+            };
+            if !right {
+                differs.push(format!("{name} is {found}, and {known:?} is known"));
+            }
+        }
+        assert!(differs.is_empty(), "on {device:?}: {differs:#?}");
+    }
+}
