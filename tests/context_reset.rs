@@ -6,17 +6,14 @@
 #![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod common;
+
+use common::child::{self, in_a_process_of_its_own};
 use cudarc::driver::sys;
-use std::process::Command;
 use std::time::{Duration, Instant};
 use windlass::{Device, Error, Phase};
 
-const SCENARIO: &str = "WINDLASS_RESET_SCENARIO";
 const LIMIT: Duration = Duration::from_secs(20);
-
-fn gpu() -> Option<String> {
-    std::env::var("WINDLASS_TEST_DEVICE").ok().filter(|d| d.starts_with("cuda"))
-}
 
 /// What another library of the process might do.
 fn reset() {
@@ -70,30 +67,11 @@ fn scenario(kind: &str, device: &str) {
     println!("{kind}: {error}");
     assert!(matches!(error, Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }), "{error:?}");
     heals(&device);
-    println!("{kind}: done");
 }
 
-/// The body of the child processes; nothing where it was not started as one.
 #[test]
 fn child() {
-    let (Ok(kind), Some(device)) = (std::env::var(SCENARIO), gpu()) else { return };
-    scenario(&kind, &device);
-}
-
-fn in_a_process_of_its_own(kind: &str) {
-    if gpu().is_none() {
-        eprintln!("skipped: WINDLASS_TEST_DEVICE names no GPU");
-        return;
-    }
-    let output = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(SCENARIO, kind)
-        .output()
-        .expect("the child starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{kind}: the process ended with {:?}", output.status);
-    assert!(text.contains(&format!("{kind}: done")), "{kind}: it did not come to its end");
+    child::scenario(scenario);
 }
 
 #[test]
