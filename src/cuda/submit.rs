@@ -115,7 +115,7 @@ impl Core {
     }
 
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
-        self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))
+        self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))
     }
 
     /// Everything under the lease.
