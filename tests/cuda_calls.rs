@@ -296,7 +296,7 @@ fn a_mode_is_set_when_it_changes_and_does_not_stay_behind() {
     driver.assert_finished();
 }
 
-/// The stand-in lacks most typed routines, as an old library would.
+/// The stand-in lacks the typed routines of level 1, as an old library would.
 #[test]
 fn a_routine_that_the_library_lacks_is_named_and_nothing_is_lost() {
     use windlass::Error;
