@@ -2,6 +2,7 @@
 //! calls, once, and with what. On the stand-in, which writes down what it is given; that the answers are right is for a
 //! GPU to say (`blas_level2`, `blas_level3`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::result_large_err, reason = "what a submission answers, passed on by closures")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;
