@@ -152,9 +152,7 @@ impl Core {
 
         let label = s.options.label;
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(
-            &std::ffi::CString::new(label.or(s.op.subject()).unwrap_or(O::NAME)).unwrap_or_default(),
-        );
+        let _range = super::api::nvtx::range(label.or(s.op.subject()).unwrap_or(O::NAME));
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = catch_unwind(AssertUnwindSafe(|| s.op.cuda(&mut queue)))

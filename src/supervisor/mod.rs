@@ -35,6 +35,8 @@ pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
 
 /// The state machine of one device.
 pub(crate) struct Supervisor {
+    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "only events name the device"))]
+    device: Arc<str>,
     policy: RestartPolicy,
     state: Mutex<State>,
     changed: Condvar,
@@ -49,12 +51,14 @@ struct State {
 }
 
 impl Supervisor {
-    pub(crate) fn new(policy: RestartPolicy) -> Self {
+    pub(crate) fn new(device: Arc<str>, policy: RestartPolicy) -> Self {
         let state = State { phase: Phase::Healthy, history: History::default(), reason: None, seen: None };
-        Supervisor { policy, state: Mutex::new(state), changed: Condvar::new() }
+        Supervisor { device, policy, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn enter(&self, phase: Phase, reason: Option<String>) {
+        #[cfg(feature = "tracing")]
+        crate::trace::tell_phase(&self.device, phase, reason.as_deref());
         let mut state = self.state.lock();
         state.phase = phase;
         if reason.is_some() {

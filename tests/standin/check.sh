@@ -19,6 +19,8 @@ $compiler $flags -shared -Wl,-soname,libcublas.so.13 -Wl,-z,nodelete -Wl,-rpath,
     $(sources $blas) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libcublasLt.so.13 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' \
     -o "$folder/libcublasLt.so.13" $(sources $lt) -L"$folder" -l:libcuda.so.1 -lm
+$compiler $flags -shared -Wl,-soname,libnvtx3interop.so.1 -o "$folder/libnvtx3interop.so.1" $(sources nvtx) -L"$folder" \
+    -l:libcuda.so.1
 $compiler $flags -o "$folder/selftest" "$here/selftest.c" -L"$folder" -l:libcublas.so.13 -l:libcuda.so.1 -lm \
     -Wl,-rpath,'$ORIGIN'
 "$folder/selftest"
