@@ -264,7 +264,7 @@ fn a_drop_calls_nothing() {
     driver.silently("dropping a buffer in flight", || drop(x));
     driver.silently("dropping an idle buffer", || drop(idle));
     driver.silently("dropping shared handles", || drop((shared.clone(), shared)));
-    driver.silently("forgetting a pending", || std::mem::forget(read));
+    driver.silently("forgetting a pending", || common::forget(read));
     driver.silently("dropping a device", || drop(device));
     driver.assert_finished();
 }

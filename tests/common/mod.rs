@@ -94,6 +94,14 @@ pub fn within<R: Send + 'static>(seconds: u64, f: impl FnOnce() -> R + Send + 's
     }
 }
 
+/// As `std::mem::forget`: `value` is never dropped. It is kept where the leak sanitizer sees that this is meant.
+pub fn forget<T: Send + 'static>(value: T) {
+    use std::any::Any;
+    use std::sync::{Mutex, PoisonError};
+    static FORGOTTEN: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
+    FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
+}
+
 /// Looks until `done`, at most `seconds`. False when it never was.
 pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(seconds);
