@@ -6,21 +6,18 @@
 #![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod common;
+
+use common::child::{self, in_a_process_of_its_own};
 use cudarc::driver::sys;
-use std::process::Command;
 use std::time::{Duration, Instant};
 use windlass::{Device, Error, Phase};
 
-const SCENARIO: &str = "WINDLASS_RESET_SCENARIO";
 const LIMIT: Duration = Duration::from_secs(20);
-
-fn gpu() -> Option<String> {
-    std::env::var("WINDLASS_TEST_DEVICE").ok().filter(|d| d.starts_with("cuda"))
-}
 
 /// What another library of the process might do.
 fn reset() {
-    // SAFETY: the driver is there, for a device is open; nobody is inside it.
+    // SAFETY: the driver was started; nobody is inside it.
     let code = unsafe { sys::cuDevicePrimaryCtxReset_v2(0) };
     assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
 }
@@ -52,48 +49,54 @@ fn heals(device: &Device) {
     assert_eq!(device.blas().nrm2(&y).unwrap().await_result().unwrap(), 5.0);
 }
 
+/// Of the primary context: its address and its number.
+fn retain() -> (sys::CUcontext, u64) {
+    let (mut context, mut id) = (std::ptr::null_mut(), 0);
+    // SAFETY: the driver was started; both are valid for the writes.
+    unsafe {
+        assert_eq!(sys::cuDevicePrimaryCtxRetain(&mut context, 0), sys::CUresult::CUDA_SUCCESS);
+        assert_eq!(sys::cuCtxGetId(context, &mut id), sys::CUresult::CUDA_SUCCESS);
+    }
+    (context, id)
+}
+
+fn numbers() {
+    cudarc::driver::result::init().unwrap();
+    let before = retain();
+    reset();
+    let after = retain();
+    println!("(address, number) {before:?}, then {after:?}");
+    assert_ne!(before.1, after.1, "nothing tells them apart");
+}
+
 fn scenario(kind: &str, device: &str) {
+    if kind == "numbers" {
+        return numbers();
+    }
     let device = Device::named(device).unwrap();
     let x = device.upload(vec![1.0f32; 1 << 20]).unwrap().await_result().unwrap();
     print_cost_of_looking();
-    if kind == "current" {
+    if matches!(kind, "current" | "library") {
         make_current();
     }
-    if kind == "warm" {
+    if matches!(kind, "warm" | "library") {
         device.blas().warm().unwrap();
     }
     reset();
-    let error = match device.fill(x, 2.0) {
+    // The driver looks at its context in every call of its own; a library may not.
+    let submitted = if kind == "library" { device.blas().scal(2.0, x) } else { device.fill(x, 2.0) };
+    let error = match submitted {
         Err(rejected) => rejected.error,
         Ok(pending) => pending.await_result().expect_err("its stream is gone").error,
     };
     println!("{kind}: {error}");
     assert!(matches!(error, Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }), "{error:?}");
     heals(&device);
-    println!("{kind}: done");
 }
 
-/// The body of the child processes; nothing where it was not started as one.
 #[test]
 fn child() {
-    let (Ok(kind), Some(device)) = (std::env::var(SCENARIO), gpu()) else { return };
-    scenario(&kind, &device);
-}
-
-fn in_a_process_of_its_own(kind: &str) {
-    if gpu().is_none() {
-        eprintln!("skipped: WINDLASS_TEST_DEVICE names no GPU");
-        return;
-    }
-    let output = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(SCENARIO, kind)
-        .output()
-        .expect("the child starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{kind}: the process ended with {:?}", output.status);
-    assert!(text.contains(&format!("{kind}: done")), "{kind}: it did not come to its end");
+    child::scenario(scenario);
 }
 
 #[test]
@@ -109,4 +112,15 @@ fn a_reset_is_seen_by_a_thread_whose_context_it_is() {
 #[test]
 fn a_reset_is_survived_with_library_handles_made() {
     in_a_process_of_its_own("warm");
+}
+
+#[test]
+fn a_reset_is_seen_before_a_library_is_called_by_a_thread_whose_context_it_is() {
+    in_a_process_of_its_own("library");
+}
+
+/// What a look at the state cannot tell: see `Context::bind`.
+#[test]
+fn a_context_that_was_made_anew_has_another_number() {
+    in_a_process_of_its_own("numbers");
 }

@@ -269,3 +269,47 @@ fn tf32_is_asked_for_where_it_is_allowed() {
     drop((x, one, device));
     driver.assert_finished();
 }
+
+/// The library loads and stores the biases of a batch 16 bytes at a time, wherever they lie; the stand-in complains of
+/// those that would fault.
+#[test]
+fn biases_of_a_batch_lie_where_the_library_may_move_them() {
+    let driver = session();
+    let device = device(1);
+    let lt = device.blas_lt();
+    let (a, b) = (up(&device, [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]), up(&device, [1.0f32, 2.0]));
+    let spec = Matmul::new(3, 1, 1).batch(2).stride_bias(5);
+    let x = f32::NAN;
+    let apart = up(&device, [10.0, 20.0, 30.0, x, x, 40.0, 50.0, 60.0]);
+    let d = lt.matmul_with(spec, Operands::new(&a, &b), Epilogue::bias(&apart), device.uninit(6).unwrap()).unwrap();
+    assert_eq!(down(&device, &d.await_result().unwrap()), [11.0, 22.0, 33.0, 48.0, 60.0, 72.0]);
+    // A bias that begins in between.
+    let bias = up(&device, [x, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+    let later = bias.as_in().slice(1..7).unwrap();
+    let (spec, operands) = (spec.stride_bias(3), Operands::new(&a, &b));
+    let d = lt.matmul_with(spec, operands, Epilogue::bias(later), device.uninit(6).unwrap()).unwrap();
+    assert_eq!(down(&device, &d.await_result().unwrap()), [11.0, 22.0, 33.0, 48.0, 60.0, 72.0]);
+    // A gradient is written aside, and what lies between two of a batch stays as it is.
+    let (spec, grad) = (spec.stride_bias(5), up(&device, [7.0f32; 8]));
+    let d = up(&device, [0.0f32; 6]);
+    let (_, grad) =
+        lt.matmul_with(spec, Operands::new(&a, &b), Epilogue::bgrad_a(grad), d).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &grad), [1.0, 2.0, 3.0, 7.0, 7.0, 4.0, 5.0, 6.0]);
+    drop((a, b, apart, bias, grad, lt, device));
+    driver.assert_finished();
+}
+
+/// The library refuses a C at D's address when their types differ, though a zero `beta` does not read it.
+#[test]
+fn a_c_of_another_type_does_not_lie_where_d_does() {
+    use windlass::F8E4M3;
+    let driver = session();
+    let device = device(1);
+    let ones = up(&device, vec![F8E4M3::from_f32(1.0); 16 * 16]);
+    let spec = Matmul::new(16, 16, 16).trans_a(Transpose::Yes);
+    let d = device.blas_lt().matmul(spec, &ones, &ones, device.uninit::<F8E4M3>(16 * 16).unwrap()).unwrap();
+    let d = d.await_result().unwrap();
+    assert_eq!(down(&device, &d), vec![F8E4M3::from_f32(16.0); 16 * 16]);
+    drop((ones, d, device));
+    driver.assert_finished();
+}

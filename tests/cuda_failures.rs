@@ -294,6 +294,13 @@ fn what_fails_before_anything_was_enqueued_leaves_the_contents() {
             assert_eq!(common::down(device, &y), [1.0; 4]);
         });
     }
+    let (device, x, y) = ready(&driver);
+    let current = standin::Current::of(0); // where it is current, its state is asked for
+    driver.fail("cuDevicePrimaryCtxGetState", 0, 1);
+    let (_, y) = rejected(&device, &x, y);
+    assert_eq!((driver.failed(), common::down(&device, &y)), (1, vec![1.0; 4]));
+    drop((x, y, device, current));
+    driver.assert_finished();
 }
 
 #[test]

@@ -205,10 +205,12 @@ fn reset_by_somebody_else() {
     drop(theirs);
 }
 
-/// Streams, events and pinned memory went with the context that was reset; a library's handle can never go.
+/// Streams, events and pinned memory went with the context that was reset; a library's handle, and its memory, can
+/// never be given back.
 #[track_caller]
-fn assert_finished_after_a_reset(driver: &standin::Driver) {
-    let gone = || ["contexts", "pools", "allocations"].iter().all(|what| driver.live(what) == 0);
+fn assert_finished_after_a_reset(driver: &standin::Driver, handles: i64) {
+    let counts = [("contexts", 0), ("pools", 0), ("allocations", handles), ("blas", handles)];
+    let gone = || counts.iter().all(|(what, count)| driver.live(what) == *count);
     assert!(eventually(4, gone), "{:?}", driver.left());
     // Asking whether the old context can be made current is how it was noticed.
     let violations = driver.violations();
@@ -234,7 +236,30 @@ fn a_context_reset_by_somebody_else_is_made_anew() {
     let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_output();
     assert_eq!(down(&device, &y), [1.0; 4]);
     drop((y, device));
-    assert_finished_after_a_reset(&driver);
+    assert_finished_after_a_reset(&driver, 0);
+}
+
+/// The thread that has the context current need not make it so, which is how others learn that it is gone.
+#[test]
+fn a_context_reset_by_somebody_else_is_seen_before_anything_is_called_with_what_went_with_it() {
+    let driver = session();
+    let theirs = Current::of(0);
+    let device = device();
+    let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
+    let y = device.blas().axpy(1.0, &x, y).unwrap().await_result().unwrap();
+    // SAFETY: takes no pointer; that it destroys what others made is the point.
+    unsafe { cudarc::driver::sys::cuDevicePrimaryCtxReset_v2(0).result().unwrap() };
+    let (rejected, calls) = driver.calls_in(|| device.blas().axpy(1.0, &x, y).map(drop).expect_err("it is gone"));
+    assert_eq!(calls, ["cuCtxGetCurrent", "cuDevicePrimaryCtxGetState"]);
+    let error = rejected.error;
+    assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{error:?}");
+    assert_eq!(error.site().unwrap().code(), Some(709));
+    device.wait_healthy(LIMIT).unwrap();
+    let y = up(&device, [1.0f32; 4]);
+    let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_output();
+    assert_eq!((device.generation(), down(&device, &y)), (1, vec![1.0; 4]));
+    drop((rejected.back, x, y, device, theirs));
+    assert_finished_after_a_reset(&driver, 1);
 }
 
 #[test]
@@ -268,5 +293,5 @@ fn a_rebuild_after_a_reset_by_somebody_else_does_not_wait_for_what_is_gone() {
     assert_eq!((device.generation(), device.health().phase), (1, Phase::Healthy));
     assert_eq!(down(&device, &up(&device, [4.0f32; 4])), [4.0; 4]);
     drop((x, device));
-    assert_finished_after_a_reset(&driver);
+    assert_finished_after_a_reset(&driver, 0);
 }

@@ -107,7 +107,7 @@ fn what_dropped_pendings_held_is_given_back_by_housekeeping() {
         drop(device.blas().dot(&keep, &keep).unwrap());
         drop(device.blas().scal(2.0, up(&device, vec![0.0f64; 1000])).unwrap());
         let ((_buffer,), verdict) = device.blas().scal(2.0, up(&device, vec![0.0f64; 1000])).unwrap().split();
-        std::mem::forget(verdict);
+        common::forget(verdict);
     }
     let stats = device.stats();
     assert!(stats.in_flight >= 30, "{stats:?}");

@@ -6,15 +6,11 @@
 #![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use std::process::Command;
+mod common;
+
+use common::child::{self, in_a_process_of_its_own};
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, Enqueue, Error, Op, Phase, Result, Slices, SlicesMut, Spans};
-
-const SCENARIO: &str = "WINDLASS_FAULT_SCENARIO";
-
-fn gpu() -> Option<String> {
-    std::env::var("WINDLASS_TEST_DEVICE").ok().filter(|d| d.starts_with("cuda"))
-}
 
 /// A kernel that faults.
 struct Faulty(&'static str);
@@ -156,33 +152,16 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     assert_eq!(host.blas().nrm2(&z)?.await_result()?, 5.0);
     println!("{kind}: stats {:?}", device.stats());
     drop((x, y, a, b, device));
-    println!("{kind}: done");
     Ok(())
 }
 
-/// The body of the child processes; nothing where it was not started as one.
 #[test]
 fn child() {
-    let (Ok(kind), Some(device)) = (std::env::var(SCENARIO), gpu()) else { return };
-    let kinds = ["illegal_address", "misaligned", "out_of_bounds", "trap_now"];
-    let kind = kinds.into_iter().find(|k| *k == kind).expect("a known scenario");
-    scenario(kind, &device).expect(kind);
-}
-
-fn in_a_process_of_its_own(kind: &str) {
-    if gpu().is_none() {
-        eprintln!("skipped: WINDLASS_TEST_DEVICE names no GPU");
-        return;
-    }
-    let output = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(SCENARIO, kind)
-        .output()
-        .expect("the child starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{kind}: the process ended with {:?}", output.status);
-    assert!(text.contains(&format!("{kind}: done")), "{kind}: it did not come to its end");
+    child::scenario(|kind, device| {
+        let kinds = ["illegal_address", "misaligned", "out_of_bounds", "trap_now"];
+        let kind = kinds.into_iter().find(|k| *k == kind).expect("a known scenario");
+        scenario(kind, device).expect(kind);
+    });
 }
 
 #[test]

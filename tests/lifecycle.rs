@@ -65,7 +65,7 @@ fn a_forgotten_pending_does_its_work_and_holds_up_nobody() {
     for device in devices() {
         let x = up(&device, [1.0f64; 4]).share();
         for _ in 0..1000 {
-            std::mem::forget(device.blas().nrm2(&x).unwrap());
+            common::forget(device.blas().nrm2(&x).unwrap());
         }
         assert!(device.synchronize(LONG).is_ok());
         assert_eq!(device.stats().in_flight, 0);

@@ -82,7 +82,7 @@ fn a_reader_dropped_in_flight_still_holds_the_writer_off() {
                 let own = busy(&device, device.zeros(64).unwrap(), 1);
                 let ((target,), verdict) = device.copy(&x, own).unwrap().split();
                 drop(verdict);
-                std::mem::forget(device.download(&x).unwrap());
+                common::forget(device.download(&x).unwrap());
                 drop(device.fill(x, 0.0).unwrap());
                 assert_eq!(down(&device, &target), [3.0; 64]);
             }

@@ -43,18 +43,38 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
     let message = || format!("{call} answered {}", name(code.0));
     if codes::is_sticky(code.0) {
-        // Lost at once: whoever sees the flag is told so, and not that something may still be mended.
-        let cause = || Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops() };
+        let cause = Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops() };
         if let Some(engine) = epoch.engine.as_cuda() {
             engine.core.context.lose(); // also that of a life that is still being made
         }
-        if epoch.end(Stand::Lost, cause) {
-            epoch.counters.faults.fetch_add(1, Ordering::Relaxed);
-            latch_all(epoch.cause());
-        }
+        lose(epoch, &cause);
     } else if code.0 == CONTEXT_IS_DESTROYED {
         epoch.fault(message(), Some((code.0, name(code.0))));
     }
+}
+
+/// A device fault: latches every CUDA device of the process as lost, the one that it was seen on last. So whoever finds
+/// that one lost finds all of them lost; and at once: nobody is told that something may still be mended.
+fn lose(epoch: &Arc<Epoch>, cause: &Cause) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
+    let one = ONE.lock();
+    for other in devices.iter().map(|device| device.epoch()).filter(|other| !Arc::ptr_eq(other, epoch)) {
+        end(&other, cause);
+    }
+    let first = epoch.end(Stand::Lost, || cause.clone());
+    drop(one);
+    if first {
+        epoch.counters.faults.fetch_add(1, Ordering::Relaxed);
+        devices.iter().for_each(|device| device.supervisor.lost(cause.message.clone()));
+    }
+}
+
+fn end(epoch: &Epoch, cause: &Cause) {
+    if let Some(engine) = epoch.engine.as_cuda() {
+        engine.core.context.lose();
+    }
+    epoch.end(Stand::Lost, || cause.clone());
 }
 
 /// The error for a failed call, after looking at it.
@@ -95,10 +115,7 @@ pub(crate) fn latch_all(cause: Option<Cause>) {
     let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
     let cause = cause.unwrap_or_default();
     for device in devices {
-        if let Some(engine) = device.epoch().engine.as_cuda() {
-            engine.core.context.lose();
-        }
-        device.epoch().end(Stand::Lost, || cause.clone());
+        end(&device.epoch(), &cause);
         device.supervisor.lost(cause.message.clone());
     }
 }

@@ -4,7 +4,7 @@
 //! next one of the slot. First use on the same slot needs nothing; first use elsewhere has it recorded and waits.
 
 use super::api::{Code, Driver};
-use super::context::Context;
+use super::context::{BINDING, Context};
 use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, State};
 use super::{Core, CudaEngine, Native, fault};
@@ -122,7 +122,7 @@ impl CudaEngine {
         let core = &self.core;
         let mut lease = core.lease(&[]);
         epoch.admit()?;
-        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         free_some(&lease.slot.shared, &mut lease.state, FREES_PER_LEASE);
         let address = core
             .raw_alloc(&lease.state, bytes)
@@ -168,7 +168,7 @@ impl CudaEngine {
         epoch.admit()?; // a forked child cannot even take a lease: its holder may be a thread that is not there
         let lease = core.lease(&[]);
         epoch.admit()?;
-        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         let (mut free, mut total, mut reserved, mut used) = (0usize, 0usize, 0u64, 0u64);
         let api = core.context.api;
         // SAFETY: the pointers are valid and of the attributes' types; the epoch is open while the lease is held.
@@ -217,7 +217,7 @@ impl Core {
     fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let _lease = self.lease(&[]);
         epoch.admit()?;
-        let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+        let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         self.pool.trim(self.context.api).ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolTrimTo"))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::api::{Code, Driver};
 use super::blocker::Blockers;
-use super::context::Context;
+use super::context::{BINDING, Context};
 use super::housekeeping::Keeper;
 use super::memory::Pool;
 use super::module::Modules;
@@ -84,17 +84,14 @@ impl CudaEngine {
     /// The engine of the next epoch: on the same context, or on a new one where somebody destroyed it.
     pub(crate) fn again(&self, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
         let old = &self.core.context;
-        let (mut flags, mut active) = (0, 0);
-        // SAFETY: both are valid for the write.
-        let code = unsafe { old.api.device_primary_ctx_get_state(old.device, &mut flags, &mut active) };
-        check(code, "cuDevicePrimaryCtxGetState")?;
+        let active = old.active().map_err(|code| fault::error(code, "cuDevicePrimaryCtxGetState"))?;
         // A destroyed context may come back at the same address, so the state decides, not the pointer.
         let gone = old.released()
-            || active == 0
+            || !active
             || match old.bind() {
                 Ok(_) => false,
                 Err(code) if fault::is_context_gone(code) => true,
-                Err(code) => return Err(fault::error(code, "cuCtxSetCurrent")),
+                Err(code) => return Err(fault::error(code, BINDING)),
             };
         if !gone {
             return make(old.clone(), config, life, counters);
@@ -114,7 +111,7 @@ fn retain(api: &'static Driver, device: i32) -> Result<Arc<Context>> {
 /// Pool, slots and the rest on a retained context.
 fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<CudaEngine> {
     const NON_BLOCKING: u32 = 1;
-    let _bound = context.bind().map_err(|code| fault::error(code, "cuCtxSetCurrent"))?;
+    let _bound = context.bind().map_err(|code| fault::error(code, BINDING))?;
     let api = context.api;
     let pool = Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());

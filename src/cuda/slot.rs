@@ -1,7 +1,7 @@
 //! Stream slots: in-order queues that are leased only while work is enqueued.
 
 use super::api::Code;
-use super::context::Context;
+use super::context::{BINDING, Context};
 use super::live::Live;
 use super::newest::Newest;
 use super::reclaim::Reclaim;
@@ -171,7 +171,7 @@ impl Shared {
         }
         // The driver would answer without it; but binding is what notices that somebody else has reset the context,
         // whose events are gone then.
-        let _bound = self.context.bind().inspect_err(|code| self.report(*code, "cuCtxSetCurrent"))?;
+        let _bound = self.context.bind().inspect_err(|code| self.report(*code, BINDING))?;
         if !self.query(event)? {
             return Ok(None);
         }

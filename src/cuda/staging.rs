@@ -153,7 +153,8 @@ impl Core {
             let attempt = {
                 let _inside = self.blockers.enter();
                 epoch.admit()?;
-                let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))?;
+                let _bound =
+                    self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))?;
                 if !self.pinned.has(bytes) {
                     self.sweep(); // what is over may hold one: far cheaper than making one
                 }

@@ -196,7 +196,7 @@ impl Core {
     }
 
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
-        self.context.bind().map_err(|code| fault::classify(epoch, code, "cuCtxSetCurrent"))
+        self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))
     }
 
     /// Everything under the lease.
@@ -213,7 +213,7 @@ impl Core {
         let Begun { _bound, timer, landed, submitted } =
             self.begin(around, follows, (shared, state), retired, O::Raw::BYTES, name)?;
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(&std::ffi::CString::new(label.unwrap_or(name)).unwrap_or_default());
+        let _range = super::api::nvtx::range(label.unwrap_or(name));
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = caught(&mut || {

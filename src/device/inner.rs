@@ -79,9 +79,9 @@ impl Inner {
             });
             Inner {
                 id,
+                supervisor: Supervisor::new(label.clone(), config.policy),
                 label,
                 in_flight: config.in_flight,
-                supervisor: Supervisor::new(config.policy),
                 mirrors: Mirrors::default(),
                 config,
                 info: opened.info,

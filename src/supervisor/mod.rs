@@ -38,6 +38,8 @@ pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
 
 /// The state machine of one device.
 pub(crate) struct Supervisor {
+    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "only events name the device"))]
+    device: Arc<str>,
     policy: RestartPolicy,
     state: Mutex<State>,
     changed: Condvar,
@@ -52,12 +54,14 @@ struct State {
 }
 
 impl Supervisor {
-    pub(crate) fn new(policy: RestartPolicy) -> Self {
+    pub(crate) fn new(device: Arc<str>, policy: RestartPolicy) -> Self {
         let state = State { phase: Phase::Healthy, history: History::default(), reason: None, seen: None };
-        Supervisor { policy, state: Mutex::new(state), changed: Condvar::new() }
+        Supervisor { device, policy, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn enter(&self, phase: Phase, reason: Option<String>) {
+        #[cfg(feature = "tracing")]
+        crate::trace::tell_phase(&self.device, phase, reason.as_deref());
         let mut state = self.state.lock();
         state.phase = phase;
         if reason.is_some() {
@@ -68,14 +72,18 @@ impl Supervisor {
 
     /// How the device stands.
     pub(crate) fn health(&self, inner: &Inner) -> Health {
+        let epoch = inner.epoch();
         let mut state = self.state.lock();
-        let left = state.history.left(&self.policy, Instant::now());
-        Health {
-            phase: state.phase,
-            generation: inner.epoch().generation,
-            reason: state.reason.clone(),
-            restarts_left: left,
-        }
+        let restarts_left = state.history.left(&self.policy, Instant::now());
+        // Whoever sees a fault sets the epoch's flag first, which others are refused by, and comes here a moment later.
+        let phase = match (state.phase, epoch.life.stand()) {
+            (_, Stand::Lost) => Phase::Lost,
+            (Phase::Healthy, Stand::Poisoned) => Phase::Poisoned,
+            (phase, _) => phase,
+        };
+        let told = phase == state.phase;
+        let reason = if told { state.reason.clone() } else { epoch.cause().map(|cause| cause.message) };
+        Health { phase, generation: epoch.generation, reason, restarts_left }
     }
 
     /// Waits until it is healthy.
@@ -84,17 +92,12 @@ impl Supervisor {
         loop {
             let health = self.health(inner);
             match health.phase {
-                // A poisoned epoch may be seen before the supervisor was told.
                 Phase::Healthy if inner.epoch().alive() => return Ok(health),
                 Phase::Lost => return Err(inner.epoch().verdict()),
                 _ => {}
             }
-            let mut state = self.state.lock();
-            if state.phase == health.phase {
-                // Short sleeps: the epoch's flag, which is part of the condition, has no condvar.
-                self.changed.wait_for(&mut state, Duration::from_millis(1));
-            }
-            drop(state);
+            // Short sleeps: the epoch's flag, which is part of the condition, has no condvar.
+            self.changed.wait_for(&mut self.state.lock(), Duration::from_millis(1));
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(Error::Timeout { waited: limit, site: Site::none() });
             }

@@ -1,4 +1,9 @@
 //! Seeing what happens: hooks around every operation, counters, and the features `tracing` and `nvtx`.
+//!
+//! With the feature `tracing`, events of the target `windlass`: `enqueued` and `complete` of every operation, at the level
+//! `TRACE`; and what becomes of a device: `poisoned` (`WARN`), `rebuilding`, `healthy` again (`INFO`), `lost` (`ERROR`).
+//! With `nvtx`, where its library is found, a range around each CUDA half, named for the label, the kernel or the
+//! operation.
 
 mod counters;
 mod info;
@@ -8,6 +13,8 @@ pub(crate) use counters::Counters;
 pub use counters::Stats;
 pub use info::OpInfo;
 pub(crate) use info::Told;
+#[cfg(feature = "tracing")]
+pub(crate) use sink::tell_phase;
 pub(crate) use sink::{Event, Sink};
 
 use std::time::Duration;

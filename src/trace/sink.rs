@@ -48,3 +48,15 @@ impl Sink {
         }));
     }
 }
+
+/// Tells what becomes of a device.
+#[cfg(feature = "tracing")]
+pub(crate) fn tell_phase(device: &str, phase: crate::Phase, reason: Option<&str>) {
+    use crate::Phase;
+    match phase {
+        Phase::Healthy => tracing::info!(target: "windlass", device, reason, "healthy"),
+        Phase::Poisoned => tracing::warn!(target: "windlass", device, reason, "poisoned"),
+        Phase::Rebuilding => tracing::info!(target: "windlass", device, reason, "rebuilding"),
+        Phase::Lost => tracing::error!(target: "windlass", device, reason, "lost"),
+    }
+}

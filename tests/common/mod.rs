@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+pub mod child;
 pub mod fatbin;
 mod laid;
 mod sample;
@@ -118,6 +119,14 @@ pub fn within<R: Send + 'static>(seconds: u64, f: impl FnOnce() -> R + Send + 's
             Ok(()) => panic!("ended without an answer"),
         },
     }
+}
+
+/// As `std::mem::forget`: `value` is never dropped. It is kept where the leak sanitizer sees that this is meant.
+pub fn forget<T: Send + 'static>(value: T) {
+    use std::any::Any;
+    use std::sync::{Mutex, PoisonError};
+    static FORGOTTEN: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
+    FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
 }
 
 /// Looks until `done`, at most `seconds`. False when it never was.

@@ -50,7 +50,7 @@ fn a_process_exits_with_work_in_flight_and_calls_nothing_meanwhile() {
                 std::process::exit(0);
             }
             _ => {
-                std::mem::forget((busy, dot, x));
+                crate::common::forget((busy, dot, x));
                 assert!(DEVICE.set(device).is_ok());
             }
         }

@@ -8,6 +8,7 @@ use windlass::nvrtc::{DevicePtr, Global, LaunchConfig, Len, Plain, Write};
 use windlass::{DeviceBuffer, Image, PendingHost};
 
 const GET: &str = "cuCtxGetCurrent";
+const STATE: &str = "cuDevicePrimaryCtxGetState";
 const LAUNCH: &str = "cuLaunchKernel";
 const RECORD: &str = "cuEventRecord";
 
@@ -43,7 +44,7 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
     for turn in 0..4 {
         settle(&driver);
         let (pending, calls) = driver.calls_in(|| add_one.launch(config(), (x, Len)).unwrap());
-        assert!(turn < 2 || calls == [GET, LAUNCH, RECORD], "{calls:?}");
+        assert!(turn < 2 || calls == [GET, STATE, LAUNCH, RECORD], "{calls:?}");
         let ((next,), verdict) = pending.split();
         (x, _) = (next, verdicts.push(verdict));
         settle(&driver);
@@ -51,7 +52,7 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
         let args = (&f, &d, &i4, &u1, &u8s, &i2, sum, index, 0f32, 0f64, 0i8, 0u16, 0i64, plain, 1usize, DevicePtr(0));
         // SAFETY: one element each.
         let (pending, calls) = driver.calls_in(|| unsafe { sixteen.launch(config(), args) }.unwrap());
-        assert!(turn < 2 || calls == [GET, LAUNCH, RECORD], "{calls:?}");
+        assert!(turn < 2 || calls == [GET, STATE, LAUNCH, RECORD], "{calls:?}");
         let (written, verdict) = pending.split();
         verdicts.push(verdict);
         (sum, index) = written.downcast::<(DeviceBuffer<f64>, DeviceBuffer<u32>)>().unwrap();
@@ -68,14 +69,14 @@ fn a_module_is_loaded_once_and_its_kernels_are_asked_once() {
     let device = device(2);
     let module = driver.silently("making a module", || module(&device));
     let (_, calls) = driver.calls_in(|| module.load().unwrap());
-    assert_eq!(calls, [GET, "cuModuleLoadDataEx"]);
+    assert_eq!(calls, [GET, STATE, "cuModuleLoadDataEx"]);
     driver.silently("loading it again", || module.load().unwrap());
     let (kernel, calls) = driver.calls_in(|| module.kernel("axpb_f32").unwrap());
-    assert_eq!(calls[..2], [GET, "cuModuleGetFunction"]);
+    assert_eq!(calls[..3], [GET, STATE, "cuModuleGetFunction"]);
     assert_eq!((count(&calls, "cuFuncGetAttribute"), count(&calls, "cuModuleLoadDataEx")), (8, 0));
     assert_eq!(count(&calls, "cuDeviceGetAttribute"), 12, "the device's limits");
     let (other, calls) = driver.calls_in(|| module.kernel("sixteen").unwrap());
-    assert_eq!((calls.len(), count(&calls, "cuFuncGetAttribute")), (10, 8), "the limits are known: {calls:?}");
+    assert_eq!((calls.len(), count(&calls, "cuFuncGetAttribute")), (11, 8), "the limits are known: {calls:?}");
     let answers = driver.silently("what is known of a kernel", || (kernel.attributes().unwrap(), kernel.clone()));
     assert_eq!((answers.0.max_threads, answers.0.registers, answers.0.binary_version), (1024, 32, 90));
     let x = up(&device, [1f32]);

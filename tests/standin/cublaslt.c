@@ -15,7 +15,11 @@ struct handle {
     uint64_t mark;
     int device, inside;
     uint64_t own_memory;
+    struct handle *next;
 };
+
+/* Handles are kept, so that a late use is seen; in a list, so that leak checkers are content. */
+static struct handle *all;
 
 /* Before the addresses: what an algorithm is signed for. */
 struct layout {
@@ -83,7 +87,8 @@ EXPORT cublasStatus_t cublasLtCreate(void **handle) {
     uint64_t memory = standin_allocate(device, (size_t)64 << 10);
     if (memory == 0) BLAS_LEAVE(CUBLAS_STATUS_ALLOC_FAILED, "%s", "");
     struct handle *made = calloc(1, sizeof *made);
-    *made = (struct handle){HANDLE_MARK, device, 0, memory};
+    *made = (struct handle){HANDLE_MARK, device, 0, memory, all};
+    all = made;
     standin_count_blas(1);
     *handle = made;
     BLAS_LEAVE(CUBLAS_STATUS_SUCCESS, "context#%d", device);
@@ -96,7 +101,7 @@ EXPORT cublasStatus_t cublasLtDestroy(void *handle) {
     standin_count_blas(-1);
     if (standin_sticky() == CUDA_SUCCESS && standin_wait_device(lt->device) == CUDA_SUCCESS)
         standin_deallocate(lt->own_memory);
-    lt->mark = 0; /* kept, so that a later use is seen */
+    lt->mark = 0;
     BLAS_LEAVE(CUBLAS_STATUS_SUCCESS, "%s", "");
 }
 
@@ -441,6 +446,16 @@ static bool take(struct scalar *scalar, const struct desc *desc, const void *poi
     return true;
 }
 
+/* Version 13.1 moves the biases of a batch, and what lies beside D, 16 bytes at a time and does not ask where they begin:
+ * elsewhere the device faults. */
+static void watch_alignment(const struct product *p) {
+    const struct layout *d = &p->layouts[3];
+    uint64_t step = (uint64_t)p->desc.bias_stride * type_bytes(bias_type(&p->desc, d));
+    if (d->batch > 1 && p->desc.bias != 0 && (p->desc.bias % 16 != 0 || step % 16 != 0))
+        standin_violation("a bias of a batch that is not aligned to 16 bytes");
+    if (p->desc.aux % 16 != 0) standin_violation("an auxiliary matrix that is not aligned to 16 bytes");
+}
+
 static cublasStatus_t enqueue_product(CUstream stream, struct product *p) {
     const struct desc *desc = &p->desc;
     const struct layout *d = &p->layouts[3];
@@ -497,6 +512,8 @@ EXPORT cublasStatus_t cublasLtMatmul(void *handle, void *desc, const void *alpha
         .workspace = {(uint64_t)(uintptr_t)workspace, workspace_bytes},
     };
     for (int i = 0; i < 4; i++) product.layouts[i] = *layouts[i];
+    watch_alignment(&product);
+    if (c == d && layouts[2]->type != layouts[3]->type) status = CUBLAS_STATUS_NOT_SUPPORTED;
     if (!take(&product.alpha, desc, alpha) || !take(&product.beta, desc, beta)) status = CUBLAS_STATUS_INVALID_VALUE;
     if (status == CUBLAS_STATUS_SUCCESS && standin_sticky() != CUDA_SUCCESS) status = CUBLAS_STATUS_EXECUTION_FAILED;
     if (status == CUBLAS_STATUS_SUCCESS) status = enqueue_product(stream, &product);

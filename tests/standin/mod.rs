@@ -1,4 +1,5 @@
-//! The scripted stand-in for `libcuda`, `libcublas` and `libcublasLt`: compiled when first needed, opened before cudarc looks.
+//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt` and NVTX: compiled when first needed, opened before
+//! cudarc looks.
 //!
 //! `mod standin;` in an integration test, then `let driver = standin::session();` as the first line of a test. A session
 //! holds a lock, because the simulated driver is one per process as the real one is, and begins with a reset. What the
@@ -128,8 +129,15 @@ pub(crate) fn driver() -> &'static Driver {
     DRIVER.get_or_init(|| {
         let folder = build::build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
         // The unversioned names come last: they are empty and depend on the others, for callers who try them first.
-        let names =
-            ["libcuda.so.1", "libcublas.so.13", "libcublasLt.so.13", "libcuda.so", "libcublas.so", "libcublasLt.so"];
+        let names = [
+            "libcuda.so.1",
+            "libcublas.so.13",
+            "libcublasLt.so.13",
+            "libnvtx3interop.so.1",
+            "libcuda.so",
+            "libcublas.so",
+            "libcublasLt.so",
+        ];
         let [driver, ..] = names.map(|name| {
             // SAFETY: our own library; its constructor only sets up its state. It is never closed.
             unsafe { Library::open(Some(folder.join(name)), RTLD_NOW | RTLD_GLOBAL) }.expect(name)

@@ -72,6 +72,11 @@ int cublasAxpyEx_64(handle, int64_t, const void *, int, address, int, int64_t, a
 int cublasScalEx_64(handle, int64_t, const void *, int, address, int, int64_t, int);
 int cublasDotEx_64(handle, int64_t, address, int, int64_t, address, int, int64_t, void *, int, int);
 int cublasNrm2Ex_64(handle, int64_t, address, int, int64_t, void *, int, int);
+int cublasCtrsv_v2_64(handle, int, int, int, int64_t, address, int64_t, address, int64_t);
+int cublasZgemm_v2_64(handle, int, int, int64_t, int64_t, int64_t, const void *, address, int64_t, address, int64_t,
+                      const void *, address, int64_t);
+int cublasSgemmBatched_64(handle, int, int, int64_t, int64_t, int64_t, const void *, address, int64_t, address, int64_t,
+                          const void *, address, int64_t, int64_t);
 
 static int failures;
 
@@ -839,6 +844,51 @@ static void a_workspace_is_forgotten_with_a_new_stream_and_must_not_be_shared(vo
     EXPECT(standin_live("blas") == 0);
 }
 
+static void a_typed_routine_is_told_with_all_that_it_was_given(void) {
+    start();
+    handle blas = make_blas();
+    char log[2000];
+    address a = take(12 * 8, first), x = take(3 * 8, first);
+    standin_log_enable(1);
+    OK(cublasCtrsv_v2_64(blas, 1, 2, 0, 3, a, 4, x, -1));
+    standin_log_take(log, sizeof log);
+    EXPECT(strcmp(log, "cublasCtrsv_v2_64 blas#1 host uplo=1 trans=2 diag=0 n=3 a=mem#2 lda=4 x=mem#3 incx=-1 "
+                       "-> 0\n") == 0);
+    OK(cuStreamSynchronize(first));
+    expect_clean("a triangular system");
+    EXPECT(cublasCtrsv_v2_64(blas, 1, 2, 0, 3, a, 2, x, 1) == 7);
+    OK(cublasCtrsv_v2_64(blas, 1, 2, 0, 3, a, 4, x, 2)); /* x has three elements */
+    EXPECT(complains_of("out of bounds"));
+}
+
+static void what_typed_routines_read_and_write_is_ordered(void) {
+    start();
+    handle blas = make_blas();
+    _Alignas(16) double scalars[4] = {1, 0, 0, 0};
+    address a = take(64, first), b = take(64, first), c = take(64, first);
+    OK(cublasZgemm_v2_64(blas, 0, 2, 2, 2, 2, scalars, a, 2, b, 2, scalars + 2, c, 2));
+    expect_clean("one stream");
+    OK(cuMemsetD8Async(b, 0, 64, second));
+    EXPECT(complains_of("race on mem#3"));
+    standin_violations_clear();
+    OK(cublasZgemm_v2_64(blas, 0, 2, 2, 2, 2, scalars + 1, a, 2, b, 2, scalars + 2, c, 2));
+    EXPECT(complains_of("a scalar that is not aligned"));
+}
+
+static void a_batch_takes_addresses_of_the_device(void) {
+    start();
+    handle blas = make_blas();
+    float one = 1, zero = 0;
+    address matrices[] = {take(4, first), take(4, first)}, wrong[] = {matrices[0], 64};
+    address right = upload(matrices, sizeof matrices), other = upload(wrong, sizeof wrong);
+    OK(cublasSgemmBatched_64(blas, 0, 0, 1, 1, 1, &one, right, 1, right, 1, &zero, right, 1, 2));
+    OK(cuStreamSynchronize(first));
+    expect_clean("a batch");
+    OK(cublasSgemmBatched_64(blas, 0, 0, 1, 1, 1, &one, right, 1, other, 1, &zero, right, 1, 2));
+    OK(cuStreamSynchronize(first));
+    EXPECT(complains_of("entry 1 of array 1 of a batch"));
+}
+
 static void after_a_fault_cublas_hides_the_code(void) {
     start();
     handle blas = make_blas();
@@ -943,6 +993,9 @@ int main(void) {
     integer_half_and_complex_products_are_right();
     vectors_and_both_pointer_modes_are_right();
     a_workspace_is_forgotten_with_a_new_stream_and_must_not_be_shared();
+    a_typed_routine_is_told_with_all_that_it_was_given();
+    what_typed_routines_read_and_write_is_ordered();
+    a_batch_takes_addresses_of_the_device();
     after_a_fault_cublas_hides_the_code();
     a_forked_child_is_refused();
     a_violation_is_written_to_the_report_at_once();

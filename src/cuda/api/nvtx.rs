@@ -1,6 +1,6 @@
 //! Named ranges for profilers. Without the feature `nvtx`, or without the library, nothing happens.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
@@ -27,9 +27,13 @@ fn nvtx() -> Option<&'static Nvtx> {
     NVTX.get_or_init(|| Nvtx::of(loader::open(Library::Nvtx).ok()?)).as_ref()
 }
 
-/// Opens a range on the calling thread; it ends when the answer is dropped. Ranges of a thread are nested.
-pub(crate) fn range(name: &CStr) -> Range {
-    range_of(nvtx(), name)
+/// Opens a range on the calling thread; it ends when the answer is dropped. Ranges of a thread are nested. A name ends at
+/// a zero byte in it.
+pub(crate) fn range(name: &str) -> Range {
+    match nvtx() {
+        None => range_of(None, c""),
+        some => range_of(some, &CString::new(name.split('\0').next().unwrap_or_default()).unwrap_or_default()),
+    }
 }
 
 fn range_of(nvtx: Option<&'static Nvtx>, name: &CStr) -> Range {

@@ -1,0 +1,69 @@
+//! What cuBLAS has beyond BLAS: sums, diagonals, many small systems.
+
+use crate::Bench;
+use windlass::blas::{Dgmm, Geam, Lu};
+use windlass::{Complex, Side, Transpose};
+
+pub(crate) fn all(bench: &Bench) {
+    sums_and_diagonals(bench);
+    factors(bench);
+}
+
+#[test]
+fn extensions_go_to_their_own_function_with_all_that_it_takes() {
+    let bench = Bench::new();
+    all(&bench);
+    bench.finish();
+}
+
+fn sums_and_diagonals(bench: &Bench) {
+    let (a, b, c) = (bench.named::<f32>("A", 8), bench.named("B", 6), bench.named("C", 6));
+    bench.calls(
+        &["cublasSgeam_64 host trans_a=1 trans_b=0 m=2 n=3 alpha=2 a=A lda=3 beta=0.5 b=B ldb=2 c=C ldc=2"],
+        |blas| blas.geam(Geam::new(2, 3).trans_a(Transpose::Yes).alpha(2.0).beta(0.5), &a, &b, c),
+    );
+    let (a, b) = (bench.named("A", 6), bench.named("B", 6));
+    let (p, q, c) = (bench.named("P", 1), bench.named("Q", 1), bench.named("C", 9));
+    bench.calls(
+        &["cublasCgeam_64 device trans_a=0 trans_b=2 m=2 n=3 alpha=P a=A lda=2 beta=Q b=B ldb=3 c=C ldc=3"],
+        |blas| {
+            let spec = Geam::<Complex<f32>>::new(2, 3).trans_b(Transpose::Conjugate).ldc(3);
+            blas.geam(spec.scalars_at(&p, &q), &a, &b, c)
+        },
+    );
+    let (a, x, c) = (bench.named::<f64>("A", 9), bench.named("X", 5), bench.named("C", 6));
+    bench.calls(&["cublasDdgmm_64 host side=1 m=2 n=3 a=A lda=3 x=X incx=2 c=C ldc=2"], |blas| {
+        blas.dgmm(Dgmm::new(Side::Right, 2, 3).lda(3), &a, x.strided(3, 2), c)
+    });
+}
+
+/// The arrays of addresses are copies in memory of the call alone.
+fn factors(bench: &Bench) {
+    let lu = Lu::new(3, 2).ldb(4);
+    let (a, pivots, info) = (bench.named::<f64>("A", 18), bench.named("P", 6), bench.named("I", 2));
+    bench.calls(&["cublasDgetrfBatched host n=3 a=scratch lda=3 pivots=P info=I batch=2"], |blas| {
+        blas.getrf_batched(lu, a, pivots, info)
+    });
+    let (a, pivots, b) = (bench.named::<f64>("A", 18), bench.named("P", 6), bench.named("B", 16));
+    bench.calls(
+        &["cublasDgetrsBatched host trans=1 n=3 nrhs=2 a=scratch lda=3 pivots=P b=scratch ldb=4 info=host batch=2"],
+        |blas| blas.getrs_batched(lu, Transpose::Yes, 2, &a, &pivots, b),
+    );
+    let (c, info) = (bench.named("C", 24), bench.named("I", 2));
+    bench.calls(&["cublasDgetriBatched host n=3 a=scratch lda=3 pivots=P c=scratch ldc=4 info=I batch=2"], |blas| {
+        blas.getri_batched(lu, &a, &pivots, c, info)
+    });
+    let (c, info) = (bench.named("C", 24), bench.named("I", 2));
+    bench.calls(&["cublasDmatinvBatched host n=3 a=scratch lda=3 inverse=scratch lda_inv=4 info=I batch=2"], |blas| {
+        blas.matinv_batched(lu, &a, c, info)
+    });
+    // Beyond what the library inverts at once: the factors of a copy.
+    let (a, c, info) = (bench.named::<f32>("A", 33 * 33), bench.named("C", 33 * 33), bench.named("I", 1));
+    bench.calls(
+        &[
+            "cublasSgetrfBatched host n=33 a=scratch lda=33 pivots=scratch info=I batch=1",
+            "cublasSgetriBatched host n=33 a=scratch lda=33 pivots=scratch c=scratch ldc=33 info=I batch=1",
+        ],
+        |blas| blas.matinv_batched(Lu::new(33, 1), &a, c, info),
+    );
+}
