@@ -98,8 +98,9 @@ impl Operand {
     /// The addresses of `count` matrices of `T` from `at` on.
     #[cfg(feature = "blas")]
     pub(super) fn addresses<T>(&self, count: usize, at: u64) -> Vec<u64> {
-        let step = (self.stride * size_of::<T>()) as u64; // inside a buffer, so it does not overflow
-        (0..count as u64).map(|i| at + i * step).collect()
+        // Inside a buffer, so they do not overflow; those of matrices without elements are not looked at.
+        let step = (self.stride as u64).wrapping_mul(size_of::<T>() as u64);
+        (0..count as u64).map(|i| at.wrapping_add(i.wrapping_mul(step))).collect()
     }
 }
 
