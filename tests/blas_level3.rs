@@ -15,10 +15,16 @@ mod lu;
 mod matrix;
 #[path = "blas_level3/products.rs"]
 mod products;
+#[path = "blas_level3/properties.rs"]
+mod properties;
+#[path = "blas_level3/published.rs"]
+mod published;
 #[path = "blas_level3/rank.rs"]
 mod rank;
 #[path = "blas_level3/refusals.rs"]
 mod refusals;
+#[path = "blas_level3/special.rs"]
+mod special;
 #[path = "blas_level3/symmetric.rs"]
 mod symmetric;
 #[path = "blas_level3/triangular.rs"]

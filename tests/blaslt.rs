@@ -15,6 +15,8 @@ mod check;
 mod exact;
 #[path = "blaslt/plans.rs"]
 mod plans;
+#[path = "blaslt/properties.rs"]
+mod properties;
 #[path = "blaslt/refusals.rs"]
 mod refusals;
 #[path = "blaslt/sweep.rs"]
