@@ -19,6 +19,10 @@ mod modes;
 mod pivots;
 #[path = "blas_level3/products.rs"]
 mod products;
+#[path = "blas_level3/properties.rs"]
+mod properties;
+#[path = "blas_level3/published.rs"]
+mod published;
 #[path = "blas_level3/rank.rs"]
 mod rank;
 #[path = "blas_level3/refusals.rs"]
@@ -27,6 +31,8 @@ mod refusals;
 mod repeats;
 #[path = "blas_level3/scalars.rs"]
 mod scalars;
+#[path = "blas_level3/special.rs"]
+mod special;
 #[path = "blas_level3/symmetric.rs"]
 mod symmetric;
 #[path = "blas_level3/triangular.rs"]

@@ -17,6 +17,8 @@ mod exact;
 mod modes;
 #[path = "blaslt/plans.rs"]
 mod plans;
+#[path = "blaslt/properties.rs"]
+mod properties;
 #[path = "blaslt/refusals.rs"]
 mod refusals;
 #[path = "blaslt/sweep.rs"]

@@ -73,6 +73,7 @@ functions! {
     } optional {
         memcpy_htod(CUdeviceptr, *const c_void, usize) = b"cuMemcpyHtoD_v2\0";
         memcpy_dtoh(*mut c_void, CUdeviceptr, usize) = b"cuMemcpyDtoH_v2\0";
+        memcpy_dtod_async(CUdeviceptr, CUdeviceptr, usize, CUstream) = b"cuMemcpyDtoDAsync_v2\0";
         stream_write_value(CUstream, CUdeviceptr, u32, u32) = b"cuStreamWriteValue32_v2\0";
     }
 }
@@ -92,26 +93,7 @@ functions! {
         dot_ex(
             cublasHandle_t, i64, *const c_void, u32, i64, *const c_void, u32, i64, *mut c_void, u32, u32
         ) = b"cublasDotEx_64\0";
-    } optional {
-        ssymm(
-            cublasHandle_t, u32, u32, i64, i64, *const c_void, *const c_void, i64, *const c_void, i64, *const c_void,
-            *mut c_void, i64
-        ) = b"cublasSsymm_v2_64\0";
-        ssyrk(
-            cublasHandle_t, u32, u32, i64, i64, *const c_void, *const c_void, i64, *const c_void, *mut c_void, i64
-        ) = b"cublasSsyrk_v2_64\0";
-        strmm(
-            cublasHandle_t, u32, u32, u32, u32, i64, i64, *const c_void, *const c_void, i64, *const c_void, i64,
-            *mut c_void, i64
-        ) = b"cublasStrmm_v2_64\0";
-        strsm(
-            cublasHandle_t, u32, u32, u32, u32, i64, i64, *const c_void, *const c_void, i64, *mut c_void, i64
-        ) = b"cublasStrsm_v2_64\0";
-        gemm_strided(
-            cublasHandle_t, u32, u32, i64, i64, i64, *const c_void, *const c_void, u32, i64, i64, *const c_void, u32,
-            i64, i64, *const c_void, *mut c_void, u32, i64, i64, i64, u32, c_int
-        ) = b"cublasGemmStridedBatchedEx_64\0";
-    }
+    } optional {}
 }
 
 /// cuBLASLt, which windlass has opened by then.

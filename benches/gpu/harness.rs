@@ -200,6 +200,11 @@ impl Bench {
         (verdicts.len(), verdicts.iter().filter(|v| **v == "met").count())
     }
 
+    /// The rows that missed theirs, each with what it reached.
+    pub(crate) fn missed(&self) -> Vec<String> {
+        self.rows.iter().filter(|row| row.verdict() == "MISSED").map(Row::summary).collect()
+    }
+
     /// All rows, tab-separated, below `head` as comments.
     pub(crate) fn tsv(&self, head: &[String]) -> String {
         let mut text = String::new();

@@ -126,6 +126,10 @@ fn main() -> ExitCode {
     }
     let (goals, met) = bench.score();
     println!("\n{met} of {goals} targets met; {:.1} s in all", start.elapsed().as_secs_f64());
+    let missed = bench.missed();
+    if !missed.is_empty() {
+        println!("missed: {}", missed.join("; "));
+    }
     if let Some(Err(error)) = out.map(|file| std::fs::write(file, bench.tsv(&head))) {
         eprintln!("the table was not written: {error}");
         failed.push("--out");

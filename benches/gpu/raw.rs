@@ -208,6 +208,17 @@ impl Raw {
         memory
     }
 
+    /// Copies one piece of device memory over another of the same length, and waits.
+    pub(crate) fn copy(&self, from: &Memory, to: &Memory, stream: CUstream) {
+        assert_eq!(from.bytes, to.bytes);
+        let copy = self.driver.memcpy_dtod_async.expect("cuMemcpyDtoDAsync");
+        // SAFETY: both are as long as the copy, and alive until it is over.
+        unsafe {
+            ok(copy(to.address, from.address, from.bytes, stream));
+            ok((self.driver.stream_synchronize)(stream));
+        }
+    }
+
     /// What device memory holds.
     pub(crate) fn download<T: bytemuck::Pod>(&self, memory: &Memory) -> Vec<T> {
         let mut data = vec![T::zeroed(); memory.bytes / size_of::<T>()];

@@ -80,6 +80,12 @@ impl Row {
         }
     }
 
+    /// Its name and what it reached, in short.
+    pub(crate) fn summary(&self) -> String {
+        let change = self.change();
+        format!("{} ({})", self.name, change.split(" [").next().unwrap_or_default())
+    }
+
     pub(crate) fn line(&self) -> String {
         let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), digits);
         format!(

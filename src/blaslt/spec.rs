@@ -270,7 +270,8 @@ impl<S: Element> Matmul<S> {
         }
         let dense = if span == 0 { 0 } else { ld.checked_mul(long).ok_or_else(overflow)? };
         let stride = self.stride.get(which).copied().flatten().unwrap_or(dense);
-        if self.batch <= 1 {
+        // Matrices without elements lie nowhere, however far apart they are said to be.
+        if self.batch <= 1 || span == 0 {
             return Ok(Layout { rows, columns, order, ld, stride: 0, len: span * self.batch.min(1) });
         }
         if which == D && stride < span {

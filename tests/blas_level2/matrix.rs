@@ -22,24 +22,36 @@ pub(crate) enum Store {
 pub(crate) const STORES: [Store; 5] =
     [Store::Full(0), Store::Full(3), Store::Band(0, 0), Store::Band(2, 1), Store::Packed];
 
-/// All pairs of increments for small sizes, one pair for others.
+/// The largest size of the published BLAS tests: up to it every case of theirs is tried, the increments and factors each
+/// with each other.
+const PUBLISHED: usize = 9;
+
+/// All pairs of increments for the published sizes, one pair for others.
 pub(crate) fn increments(rng: &mut Rng, n: usize) -> Vec<(isize, isize)> {
     let all: Vec<_> = INCREMENTS.into_iter().flat_map(|x| INCREMENTS.map(|y| (x, y))).collect();
-    match n {
-        3 => all,
-        0..130 => vec![rng.pick(&all), (1, 1)],
-        _ => vec![rng.pick(&all)],
+    if n <= PUBLISHED { all } else { vec![rng.pick(&all)] }
+}
+
+/// The factors of the published tests, 0, 1, 0.7 and a complex one, for the published sizes; any for others.
+pub(crate) fn factors<T: Sample>(rng: &mut Rng, n: usize) -> Vec<T> {
+    if n > PUBLISHED {
+        return vec![T::sample(rng)];
     }
+    let complex = T::nearest(Pair::new(0.7.into(), (-0.9).into()));
+    let all = [T::real(0.0), T::real(1.0), T::real(0.7), complex];
+    all[..if T::COMPLEX { 4 } else { 3 }].to_vec()
+}
+
+/// Pairs of such factors, each with each.
+pub(crate) fn pairs<T: Sample>(rng: &mut Rng, n: usize) -> Vec<(T, T)> {
+    let (alphas, betas) = (factors::<T>(rng, n), factors::<T>(rng, n));
+    alphas.into_iter().flat_map(|alpha| betas.iter().map(move |beta| (alpha, *beta))).collect()
 }
 
 /// 0, 1, 0.7 or any.
 pub(crate) fn scalar<T: Sample>(rng: &mut Rng) -> T {
-    match rng.below(4) {
-        0 => T::real(0.0),
-        1 => T::real(1.0),
-        2 => T::real(0.7),
-        _ => T::sample(rng),
-    }
+    let all = [T::real(0.0), T::real(1.0), T::real(0.7), T::sample(rng)];
+    rng.pick(&all)
 }
 
 /// The transpose as the oracle names it.

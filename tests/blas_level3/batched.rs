@@ -7,7 +7,7 @@ use windlass::reference::{GemmSpec, gemm, gemm_error_bound};
 use windlass::{Complex, Device, Gemm, Transpose, bf16, f16};
 
 /// One product of a batch, in and out.
-struct Case<T, S> {
+pub(crate) struct Case<T, S> {
     spec: GemmSpec<S>,
     trans: [Transpose; 2],
     a: Vec<T>,
@@ -29,14 +29,23 @@ impl<T: Sample + GemmElement<Scalar = S, Out = T>, S: Sample> Case<T, S> {
         Self::new(rng, [m, n, k], trans, gaps, scalars)
     }
 
-    fn new(rng: &mut Rng, [m, n, k]: [usize; 3], t: [Transpose; 2], gaps: [usize; 3], scalars: (S, S)) -> Self {
+    pub(crate) fn new(
+        rng: &mut Rng,
+        [m, n, k]: [usize; 3],
+        t: [Transpose; 2],
+        gaps: [usize; 3],
+        scalars: (S, S),
+    ) -> Self {
         let stored = |t, rows: usize, cols: usize| if t == Transpose::No { (rows, cols) } else { (cols, rows) };
         let shapes = [stored(t[0], m, k), stored(t[1], k, n), (m, n)];
         let [lda, ldb, ldc] = [0, 1, 2].map(|i| shapes[i].0.max(1) + gaps[i]);
         let mut fill = |(rows, cols): (usize, usize), ld: usize| -> Vec<T> {
             (0..ld * cols).map(|at| if at % ld < rows { T::sample(rng) } else { T::NAN }).collect()
         };
-        let (a, b, c) = (fill(shapes[0], lda), fill(shapes[1], ldb), fill(shapes[2], ldc));
+        let (a, b, mut c) = (fill(shapes[0], lda), fill(shapes[1], ldb), fill(shapes[2], ldc));
+        if scalars.1 == S::default() {
+            c.fill(T::NAN); // not read
+        }
         let (op_a, op_b, (alpha, beta)) = (trans(t[0]), trans(t[1]), scalars);
         Case { spec: GemmSpec { m, n, k, op_a, lda, op_b, ldb, ldc, alpha, beta }, trans: t, a, b, c }
     }
@@ -54,6 +63,13 @@ impl<T: Sample + GemmElement<Scalar = S, Out = T>, S: Sample> Case<T, S> {
         let GemmSpec { m, n, k, alpha, beta, lda, ldb, ldc, .. } = self.spec;
         let spec = Gemm::new(m, n, k).trans_a(self.trans[0]).trans_b(self.trans[1]);
         spec.lda(lda).ldb(ldb).ldc(ldc).alpha(alpha).beta(beta)
+    }
+
+    /// The product alone.
+    pub(crate) fn check_alone(&self, device: &Device) {
+        let (a, b, c) = (up(device, &self.a[..]), up(device, &self.b[..]), up(device, &self.c[..]));
+        let got = device.blas().gemm(self.call(), &a, &b, c).unwrap().await_result().unwrap();
+        self.check(&down(device, &got), device);
     }
 
     #[track_caller]
@@ -161,6 +177,17 @@ fn a_batch_of_no_products_is_nothing() {
         assert!(blas.gemm_batched::<f32>(spec, &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
         assert!(blas.gemm_grouped::<f32>(&[], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
         assert!(blas.gemm_grouped(&[(spec, 0)], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
+    }
+}
+
+/// What has no elements lies nowhere, however far apart its matrices are said to be.
+#[test]
+fn factors_without_elements_may_be_said_to_lie_apart() {
+    for device in devices() {
+        let (none, c) = (up(&device, Vec::<f64>::new()), up(&device, [1.0, 2.0, 3.0]));
+        let (spec, batch) = (Gemm::new(1, 1, 0).beta(2.0), Batch::new(3).stride_a(5).stride_b(7));
+        let c = device.blas().gemm_strided_batched(spec, batch, &none, &none, c).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &c), [2.0, 4.0, 6.0], "{device:?}");
     }
 }
 

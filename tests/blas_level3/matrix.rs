@@ -64,7 +64,7 @@ pub(crate) struct Matrix<T> {
 impl<T: Number> Matrix<T> {
     /// Random elements, with a gap more often than not.
     pub(crate) fn random(rng: &mut Rng, rows: usize, cols: usize) -> Self {
-        let gap = rng.pick(&[0, 1, 3]);
+        let gap = rng.pick(&[0, 1, 3, 8]);
         let mut matrix = Self::poison(rows, cols, rows.max(1) + gap, gap);
         (0..cols).for_each(|j| (0..rows).for_each(|i| matrix.data[i + j * matrix.ld] = T::sample(rng)));
         matrix

@@ -13,7 +13,7 @@ enum Terms {
     Two,
 }
 
-struct Case<T> {
+pub(crate) struct Case<T> {
     uplo: Uplo,
     trans: Transpose,
     n: usize,
@@ -27,10 +27,21 @@ struct Case<T> {
 
 impl<T: Parts> Case<T> {
     fn new(rng: &mut Rng, uplo: Uplo, trans: Transpose, hermitian: bool) -> Self {
-        let (n, k) = (rng.pick(&SIZES), rng.pick(&SIZES));
+        let (sizes, scalars) = ((rng.pick(&SIZES), rng.pick(&SIZES)), (scalar::<T>(rng), scalar::<T>(rng)));
+        Self::of(rng, uplo, trans, hermitian, sizes, scalars)
+    }
+
+    /// Of a Hermitian update `beta` is taken as real.
+    pub(crate) fn of(
+        rng: &mut Rng,
+        uplo: Uplo,
+        trans: Transpose,
+        hermitian: bool,
+        (n, k): (usize, usize),
+        (alpha, beta): (T, T),
+    ) -> Self {
         let (rows, cols) = if trans == Transpose::No { (n, k) } else { (k, n) };
         let (a, b) = (Matrix::random(rng, rows, cols), Matrix::random(rng, rows, cols));
-        let (alpha, beta) = (scalar::<T>(rng), scalar::<T>(rng));
         let beta = if hermitian { T::from_real(beta.parts_real()) } else { beta };
         let mut c: Matrix<T> = if beta == T::default() {
             Matrix::poison(n, n, n.max(1) + 1, 1)
@@ -83,7 +94,7 @@ impl<T: Parts> Case<T> {
 }
 
 /// Parts, of every type.
-trait Parts: Number {
+pub(crate) trait Parts: Number {
     fn parts_real(self) -> Self::Real;
     fn imaginary(self) -> f64;
     fn conjugate(self) -> Self;
@@ -115,44 +126,58 @@ macro_rules! parts { ($($real:ty),*) => { $(
 )* } }
 parts!(f32, f64);
 
-fn symmetric<T: Parts>(device: &Device, rng: &mut Rng) {
-    let blas = device.blas();
-    for (uplo, trans) in TRIANGLES.into_iter().flat_map(|uplo| TRANSPOSES.map(|trans| (uplo, trans))) {
-        if T::COMPLEX && trans == Transpose::Conjugate {
-            continue;
-        }
-        let case = Case::<T>::new(rng, uplo, trans, false);
-        let Case { n, k, alpha, beta, .. } = case;
-        let (a, b) = (case.a.upload(device), case.b.upload(device));
-        let c = || case.c.upload(device);
-        let spec = Syrk::new(uplo, n, k).trans(trans).lda(case.a.ld).ldc(case.c.ld).alpha(alpha).beta(beta);
-        case.check(device, &blas.syrk(spec, &a, c()).unwrap().await_result().unwrap(), Terms::One, false);
-        let spec = Syr2k::new(uplo, n, k).trans(trans).lda(case.a.ld).ldb(case.b.ld).ldc(case.c.ld);
+impl<T: Parts> Case<T> {
+    pub(crate) fn check_symmetric(&self, device: &Device) {
+        let blas = device.blas();
+        let Case { uplo, trans, n, k, alpha, beta, .. } = *self;
+        let (a, b) = (self.a.upload(device), self.b.upload(device));
+        let c = || self.c.upload(device);
+        let spec = Syrk::new(uplo, n, k).trans(trans).lda(self.a.ld).ldc(self.c.ld).alpha(alpha).beta(beta);
+        self.check(device, &blas.syrk(spec, &a, c()).unwrap().await_result().unwrap(), Terms::One, false);
+        let spec = Syr2k::new(uplo, n, k).trans(trans).lda(self.a.ld).ldb(self.b.ld).ldc(self.c.ld);
         let spec = spec.alpha(alpha).beta(beta);
-        case.check(device, &blas.syr2k(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Two, false);
-        case.check(device, &blas.syrkx(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Cross, false);
+        self.check(device, &blas.syr2k(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Two, false);
+        self.check(device, &blas.syrkx(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Cross, false);
     }
-}
 
-fn hermitian<T: Parts + ComplexElement>(device: &Device, rng: &mut Rng) {
-    let blas = device.blas();
-    for (uplo, trans) in
-        TRIANGLES.into_iter().flat_map(|uplo| [Transpose::No, Transpose::Conjugate].map(|trans| (uplo, trans)))
+    pub(crate) fn check_hermitian(self, device: &Device)
+    where
+        T: ComplexElement,
     {
-        let case = Case::<T>::new(rng, uplo, trans, true);
-        let Case { n, k, alpha, .. } = case;
-        let beta = case.beta.parts_real();
-        let (a, b) = (case.a.upload(device), case.b.upload(device));
-        let c = || case.c.upload(device);
-        let spec = Her2k::new(uplo, n, k).trans(trans).lda(case.a.ld).ldb(case.b.ld).ldc(case.c.ld);
+        let blas = device.blas();
+        let Case { uplo, trans, n, k, alpha, .. } = self;
+        let beta = self.beta.parts_real();
+        let (a, b) = (self.a.upload(device), self.b.upload(device));
+        let c = || self.c.upload(device);
+        let spec = Her2k::new(uplo, n, k).trans(trans).lda(self.a.ld).ldb(self.b.ld).ldc(self.c.ld);
         let spec = spec.alpha(alpha).beta(beta);
-        case.check(device, &blas.her2k(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Two, true);
-        case.check(device, &blas.herkx(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Cross, true);
-        let case = Case { alpha: T::from_real(alpha.parts_real()), ..case };
+        self.check(device, &blas.her2k(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Two, true);
+        self.check(device, &blas.herkx(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Cross, true);
+        let case = Case { alpha: T::from_real(alpha.parts_real()), ..self };
         let spec = Herk::new(uplo, n, k).trans(trans).lda(case.a.ld).ldc(case.c.ld);
         let spec = spec.alpha(alpha.parts_real()).beta(beta);
         let got = blas.herk(spec, &a, case.c.upload(device)).unwrap().await_result().unwrap();
         case.check(device, &got, Terms::One, true);
+    }
+}
+
+/// The transposes that a symmetric update of a type has.
+pub(crate) fn symmetric_transposes<T: Parts>() -> impl Iterator<Item = Transpose> {
+    TRANSPOSES.into_iter().filter(|trans| !T::COMPLEX || *trans != Transpose::Conjugate)
+}
+
+/// Those that a Hermitian update has.
+pub(crate) const HERMITIAN_TRANSPOSES: [Transpose; 2] = [Transpose::No, Transpose::Conjugate];
+
+fn symmetric<T: Parts>(device: &Device, rng: &mut Rng) {
+    for (uplo, trans) in TRIANGLES.into_iter().flat_map(|uplo| symmetric_transposes::<T>().map(move |t| (uplo, t))) {
+        Case::<T>::new(rng, uplo, trans, false).check_symmetric(device);
+    }
+}
+
+fn hermitian<T: Parts + ComplexElement>(device: &Device, rng: &mut Rng) {
+    for (uplo, trans) in TRIANGLES.into_iter().flat_map(|uplo| HERMITIAN_TRANSPOSES.map(|trans| (uplo, trans))) {
+        Case::<T>::new(rng, uplo, trans, true).check_hermitian(device);
     }
 }
 

@@ -6,7 +6,7 @@ use windlass::blas::{ComplexElement, Symm};
 use windlass::reference::Bounded;
 use windlass::{Complex, Device, Side, Uplo};
 
-struct Case<T> {
+pub(crate) struct Case<T> {
     side: Side,
     uplo: Uplo,
     a: Matrix<T>,
@@ -17,10 +17,14 @@ struct Case<T> {
 }
 
 impl<T: Number> Case<T> {
-    fn new(rng: &mut Rng, side: Side, uplo: Uplo, (m, n): (usize, usize)) -> Self {
+    fn new(rng: &mut Rng, side: Side, uplo: Uplo, shape: (usize, usize)) -> Self {
+        let scalars = (scalar::<T>(rng), scalar::<T>(rng));
+        Self::of(rng, side, uplo, shape, scalars)
+    }
+
+    pub(crate) fn of(rng: &mut Rng, side: Side, uplo: Uplo, (m, n): (usize, usize), (alpha, beta): (T, T)) -> Self {
         let order = if side == Side::Left { m } else { n };
         let a = Matrix::random(rng, order, order).only(uplo, false);
-        let (alpha, beta) = (scalar::<T>(rng), scalar::<T>(rng));
         let b = Matrix::random(rng, m, n);
         let c = if beta == T::default() {
             Matrix::poison(m, n, m.max(1) + 2, 2) // not read
@@ -44,6 +48,21 @@ impl<T: Number> Case<T> {
         };
         if self.beta == T::default() { product } else { product.plus(&self.c.exact().scaled(self.beta)) }
     }
+
+    pub(crate) fn check_symmetric(&self, device: &Device) {
+        let (a, b, c) = (self.a.upload(device), self.b.upload(device), self.c.upload(device));
+        let got = device.blas().symm(self.spec(), &a, &b, c).unwrap().await_result().unwrap();
+        self.c.assert_became(device, &got, &self.want(false), |_, _| true, &self.spec());
+    }
+
+    pub(crate) fn check_hermitian(&self, device: &Device)
+    where
+        T: ComplexElement,
+    {
+        let (a, b, c) = (self.a.upload(device), self.b.upload(device), self.c.upload(device));
+        let got = device.blas().hemm(self.spec(), &a, &b, c).unwrap().await_result().unwrap();
+        self.c.assert_became(device, &got, &self.want(true), |_, _| true, &self.spec());
+    }
 }
 
 fn shapes(rng: &mut Rng) -> [(usize, usize); 2] {
@@ -53,10 +72,7 @@ fn shapes(rng: &mut Rng) -> [(usize, usize); 2] {
 fn symmetric<T: Number>(device: &Device, rng: &mut Rng) {
     for (side, uplo) in [Side::Left, Side::Right].into_iter().flat_map(|side| TRIANGLES.map(|uplo| (side, uplo))) {
         for shape in shapes(rng) {
-            let case = Case::<T>::new(rng, side, uplo, shape);
-            let (a, b, c) = (case.a.upload(device), case.b.upload(device), case.c.upload(device));
-            let got = device.blas().symm(case.spec(), &a, &b, c).unwrap().await_result().unwrap();
-            case.c.assert_became(device, &got, &case.want(false), |_, _| true, &case.spec());
+            Case::<T>::new(rng, side, uplo, shape).check_symmetric(device);
         }
     }
 }
@@ -64,10 +80,7 @@ fn symmetric<T: Number>(device: &Device, rng: &mut Rng) {
 fn hermitian<T: Number + ComplexElement>(device: &Device, rng: &mut Rng) {
     for (side, uplo) in [Side::Left, Side::Right].into_iter().flat_map(|side| TRIANGLES.map(|uplo| (side, uplo))) {
         for shape in shapes(rng) {
-            let case = Case::<T>::new(rng, side, uplo, shape);
-            let (a, b, c) = (case.a.upload(device), case.b.upload(device), case.c.upload(device));
-            let got = device.blas().hemm(case.spec(), &a, &b, c).unwrap().await_result().unwrap();
-            case.c.assert_became(device, &got, &case.want(true), |_, _| true, &case.spec());
+            Case::<T>::new(rng, side, uplo, shape).check_hermitian(device);
         }
     }
 }

@@ -7,7 +7,7 @@ use windlass::reference::{Bounded, Exact};
 use windlass::{Device, Diag, Side, Transpose, Uplo};
 
 #[derive(Clone)]
-struct Case<T> {
+pub(crate) struct Case<T> {
     side: Side,
     uplo: Uplo,
     trans: Transpose,
@@ -17,7 +17,9 @@ struct Case<T> {
     alpha: T,
 }
 
-fn flags() -> impl Iterator<Item = (Side, Uplo, Transpose, Diag)> {
+pub(crate) type Flags = (Side, Uplo, Transpose, Diag);
+
+pub(crate) fn flags() -> impl Iterator<Item = Flags> {
     let sides = [Side::Left, Side::Right].into_iter();
     let triangles = sides.flat_map(|side| TRIANGLES.map(|uplo| (side, uplo)));
     let transposes = triangles.flat_map(|(side, uplo)| TRANSPOSES.map(|trans| (side, uplo, trans)));
@@ -25,12 +27,7 @@ fn flags() -> impl Iterator<Item = (Side, Uplo, Transpose, Diag)> {
 }
 
 impl<T: Number> Case<T> {
-    fn new(
-        rng: &mut Rng,
-        (side, uplo, trans, diag): (Side, Uplo, Transpose, Diag),
-        (m, n): (usize, usize),
-        alpha: T,
-    ) -> Self {
+    pub(crate) fn new(rng: &mut Rng, (side, uplo, trans, diag): Flags, (m, n): (usize, usize), alpha: T) -> Self {
         let order = if side == Side::Left { m } else { n };
         let a = Matrix::random(rng, order, order).dominant().only(uplo, diag == Diag::Unit);
         Case { side, uplo, trans, diag, a, b: Matrix::random(rng, m, n), alpha }
@@ -67,22 +64,31 @@ impl<T: Number> Case<T> {
             assert!(!is_gap || bytemuck::bytes_of(x) == bytemuck::bytes_of(before), "{place}: {what:?}");
         }
     }
+
+    /// In place and apart.
+    pub(crate) fn check_products(&self, device: &Device) {
+        let (a, (m, n)) = (self.a.upload(device), (self.b.rows, self.b.cols));
+        let want = self.times(self.alpha, &self.b.exact());
+        let got = device.blas().trmm(self.spec(), &a, self.b.upload(device)).unwrap().await_result().unwrap();
+        self.b.assert_became(device, &got, &want, |_, _| true, &self.spec());
+        let c = Matrix::<T>::poison(m, n, m.max(1) + 3, 1);
+        let (b, ldc) = (self.b.upload(device), c.ld);
+        let got = device.blas().trmm_into(self.spec(), &a, &b, c.upload(device), ldc).unwrap().await_result().unwrap();
+        c.assert_became(device, &got, &want, |_, _| true, &("into", self.spec()));
+        self.b.assert_became(device, &b, &self.b.exact().scaled(real::<T>(1.0)), |_, _| false, &"B stays");
+    }
+
+    pub(crate) fn check_solution(&self, device: &Device) {
+        let a = self.a.upload(device);
+        let x = device.blas().trsm(self.spec(), &a, self.b.upload(device)).unwrap().await_result().unwrap();
+        self.assert_solved(device, &down(device, &x));
+    }
 }
 
 fn multiplied<T: Number>(device: &Device, rng: &mut Rng) {
     for flags in flags() {
-        let shape = (rng.pick(&SIZES), rng.pick(&SIZES));
-        let alpha = scalar(rng);
-        let case = Case::<T>::new(rng, flags, shape, alpha);
-        let a = case.a.upload(device);
-        let want = case.times(alpha, &case.b.exact());
-        let got = device.blas().trmm(case.spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-        case.b.assert_became(device, &got, &want, |_, _| true, &case.spec());
-        let c = Matrix::<T>::poison(shape.0, shape.1, shape.0.max(1) + 3, 1);
-        let (b, ldc) = (case.b.upload(device), c.ld);
-        let got = device.blas().trmm_into(case.spec(), &a, &b, c.upload(device), ldc).unwrap().await_result().unwrap();
-        c.assert_became(device, &got, &want, |_, _| true, &("into", case.spec()));
-        case.b.assert_became(device, &b, &case.b.exact().scaled(real::<T>(1.0)), |_, _| false, &"B stays");
+        let (shape, alpha) = ((rng.pick(&SIZES), rng.pick(&SIZES)), scalar(rng));
+        Case::<T>::new(rng, flags, shape, alpha).check_products(device);
     }
 }
 
@@ -119,12 +125,8 @@ fn matrices_of_columns_without_rows_are_left_alone() {
 
 fn solved<T: Number>(device: &Device, rng: &mut Rng) {
     for flags in flags() {
-        let shape = (rng.pick(&SIZES), rng.pick(&SIZES));
-        let alpha = scalar(rng);
-        let case = Case::<T>::new(rng, flags, shape, alpha);
-        let a = case.a.upload(device);
-        let x = device.blas().trsm(case.spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-        case.assert_solved(device, &down(device, &x));
+        let (shape, alpha) = ((rng.pick(&SIZES), rng.pick(&SIZES)), scalar(rng));
+        Case::<T>::new(rng, flags, shape, alpha).check_solution(device);
     }
 }
 

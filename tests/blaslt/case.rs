@@ -231,6 +231,12 @@ impl Plan {
         let mut size = || if tidy { 16 * (1 + rng.below(6)) } else { rng.pick(&[1, 2, 3, 5, 9, 16, 17, 33, 64, 130]) };
         let [m, n, k] = [size(), size(), size()];
         let k = if !tidy && rng.below(16) == 0 { 0 } else { k };
+        Self::of_sizes(rng, kind, free, [m, n, k])
+    }
+
+    /// The same of these sizes.
+    pub fn of_sizes(rng: &mut Rng, kind: Kind, free: Freedom, [m, n, k]: [usize; 3]) -> Self {
+        let tidy = free.tidy;
         let trans = match (tidy, free.complex) {
             (true, _) => [Transpose::Yes, Transpose::No],
             (false, false) => [(); 2].map(|()| rng.pick(&[Transpose::No, Transpose::Yes, Transpose::Conjugate])),

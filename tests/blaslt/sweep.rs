@@ -8,7 +8,7 @@ use windlass::blaslt::{MatmulElement, MatmulTypes, Order};
 use windlass::{Complex, DType, F8E4M3, F8E5M2, Transpose, bf16, f16};
 
 /// What cuBLASLt may refuse, case by case. Everything else must work on a GPU.
-fn may_refuse(plan: &Plan, types: [DType; 4]) -> bool {
+pub fn may_refuse(plan: &Plan, types: [DType; 4]) -> bool {
     let [a, _, _, d] = types;
     let [.., lay_c, lay_d] = &plan.lay;
     let half = matches!(a, DType::F16 | DType::Bf16);

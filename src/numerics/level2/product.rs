@@ -138,7 +138,7 @@ fn dots<T: Field>(from: usize, conj: bool, alpha: T, a: &[T], x: &[T], column: &
 }
 
 /// `y += factor(j) * column j` for each of these columns, four at a time; y begins with the first of `rows`.
-fn axpys<T: Field>(
+pub(super) fn axpys<T: Field>(
     rows: Range<usize>,
     columns: Range<usize>,
     a: &[T],

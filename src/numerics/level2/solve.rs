@@ -6,6 +6,7 @@ use super::super::Trans;
 use super::super::level1::Field;
 use super::super::parallel::{self, Parts, each_part};
 use super::dense::{holds, modify};
+use super::product::axpys;
 use super::stored::Stored;
 use super::{At, PARALLEL, TASK};
 
@@ -61,11 +62,8 @@ fn forward<T: Field>(stored: &Stored, unit: bool, a: &[T], x: &mut [T], block: R
         (solved.get_mut(block.start..).unwrap_or_default(), others.get_mut(..rest.len()).unwrap_or_default())
     };
     let subtract = |first: usize, x: &mut [T]| {
-        let rows = first..first + x.len();
-        for (j, unknown) in block.clone().zip(solved.iter()) {
-            let column = stored.beside(j).0.within(&rows);
-            T::axpy(-*unknown, column.of(a), column.rows_mut(x, first));
-        }
+        let factor = |j: usize| -solved.get(j - block.start).copied().unwrap_or_default();
+        axpys(first..first + x.len(), block.clone(), a, &factor, &|j| stored.beside(j).0, x);
     };
     if others.len().saturating_mul(block.len()) >= PARALLEL && rayon::current_num_threads() > 1 {
         let rows = TASK / BLOCK;

@@ -17,9 +17,10 @@ pub(crate) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I) + Sync + S
     parallel::each(items, least, &f);
 }
 
-/// `count` parts of `x`, each `stride` after the one before; the last one goes to the end. Fewer where `x` ends before.
+/// `count` parts of `x`, each `stride` after the one before, all to the end. Empty where `x` ends before: matrices without
+/// elements may be said to lie anywhere.
 pub(crate) fn parts<T>(x: &[T], stride: usize, count: usize) -> impl Iterator<Item = &[T]> {
-    (0..count).map_while(move |i| x.get(i.checked_mul(stride)?..))
+    (0..count).map(move |i| i.checked_mul(stride).and_then(|at| x.get(at..)).unwrap_or_default())
 }
 
 /// `count` disjoint parts of `x`, each `stride` elements long but the last, which goes to the end.

@@ -1,0 +1,133 @@
+//! Square matrices.
+
+use super::Kind;
+use super::letters::{Diagonal, OneFactor, Product, Solution, Sum, Triangle, TwoFactors};
+use super::side::Sides;
+use crate::harness::Bench;
+use windlass::blas::{
+    BlasElement, ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular,
+};
+use windlass::{Gemm, Side, Uplo};
+
+const LEFT: Side = Side::Left;
+const LOWER: Uplo = Uplo::Lower;
+/// What only moves memory is over so quickly that a wait would be most of it: so many calls, and one wait.
+const CHAIN: usize = 32;
+
+/// gemm, which more types have.
+pub(super) fn products<T: Kind>(bench: &mut Bench, n: usize) {
+    let sides = Sides::<T>::new(bench, n, 1);
+    product(bench, &sides);
+}
+
+fn product<T: Kind>(bench: &mut Bench, sides: &Sides<T>) {
+    let (n, size, blas) = (sides.n, sides.n as i64, bench.device.blas());
+    let (element, compute) = (T::CODES.input, T::CODES.compute);
+    // SAFETY: the function has this signature; all matrices have n x n elements; the factors outlive the call.
+    unsafe {
+        sides.row::<Product>(
+            bench,
+            ("gemm", "cublasGemmEx_64", 1),
+            |c| blas.gemm(Gemm::new(n, n, n), &sides.a, &sides.b, c),
+            |f, r| {
+                f(
+                    r.handle, 0, 0, size, size, size, r.one, r.a, element, size, r.b, element, size, r.zero, r.c,
+                    element, size, compute, -1,
+                )
+            },
+        );
+    }
+}
+
+/// What every type of BLAS has.
+pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
+    let sides = Sides::<T>::new(bench, n, 1);
+    let (l, blas, a, b) = (n as i64, bench.device.blas(), &sides.a, &sides.b);
+    let (triangular, x) = (Triangular::new(LEFT, LOWER, n, n), || a.as_in().slice(0..n).unwrap());
+    product(bench, &sides);
+    // SAFETY (of all rows): the functions have these signatures; all matrices have n x n elements, and a vector is the
+    // first column of one; the factors outlive the calls.
+    unsafe {
+        sides.row::<TwoFactors>(
+            bench,
+            ("symm", "symm_v2_64", 1),
+            |c| blas.symm(Symm::new(LEFT, LOWER, n, n), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
+        );
+        sides.row::<OneFactor>(
+            bench,
+            ("syrk", "syrk_v2_64", 1),
+            |c| blas.syrk(Syrk::new(LOWER, n, n), a, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l),
+        );
+        sides.row::<TwoFactors>(
+            bench,
+            ("syr2k", "syr2k_v2_64", 1),
+            |c| blas.syr2k(Syr2k::new(LOWER, n, n), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
+        );
+        sides.row::<TwoFactors>(
+            bench,
+            ("syrkx", "syrkx_64", 1),
+            |c| blas.syrkx(Syr2k::new(LOWER, n, n), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
+        );
+        sides.row::<Triangle>(
+            bench,
+            ("trmm", "trmm_v2_64", 1),
+            |c| blas.trmm_into(triangular, a, b, c, n),
+            |f, r| f(r.handle, 0, 0, 0, 0, l, l, r.one, r.a, l, r.b, l, r.c, l),
+        );
+        sides.row::<Solution>(
+            bench,
+            ("trsm", "trsm_v2_64", 1),
+            |c| blas.trsm(triangular, a, c),
+            |f, r| f(r.handle, 0, 0, 0, 0, l, l, r.one, r.a, l, r.c, l),
+        );
+        sides.row::<Sum>(
+            bench,
+            ("geam", "geam_64", CHAIN),
+            |c| blas.geam(Geam::new(n, n).beta(<T as GemmElement>::ONE), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.one, r.b, l, r.c, l),
+        );
+        sides.row::<Diagonal>(
+            bench,
+            ("dgmm", "dgmm_64", CHAIN),
+            |c| blas.dgmm(Dgmm::new(LEFT, n, n), b, x(), c),
+            |f, r| f(r.handle, 0, l, l, r.b, l, r.a, 1, r.c, l),
+        );
+    }
+}
+
+/// What only complex types have.
+pub(super) fn hermitian<T: Kind + ComplexElement>(bench: &mut Bench, n: usize) {
+    let sides = Sides::<T>::new(bench, n, 1);
+    let (l, blas, a, b) = (n as i64, bench.device.blas(), &sides.a, &sides.b);
+    // SAFETY (of all rows): as above.
+    unsafe {
+        sides.row::<TwoFactors>(
+            bench,
+            ("hemm", "hemm_v2_64", 1),
+            |c| blas.hemm(Symm::new(LEFT, LOWER, n, n), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
+        );
+        sides.row::<OneFactor>(
+            bench,
+            ("herk", "herk_v2_64", 1),
+            |c| blas.herk(Herk::new(LOWER, n, n), a, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l),
+        );
+        sides.row::<TwoFactors>(
+            bench,
+            ("her2k", "her2k_v2_64", 1),
+            |c| blas.her2k(Her2k::new(LOWER, n, n), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
+        );
+        sides.row::<TwoFactors>(
+            bench,
+            ("herkx", "herkx_64", 1),
+            |c| blas.herkx(Her2k::new(LOWER, n, n), a, b, c),
+            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! What must hold for any shape: plain products and those with a bias are within the bounds of the oracle, whatever the
+//! sizes, orders, transposes, gaps, batches and factors.
+
+use crate::case::{Freedom, Kind, Num, Plan};
+use crate::check::check;
+use crate::common::{Rng, devices, down, up};
+use crate::sweep::may_refuse;
+use proptest::prelude::*;
+use windlass::blaslt::{MatmulElement, MatmulTypes};
+use windlass::{Complex, DType, Matmul, bf16, f16};
+
+fn products<A, D>(kind: Kind, sizes: [usize; 3], seed: u64)
+where
+    A: MatmulElement<A, D, D> + Num,
+    D: Num,
+    A::Types: MatmulTypes<C = D>,
+    <A::Types as MatmulTypes>::Scalar: Num,
+    <A::Types as MatmulTypes>::Bias: Num,
+    <A::Types as MatmulTypes>::Aux: Num,
+{
+    let free = Freedom { complex: A::COMPLEX, in_place: true, integer: D::DTYPE == DType::I32, ..Freedom::default() };
+    for device in devices() {
+        let rng = &mut Rng::new(seed);
+        let plan = Plan::of_sizes(rng, kind, free, sizes);
+        check::<A, A, D, D>(&device, &plan, rng, may_refuse(&plan, [A::DTYPE, A::DTYPE, D::DTYPE, D::DTYPE]));
+    }
+}
+
+/// No epilogue more often: it is what every type has.
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![3 => Just(Kind::None), 1 => Just(Kind::Bias)]
+}
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![3 => 1usize..20, 1 => 20usize..100]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn products_are_those_of_the_oracle(
+        kind in kind(), m in size(), n in size(), k in prop_oneof![1 => Just(0usize), 15 => size()], seed in any::<u64>()
+    ) {
+        let sizes = [m, n, k];
+        products::<f32, f32>(kind, sizes, seed);
+        products::<f64, f64>(kind, sizes, seed);
+        products::<Complex<f32>, Complex<f32>>(kind, sizes, seed);
+        products::<Complex<f64>, Complex<f64>>(kind, sizes, seed);
+        products::<f16, f16>(kind, sizes, seed);
+        products::<bf16, bf16>(kind, sizes, seed);
+        products::<f16, f32>(kind, sizes, seed);
+        products::<i8, i32>(kind, sizes, seed);
+    }
+}
+
+/// What has no elements lies nowhere, however far apart its matrices are said to be.
+#[test]
+fn factors_without_elements_may_be_said_to_lie_apart() {
+    for device in devices() {
+        let (none, d) = (up(&device, Vec::<f32>::new()), up(&device, [1.0f32, 2.0, 3.0]));
+        let spec = Matmul::new(1, 1, 0).beta(2.0).batch(3).stride_a(5).stride_b(9).stride_d(1);
+        let d = device.blas_lt().matmul(spec, &none, &none, d).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &d), [2.0, 4.0, 6.0], "{device:?}");
+    }
+}
