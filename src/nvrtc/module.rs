@@ -324,7 +324,10 @@ impl Held {
     /// The address and the bytes of the variable `name`.
     pub(super) fn global(&self, name: &str) -> Result<Option<(Arc<LoadedModule>, u64, usize)>> {
         let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else {
-            return Err(Error::unsupported("a host device loads no modules, so there are no variables of theirs"));
+            return Err(Error::unsupported(
+                "a host device loads no modules, so there are no variables of theirs: let the twin capture what is \
+                 constant, and pass what changes as an argument",
+            ));
         };
         // A program asks for the name of a variable by its address: `&factor`.
         let lowered = match (&self.code, self.lowered(name)) {
