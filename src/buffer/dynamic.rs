@@ -149,7 +149,7 @@ impl std::fmt::Debug for AnyBuffer {
 
 /// Written buffers without their types, in the order they were passed.
 #[derive(Debug, Default)]
-pub struct AnyBuffers(SmallVec<[AnyBuffer; 1]>);
+pub struct AnyBuffers(SmallVec<[AnyBuffer; 2]>);
 
 impl AnyBuffers {
     /// With their types again: one buffer, or a tuple of up to eight.
@@ -180,7 +180,7 @@ impl FromIterator<AnyBuffer> for AnyBuffers {
 
 impl IntoIterator for AnyBuffers {
     type Item = AnyBuffer;
-    type IntoIter = smallvec::IntoIter<[AnyBuffer; 1]>;
+    type IntoIter = smallvec::IntoIter<[AnyBuffer; 2]>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
@@ -237,6 +237,12 @@ impl AnySpan {
     /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// Where the address itself lies.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn place(&self) -> *const u64 {
+        &raw const self.address
     }
 }
 
@@ -295,18 +301,21 @@ impl Elems for Dyn {
     const DTYPES: &'static [DType] = &[];
 
     fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
-        let span = |x: &'x AnyIn<'_>| {
+        // Not `collect`, which calls for each.
+        let mut spans = Self::Spans::new();
+        for x in ins {
             visit.0.push(View { region: x.region, whole: x.len == x.region.window.len(), overwritten: false });
-            AnySpan::of(x.region, x.offset, x.len, x.dtype)
-        };
-        ins.iter().map(span).collect()
+            spans.push(AnySpan::of(x.region, x.offset, x.len, x.dtype));
+        }
+        spans
     }
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
-        let span = |x: &'x AnyBuffer| {
+        let mut spans = Self::Spans::new();
+        for x in &buffers.0 {
             visit.0.push(View { region: &x.region, whole: x.len == x.region.window.len(), overwritten: false });
-            AnySpan::of(&x.region, x.offset, x.len, x.dtype)
-        };
-        buffers.0.iter().map(span).collect()
+            spans.push(AnySpan::of(&x.region, x.offset, x.len, x.dtype));
+        }
+        spans
     }
     unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
         let slice = |span: &AnySpan| {

@@ -1,7 +1,7 @@
 //! A kernel whose parameters are a type.
 
 use super::config::LaunchConfig;
-use super::kernel::Kernel;
+use super::kernel::{Fit, Kernel};
 use super::signature::{Arguments, Signature};
 use super::twin::ThreadIndex;
 use crate::sync::Arc;
@@ -10,11 +10,11 @@ use crate::{Error, Rejected, Result, Submitted};
 /// A kernel with a declared [`Signature`]: launching it is safe. Made by [`Kernel::typed`].
 pub struct TypedKernel<S: Signature> {
     kernel: Kernel,
-    check: Check<S>,
+    check: Option<Check<S>>,
 }
 
 /// Whether the kernel is made for a launch.
-type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
+pub(super) type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
 
 impl<S: Signature> Clone for TypedKernel<S> {
     fn clone(&self) -> Self {
@@ -23,7 +23,7 @@ impl<S: Signature> Clone for TypedKernel<S> {
 }
 
 impl<S: Signature> TypedKernel<S> {
-    pub(super) fn new(kernel: Kernel, check: Check<S>) -> Self {
+    pub(super) fn new(kernel: Kernel, check: Option<Check<S>>) -> Self {
         TypedKernel { kernel, check }
     }
 
@@ -66,12 +66,16 @@ impl<S: Signature> TypedKernel<S> {
     /// As [`Kernel::launch`], with the buffers back.
     pub fn launch<'a>(&'a self, config: impl Into<LaunchConfig>, args: impl Arguments<'a, S>) -> Submitted<S::Output> {
         let (config, mut args) = (config.into(), args.pass());
-        let checked = args.complete().and_then(|()| match S::given(&args) {
-            Some(given) => (self.check)(&config, given),
-            None => Err(Error::library("arguments of another signature")),
+        let checked = args.complete().and_then(|()| match &self.check {
+            None => Ok(()),
+            Some(check) => match S::given(&args) {
+                Some(given) => check(&config, given),
+                None => Err(Error::library("arguments of another signature")),
+            },
         });
         let answer = match checked {
-            Ok(()) => self.kernel.submit(config, args),
+            // That the signature fits the kernel was seen when the two were put together.
+            Ok(()) => self.kernel.submit(config, args, Fit::Known),
             Err(error) => Err(self.kernel.refuse(error, args.writes)),
         };
         match answer {
