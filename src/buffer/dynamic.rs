@@ -149,7 +149,7 @@ impl std::fmt::Debug for AnyBuffer {
 
 /// Written buffers without their types, in the order they were passed.
 #[derive(Debug, Default)]
-pub struct AnyBuffers(SmallVec<[AnyBuffer; 2]>);
+pub struct AnyBuffers(SmallVec<[AnyBuffer; 1]>);
 
 impl AnyBuffers {
     /// With their types again: one buffer, or a tuple of up to eight.
@@ -180,7 +180,7 @@ impl FromIterator<AnyBuffer> for AnyBuffers {
 
 impl IntoIterator for AnyBuffers {
     type Item = AnyBuffer;
-    type IntoIter = smallvec::IntoIter<[AnyBuffer; 2]>;
+    type IntoIter = smallvec::IntoIter<[AnyBuffer; 1]>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
