@@ -237,6 +237,12 @@ impl AnySpan {
     pub fn address(&self) -> u64 {
         self.address
     }
+
+    /// Where the address itself lies.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn place(&self) -> *const u64 {
+        &raw const self.address
+    }
 }
 
 /// What a host half reads.
@@ -294,18 +300,21 @@ impl Elems for Dyn {
     const DTYPES: &'static [DType] = &[];
 
     fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
-        let span = |x: &'x AnyIn<'_>| {
+        // Not `collect`, which calls for each.
+        let mut spans = Self::Spans::new();
+        for x in ins {
             visit.add_view(x.region, x.offset, x.len);
-            AnySpan::of(x.region, x.offset, x.len, x.dtype)
-        };
-        ins.iter().map(span).collect()
+            spans.push(AnySpan::of(x.region, x.offset, x.len, x.dtype));
+        }
+        spans
     }
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
-        let span = |x: &'x AnyBuffer| {
+        let mut spans = Self::Spans::new();
+        for x in &buffers.0 {
             visit.add_view(&x.region, x.offset, x.len);
-            AnySpan::of(&x.region, x.offset, x.len, x.dtype)
-        };
-        buffers.0.iter().map(span).collect()
+            spans.push(AnySpan::of(&x.region, x.offset, x.len, x.dtype));
+        }
+        spans
     }
     fn shape(spans: &Self::Spans, shape: &mut Shape) {
         shape.push(u32::try_from(spans.len()).unwrap_or(u32::MAX));

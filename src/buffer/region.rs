@@ -6,6 +6,8 @@ use super::handles::Handles;
 use super::track::Track;
 use crate::engine::Epoch;
 use crate::sync::{Arc, Mutex, RwLock};
+#[cfg(feature = "cuda")]
+use crate::sync::{AtomicBool, Ordering, fence};
 use std::ops::Range;
 
 /// What handles and operands share. `window` counts elements of the handle's type from the allocation's beginning.
@@ -16,6 +18,11 @@ pub(crate) struct Region {
     pub(crate) handles: Handles,
     pub(crate) worth: Worth,
     pub(crate) track: Mutex<Track>,
+    /// The writers of the track are known to be over. Set and cleared under its lock, read without: a reader that finds
+    /// it set has nothing to follow. Whoever may read was told of the last write by who submitted it, so he sees that
+    /// write's "no" or what came after it.
+    #[cfg(feature = "cuda")]
+    pub(crate) calm: AtomicBool,
     pub(crate) window: Range<usize>,
     /// Of what has no one owner: held from the look at the track until the completion is published, by writers alone.
     /// Taken before any lease.
@@ -32,17 +39,45 @@ impl Region {
     ) -> Arc<Self> {
         allocation.add_region();
         let (handles, worth, track) = (Handles::one(), Worth::new(content), Mutex::new(track));
-        Arc::new(Region { allocation, epoch, handles, worth, track, window, gate: None })
+        Arc::new(Region {
+            allocation,
+            epoch,
+            handles,
+            worth,
+            track,
+            #[cfg(feature = "cuda")]
+            calm: AtomicBool::new(false),
+            window,
+            gate: None,
+        })
     }
 }
 
 #[cfg(feature = "cuda")]
 impl Region {
+    /// Runs `f` on the track of an operand that is written. Two locked instructions less where the handle is the only
+    /// one of its region, as it is but for aliases and windows that are shared.
+    ///
+    /// # Safety
+    /// The caller owns a handle of the region, or has borrowed it from who gave it up for the call: nobody else can come
+    /// to use that one meanwhile.
+    pub(crate) unsafe fn of_owned<R>(self: &Arc<Self>, f: impl FnOnce(&mut Track) -> R) -> R {
+        if Arc::strong_count(self) != 1 {
+            return f(&mut self.track.lock());
+        }
+        // What others did before they let go of their share is seen from here on.
+        fence(Ordering::Acquire);
+        // SAFETY: the one share there is belongs to the handle that the caller has for itself, so nobody else is at the
+        // track, and nobody can come.
+        f(unsafe { &mut *self.track.data_ptr() })
+    }
+
     /// Of no bytes, and of no one owner.
     pub(super) fn gated(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
         allocation.add_region();
         let (handles, worth, track) = (Handles::one(), Worth::new(Content::Valid), Mutex::default());
-        Arc::new(Region { allocation, epoch, handles, worth, track, window: 0..0, gate: Some(Box::default()) })
+        let (calm, gate) = (AtomicBool::new(false), Some(Box::default()));
+        Arc::new(Region { allocation, epoch, handles, worth, track, calm, window: 0..0, gate })
     }
 }
 

@@ -78,10 +78,18 @@ impl Core {
         };
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         for view in writes {
-            view.region.track.lock().all().for_each(&mut add);
+            // SAFETY: what is written is moved into the dispatch.
+            unsafe { view.region.of_owned(|track| track.all().for_each(&mut add)) };
         }
         for view in reads {
-            view.region.track.lock().writers.iter().for_each(&mut add);
+            if view.region.calm.load(Ordering::Acquire) {
+                continue;
+            }
+            let track = view.region.track.lock();
+            track.writers.iter().for_each(&mut add);
+            if track.writers.iter().all(Completion::is_past) {
+                view.region.calm.store(true, Ordering::Release);
+            }
         }
         follows
     }

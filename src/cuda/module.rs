@@ -4,7 +4,12 @@
 //! unloaded once. A [`LoadedModule`] is held by its handles and by every launch in flight, so its `Drop` comes when
 //! nothing of it can run any more; it only queues, and the housekeeping thread unloads while **nothing is in flight on
 //! any stream**: unloading may wait for the whole context, and so it waits for nothing. A context that is dead is left
-//! alone. Loading may wait for the context as well; it is done by the thread that asks for it, outside any lease.
+//! alone.
+//!
+//! Loading may wait for the context as well; it is done by the thread that asks for it, outside any lease. On a device
+//! that is never idle, [`MOST_LEAVING`] modules at most wait to be unloaded: past that, whoever loads another one unloads
+//! them first, for he waits for the context anyway. So a program that loads and drops modules for ever, under a load
+//! without a pause, keeps a bounded number of them.
 
 use super::api::{Code, Driver, codes};
 use super::housekeeping::Nudge;
@@ -19,6 +24,9 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUfunction, CUmodule};
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
+
+/// Modules that may wait for an idle moment of the device.
+const MOST_LEAVING: usize = 16;
 
 /// The modules of one epoch.
 pub(crate) struct Modules {
@@ -164,7 +172,12 @@ impl Core {
         image: &[u8],
         is_text: bool,
     ) -> Result<LoadedModule> {
-        let load = || self.modules.load(epoch, self.context.api, image, is_text);
+        let load = || {
+            if self.modules.leaving.len() >= MOST_LEAVING {
+                self.unload_leaving();
+            }
+            self.modules.load(epoch, self.context.api, image, is_text)
+        };
         let raw = self.inside(epoch, load)?;
         Ok(LoadedModule { raw, generation: epoch.generation, modules: self.modules.clone() })
     }
@@ -225,12 +238,18 @@ impl Core {
             }
             Err(_) => return true,
         };
+        self.unload_leaving();
+        false
+    }
+
+    /// Unloads what waits for it, whatever is in flight of others. The context is current, and its end excluded.
+    fn unload_leaving(&self) {
         while let Some(module) = self.modules.leaving.pop() {
             let mut loaded = self.modules.loaded.lock();
             let Some(place) = loaded.iter().position(|m| *m == module) else { continue };
             loaded.swap_remove(place);
             drop(loaded);
-            // SAFETY: taken off the list here, so unloaded once; its last user is gone, and nothing runs.
+            // SAFETY: taken off the list here, so unloaded once; its last user is gone, so nothing of it runs.
             if let Err(code) = unsafe { self.context.api.module_unload(module.0) }.ok() {
                 self.counters.leaked.fetch_add(1, Ordering::Relaxed);
                 if let Some(slot) = self.slots.first() {
@@ -238,7 +257,6 @@ impl Core {
                 }
             }
         }
-        false
     }
 }
 

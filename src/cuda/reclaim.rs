@@ -52,14 +52,16 @@ impl PoolBytes {
             _ => None,
         });
         let target = match marks.next() {
-            None => Some(self.slot.clone()),
-            Some(first) => marks.all(|m| m.same_slot(first)).then(|| first.slot.clone()),
+            None => Some(&self.slot),
+            Some(first) => marks.all(|m| m.same_slot(first)).then_some(&first.slot),
         };
-        drop(marks);
         // A stream of another device (a peer copy) cannot free for this pool.
-        match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)) {
-            Some(slot) => slot.frees.push(allocation.clone()),
-            None => self.slot.reclaim.parked.lock().push((allocation.clone(), uses)),
+        let freed = target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)).map(|slot| {
+            slot.frees.push(allocation.clone());
+        });
+        drop(marks);
+        if freed.is_none() {
+            self.slot.reclaim.parked.lock().push((allocation.clone(), uses));
         }
         // The end of the epoch may have emptied the queues just before.
         if life.dead() {

@@ -12,7 +12,7 @@ use super::slot::Shared;
 use super::slot::{Mark, State};
 use super::task::{CudaTask, Flight, Landed, Timer};
 use super::{Core, CudaEngine, Enqueue, fault};
-use crate::buffer::{Content, View};
+use crate::buffer::{Content, Track, View};
 use crate::device::Options;
 use crate::dispatch::raw::Raw;
 use crate::dispatch::{Submission, TaskOf};
@@ -352,14 +352,18 @@ impl<'x> Gate<'x> {
 /// Tells the buffers where this work ends, and what they are worth now.
 fn publish(s: Around<'_, '_>, completion: &Completion, ok: bool) {
     for (i, view) in s.views.iter().enumerate() {
-        let mut track = view.region.track.lock();
         if i < s.read_count {
             // A peer's buffer is told by a mark of its own device: see `peer.rs`.
             if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
-                track.publish_read(completion);
+                view.region.track.lock().publish_read(completion);
             }
         } else {
-            track.publish_write(completion);
+            let publish = |track: &mut Track| {
+                view.region.calm.store(false, Ordering::Release);
+                track.publish_write(completion);
+            };
+            // SAFETY: what is written is moved into the dispatch.
+            unsafe { view.region.of_owned(publish) };
             if ok {
                 view.written();
             } else {

@@ -27,11 +27,8 @@ impl Loaded {
         let mut map: *const LinkMap = std::ptr::null();
         // SAFETY: an open handle; RTLD_DI_LINKMAP writes one pointer, and `map` has room for it.
         let code = unsafe { libc::dlinfo(handle.into_raw(), libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-        if code != 0 {
-            return false;
-        }
-        // SAFETY: the linker's record of a library lives as long as that is open.
-        let Some(map) = (unsafe { map.as_ref() }) else { return false };
+        // SAFETY: null, or the linker's record of the library, which lives as long as that is open.
+        let (0, Some(map)) = (code, unsafe { map.as_ref() }) else { return false };
         // SAFETY: of a library that is loaded.
         let Some(slot) = (unsafe { slot_of(map, name) }).filter(|slot| is_writable(*slot)) else { return false };
         // SAFETY: an aligned word of the library's own table, whose page may be written (looked up just now). The

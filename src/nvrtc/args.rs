@@ -155,6 +155,8 @@ pub(crate) struct Passed {
     pub(super) bytes: SmallVec<[u8; 64]>,
     /// Where the length is to be filled in.
     pub(super) len_at: SmallVec<[u16; 1]>,
+    /// One bit for each of the first 64 written operands: every element of it is.
+    pub(super) overwritten: u64,
 }
 
 /// One argument.
@@ -198,29 +200,54 @@ impl<'a> Args<'a> {
         self.passed.slots.is_empty()
     }
 
-    pub(super) fn push(&mut self, Arg(value): Arg<'a>) {
-        let slot = match value {
-            Value::Read(input) => {
-                self.reads.push(input);
-                Slot::Read(input.dtype(), place(self.reads.len() - 1))
-            }
-            Value::Write(buffer, written) => {
-                let dtype = buffer.dtype();
-                self.writes.push(buffer);
-                Slot::Write(dtype, place(self.writes.len() - 1), written)
-            }
+    fn push(&mut self, Arg(value): Arg<'a>) {
+        match value {
+            Value::Read(input) => self.read(input),
+            Value::Write(buffer, written) => self.write(buffer, written),
             Value::Scalar(dtype, bytes) => {
-                let bytes = bytes.get(..dtype.size()).unwrap_or_default();
-                self.passed.value(bytes, ValueKind::Scalar(dtype))
+                self.value(bytes.get(..dtype.size()).unwrap_or_default(), ValueKind::Scalar(dtype));
             }
-            Value::Pointer(address) => self.passed.value(&address.to_ne_bytes(), ValueKind::Pointer),
-            Value::Len => {
-                self.passed.len_at.push(place(self.passed.bytes.len()));
-                self.passed.value(&[0; 8], ValueKind::Scalar(DType::U64))
-            }
-            Value::Plain(bytes) => self.passed.value(&bytes, ValueKind::Plain),
-        };
-        self.passed.slots.push(slot);
+            Value::Pointer(address) => self.value(&address.to_ne_bytes(), ValueKind::Pointer),
+            Value::Len => self.length(),
+            Value::Plain(bytes) => self.value(&bytes, ValueKind::Plain),
+        }
+    }
+
+    // What follows is also called by typed launches, which know what each argument is: the way through `Arg` costs some
+    // seventy instructions more for each.
+
+    #[inline]
+    pub(super) fn read(&mut self, input: AnyIn<'a>) {
+        self.passed.slots.push(Slot::Read(input.dtype(), place(self.reads.len())));
+        self.reads.push(input);
+    }
+
+    #[inline]
+    pub(super) fn write(&mut self, buffer: AnyBuffer, written: Written) {
+        let index = self.writes.len();
+        if written == Written::All {
+            self.passed.overwritten |= 1u64.checked_shl(index as u32).unwrap_or(0);
+        }
+        self.passed.slots.push(Slot::Write(buffer.dtype(), place(index), written));
+        self.writes.push(buffer);
+    }
+
+    #[inline]
+    pub(super) fn scalar<T: Element>(&mut self, value: T) {
+        self.value(bytemuck::bytes_of(&value), ValueKind::Scalar(T::DTYPE));
+    }
+
+    #[inline]
+    pub(super) fn value(&mut self, bytes: &[u8], kind: ValueKind) {
+        let at = place(self.passed.bytes.len());
+        self.passed.bytes.extend_from_slice(bytes);
+        self.passed.slots.push(Slot::Value { at, len: place(bytes.len()), kind });
+    }
+
+    #[inline]
+    pub(super) fn length(&mut self) {
+        self.passed.len_at.push(place(self.passed.bytes.len()));
+        self.value(&[0; 8], ValueKind::Scalar(DType::U64));
     }
 }
 
@@ -251,20 +278,11 @@ impl Args<'_> {
         if self.passed.len_at.is_empty() {
             return Ok(());
         }
-        let mut known: Option<(usize, usize)> = None;
-        for index in 0..self.len() {
-            let Some(len) = self.len_of(index) else { continue };
-            match known {
-                None => known = Some((index, len)),
-                Some((_, first)) if first == len => {}
-                Some((first, other)) => {
-                    let reason =
-                        format!("{len} elements, but argument {first} has {other}: `Len` is the length of all");
-                    return Err(Error::invalid(format!("argument {index}"), reason));
-                }
-            }
+        let lens = || self.reads.iter().map(AnyIn::len).chain(self.writes.iter().map(AnyBuffer::len));
+        let Some(len) = lens().next() else { return Err(Error::invalid("args", "`Len` without a buffer")) };
+        if lens().any(|other| other != len) {
+            return Err(self.lengths_differ());
         }
-        let Some((_, len)) = known else { return Err(Error::invalid("args", "`Len` without a buffer")) };
         for at in &self.passed.len_at {
             let place = self.passed.bytes.get_mut(*at as usize..).and_then(|rest| rest.first_chunk_mut::<8>());
             if let Some(place) = place {
@@ -275,11 +293,25 @@ impl Args<'_> {
     }
 }
 
+impl Args<'_> {
+    #[cold]
+    fn lengths_differ(&self) -> Error {
+        let mut lens = (0..self.len()).filter_map(|index| Some((index, self.len_of(index)?)));
+        let (first, other) = lens.next().unwrap_or_default();
+        let (index, len) = lens.find(|(_, len)| *len != other).unwrap_or_default();
+        let reason = format!("{len} elements, but argument {first} has {other}: `Len` is the length of all");
+        Error::invalid(format!("argument {index}"), reason)
+    }
+}
+
 impl Passed {
-    fn value(&mut self, bytes: &[u8], kind: ValueKind) -> Slot {
-        let at = place(self.bytes.len());
-        self.bytes.extend_from_slice(bytes);
-        Slot::Value { at, len: place(bytes.len()), kind }
+    /// Every element of the written operand of this number is written, and none is read.
+    pub(super) fn overwrites(&self, index: usize) -> bool {
+        match u32::try_from(index).ok().and_then(|index| self.overwritten.checked_shr(index)) {
+            Some(bits) => bits & 1 == 1,
+            // Too far for the bits.
+            None => self.slots.iter().any(|s| matches!(s, Slot::Write(_, i, Written::All) if *i as usize == index)),
+        }
     }
 
     /// The bytes of a value.

@@ -5,6 +5,11 @@
 //! themselves are ordered by their buffers alone: two that meet in a variable only are in no order, as two streams are
 //! in CUDA. So an access of the host never meets a kernel, whatever the kernel does with the variable.
 //!
+//! **Not on a host device.** A twin is a Rust closure: what is constant for a program it captures, and what changes between
+//! launches it takes as a parameter, which the kernel's own source can do as well. A variable that both could reach
+//! would be a hidden operand of every launch of its module, with a type and a size that nothing on the host could
+//! compare with the source. So the request is refused, with that for a reason.
+//!
 //! It is done with a buffer of no bytes that stands for all variables of the module: launches read it, accesses write it.
 //! Nobody owns it, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
@@ -32,7 +37,8 @@ impl Module {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when there is no such variable, or its bytes are no whole number of `T`;
-    /// [`Error::Unsupported`] on a host device, whose twins capture what they need; as [`load`](Self::load).
+    /// [`Error::Unsupported`] on a host device: what is constant a twin captures, and what changes between launches it
+    /// takes as a parameter; as [`load`](Self::load).
     pub fn global<T: Element>(&self, name: &str) -> Result<Global<T>> {
         #[cfg(feature = "cuda")]
         {

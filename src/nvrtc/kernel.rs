@@ -8,10 +8,19 @@ use super::module::{Held, Module};
 use super::parameters::{self, Parameter};
 use super::signature::{self, Signature};
 use super::twin::{ThreadIndex, Twin};
-use super::typed::TypedKernel;
+use super::typed::{Check, TypedKernel};
 use crate::buffer::AnyBuffers;
 use crate::sync::Arc;
 use crate::{Device, Error, Rejected, Result, Submitted};
+
+/// Whether the arguments fit the kernel's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// Made by a signature that does.
+    Known,
+    /// To be compared, one by one.
+    Unknown,
+}
 
 /// A kernel of a module, for one device and one generation of it.
 ///
@@ -177,8 +186,7 @@ impl Kernel {
     /// So a kernel that is told the length of its buffers takes it as [`Len`](super::Len), which is always right, and one
     /// that is told more goes through [`typed_if`](Self::typed_if).
     pub unsafe fn typed<S: Signature>(&self) -> Result<TypedKernel<S>> {
-        // SAFETY: the caller's promise.
-        unsafe { self.typed_if(|_, _| Ok(())) }
+        self.with_signature(None)
     }
 
     /// As [`typed`](Self::typed), for launches that `check` lets through: it is given the configuration, the lengths of
@@ -216,13 +224,17 @@ impl Kernel {
         &self,
         check: impl Fn(&LaunchConfig, S::Given) -> Result<()> + Send + Sync + 'static,
     ) -> Result<TypedKernel<S>> {
+        self.with_signature(Some(Arc::new(check)))
+    }
+
+    fn with_signature<S: Signature>(&self, check: Option<Check<S>>) -> Result<TypedKernel<S>> {
         self.fits::<S>()?;
         if let Some(twin) = &self.inner.twin
             && !signature::same(twin.kinds, S::KINDS)
         {
             return Err(Error::invalid("S", format!("the twin of `{}` has another signature", self.name())));
         }
-        Ok(TypedKernel::new(self.clone(), Arc::new(check)))
+        Ok(TypedKernel::new(self.clone(), check))
     }
 
     fn fits<S: Signature>(&self) -> Result<()> {
@@ -258,14 +270,17 @@ impl Kernel {
         config: impl Into<LaunchConfig>,
         args: impl Into<Args<'a>>,
     ) -> Submitted<AnyBuffers> {
-        self.submit(config.into(), args.into())
+        let mut args = args.into();
+        match args.complete() {
+            Ok(()) => self.submit(config.into(), args, Fit::Unknown),
+            Err(error) => Err(self.refuse(error, args.writes)),
+        }
     }
 
-    /// Everything of a launch but the promise.
-    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, mut args: Args<'a>) -> Submitted<AnyBuffers> {
-        let filled = args.complete();
+    /// Everything of a launch but the promise. The arguments are [complete](Args::complete).
+    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, args: Args<'a>, fit: Fit) -> Submitted<AnyBuffers> {
         let Args { passed, reads, writes } = args;
-        let code = match filled.and_then(|()| self.check(&config, &passed)) {
+        let code = match self.check(&config, &passed, fit) {
             Ok(code) => code,
             Err(error) => return Err(self.refuse(error, writes)),
         };
@@ -291,11 +306,11 @@ impl Kernel {
         Rejected::new(error, writes)
     }
 
-    fn check(&self, config: &LaunchConfig, passed: &Passed) -> Result<Code> {
+    fn check(&self, config: &LaunchConfig, passed: &Passed, fit: Fit) -> Result<Code> {
         let inner = &*self.inner;
         inner.module.epoch().admit()?;
         inner.module.crosses()?;
-        if let Some(own) = &inner.parameters {
+        if let (Some(own), Fit::Unknown) = (&inner.parameters, fit) {
             parameters::check(inner.name, passed, own)?;
         }
         #[cfg(feature = "cuda")]

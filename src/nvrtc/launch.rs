@@ -1,6 +1,6 @@
 //! The launch of a kernel, as an operation like any other.
 
-use super::args::{Passed, Slot, Written};
+use super::args::{Passed, Slot};
 use super::config::LaunchConfig;
 use super::twin::Twin;
 use crate::buffer::{AnyBuffers, Dyn};
@@ -46,8 +46,7 @@ impl Op for Launch {
     }
 
     fn overwrites_each(&self, _: &Spans<Dyn>, index: usize) -> bool {
-        let all = |slot: &Slot| matches!(slot, Slot::Write(_, i, Written::All) if *i as usize == index);
-        self.argument(all).is_some()
+        self.passed.overwrites(index)
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
@@ -88,21 +87,16 @@ impl Op for Launch {
         let Code::Cuda(function) = &self.code else { return Err(Error::library("a host twin on a GPU")) };
         let (reads, writes) = (queue.reads(), queue.writes());
         let missing = || Error::library("an argument without its buffer");
-        let mut addresses: SmallVec<[u64; 16]> = SmallVec::new();
+        // Of a buffer the parameter is its address, which lies in the operands as it is wanted.
+        let mut pointers: SmallVec<[*mut std::ffi::c_void; 16]> = SmallVec::new();
         for slot in &self.passed.slots {
-            let span = match slot {
-                Slot::Read(_, i) => Some(reads.get(*i as usize).ok_or_else(missing)?),
-                Slot::Write(_, i, _) => Some(writes.get(*i as usize).ok_or_else(missing)?),
-                Slot::Value { .. } => None,
+            let place: *const u8 = match slot {
+                Slot::Read(_, i) => reads.get(*i as usize).ok_or_else(missing)?.place().cast(),
+                Slot::Write(_, i, _) => writes.get(*i as usize).ok_or_else(missing)?.place().cast(),
+                Slot::Value { at, len, .. } => self.passed.bytes_of(*at, *len).as_ptr(),
             };
-            addresses.push(span.map_or(0, crate::AnySpan::address));
+            pointers.push(place.cast_mut().cast());
         }
-        let pointer = |(slot, address): (&Slot, &u64)| match slot {
-            Slot::Value { at, len, .. } => self.passed.bytes_of(*at, *len).as_ptr().cast_mut().cast(),
-            _ => std::ptr::from_ref(address).cast_mut().cast(),
-        };
-        let mut pointers: SmallVec<[*mut std::ffi::c_void; 16]> =
-            self.passed.slots.iter().zip(&addresses).map(pointer).collect();
         // SAFETY: number and sizes were compared with the kernel's own parameters; the driver copies each value as bytes
         // before the call returns, so it needs no alignment; that the kernel touches only what it was given is what the
         // caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.

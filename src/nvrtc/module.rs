@@ -20,8 +20,8 @@ use once_cell::sync::OnceCell;
 ///
 /// It is loaded when it is first used ([`load`](Self::load), [`kernel`](Self::kernel)), on the thread that asks. Loading
 /// may wait for everything that the device is doing, so load ahead of time what must not wait. It is unloaded when the
-/// last handle of it and of its kernels is gone, by the device's own housekeeping, and only while nothing is in flight
-/// on the device.
+/// last handle of it and of its kernels is gone and its last launch is over: by the device's own housekeeping, at a
+/// moment when nothing is in flight on the device; or, when sixteen wait for such a moment, by the next load.
 ///
 /// On a host device nothing is loaded: its kernels run as their twins.
 #[derive(Clone)]
@@ -337,7 +337,10 @@ impl Held {
     /// The address and the bytes of the variable `name`.
     pub(super) fn global(&self, name: &str) -> Result<Option<(Arc<LoadedModule>, u64, usize)>> {
         let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else {
-            return Err(Error::unsupported("a host device loads no modules, so there are no variables of theirs"));
+            return Err(Error::unsupported(
+                "a host device loads no modules, so there are no variables of theirs: let the twin capture what is \
+                 constant, and pass what changes as an argument",
+            ));
         };
         // A program asks for the name of a variable by its address: `&factor`.
         let lowered = match (&self.code, self.lowered(name)) {

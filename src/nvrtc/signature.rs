@@ -3,7 +3,7 @@
 //! A signature is a tuple of parameter types, in the kernel's own order: `(f32, Read<f32>, Write<f32>, Len)`. From it
 //! follow what a launch takes, what it gives back (the written buffers, in order), and what a host twin sees.
 
-use super::args::{Arg, Args, DevicePtr, Len, Passed, Plain, Slot, ValueKind, Written};
+use super::args::{Args, DevicePtr, Len, Passed, Plain, Slot, ValueKind, Written};
 use super::cells::{Cells, Values};
 use super::parameters::Parameter;
 use super::twin::Run;
@@ -58,13 +58,14 @@ pub trait Param: sealed::Sealed + 'static {
 /// What can be passed for a parameter.
 pub trait Passes<'a, P: Param> {
     #[doc(hidden)]
-    fn pass(self) -> Arg<'a>;
+    fn pass(self, to: &mut Args<'a>);
 }
 
 macro_rules! reads { ($($t:ty),*) => { $(
     impl<'a, T: Element> Passes<'a, Read<T>> for $t {
-        fn pass(self) -> Arg<'a> {
-            self.into()
+        #[inline]
+        fn pass(self, to: &mut Args<'a>) {
+            to.read(self.into());
         }
     }
 )* } }
@@ -98,8 +99,9 @@ impl<T: Element> Param for Write<T> {
     }
 }
 impl<'a, T: Element> Passes<'a, Write<T>> for DeviceBuffer<T> {
-    fn pass(self) -> Arg<'a> {
-        self.into()
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.write(self.into(), Written::Some);
     }
 }
 
@@ -117,8 +119,9 @@ impl<T: Element> Param for Out<T> {
     }
 }
 impl<'a, T: Element> Passes<'a, Out<T>> for DeviceBuffer<T> {
-    fn pass(self) -> Arg<'a> {
-        Arg::out(self)
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.write(self.into(), Written::All);
     }
 }
 
@@ -136,12 +139,13 @@ impl<T: Element> Param for T {
     }
 }
 impl<'a, T: Element> Passes<'a, T> for T {
-    fn pass(self) -> Arg<'a> {
-        self.into()
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.scalar(self);
     }
 }
 
-macro_rules! lengths { ($($t:ty),*) => { $(
+macro_rules! lengths { ($($t:ty, |$to:ident, $value:ident| $pass:expr;)*) => { $(
     impl sealed::Sealed for $t {}
     impl Param for $t {
         type View<'t> = usize;
@@ -156,12 +160,17 @@ macro_rules! lengths { ($($t:ty),*) => { $(
         }
     }
     impl<'a> Passes<'a, $t> for $t {
-        fn pass(self) -> Arg<'a> {
-            self.into()
+        #[inline]
+        fn pass(self, $to: &mut Args<'a>) {
+            let $value = self;
+            $pass
         }
     }
 )* } }
-lengths!(usize, Len);
+lengths! {
+    usize, |to, value| to.scalar(value as u64);
+    Len, |to, _value| to.length();
+}
 
 impl<S: Pod + Send + Sync> sealed::Sealed for Plain<S> {}
 impl<S: Pod + Send + Sync> Param for Plain<S> {
@@ -177,8 +186,9 @@ impl<S: Pod + Send + Sync> Param for Plain<S> {
     }
 }
 impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
-    fn pass(self) -> Arg<'a> {
-        Plain(self).into()
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.value(bytemuck::bytes_of(&self), ValueKind::Plain);
     }
 }
 
@@ -196,8 +206,9 @@ impl Param for DevicePtr {
     }
 }
 impl<'a> Passes<'a, DevicePtr> for DevicePtr {
-    fn pass(self) -> Arg<'a> {
-        self.into()
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.value(&self.0.to_ne_bytes(), ValueKind::Pointer);
     }
 }
 
@@ -287,7 +298,7 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         #[allow(unused_mut, reason = "the empty tuple has no arguments")]
         fn pass(self) -> Args<'a> {
             let mut all = Args::new();
-            $(all.push(self.$i.pass());)*
+            $(self.$i.pass(&mut all);)*
             all
         }
     }

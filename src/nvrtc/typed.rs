@@ -2,7 +2,7 @@
 
 use super::Nvrtc;
 use super::config::LaunchConfig;
-use super::kernel::Kernel;
+use super::kernel::{Fit, Kernel};
 use super::signature::{Arguments, Signature};
 use super::twin::ThreadIndex;
 use crate::sync::Arc;
@@ -11,11 +11,11 @@ use crate::{DeviceKind, Error, Rejected, Result, Submitted};
 /// A kernel with a declared [`Signature`]: launching it is safe. Made by [`Kernel::typed`].
 pub struct TypedKernel<S: Signature> {
     kernel: Kernel,
-    check: Check<S>,
+    check: Option<Check<S>>,
 }
 
 /// Whether the kernel is made for a launch.
-type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
+pub(super) type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
 
 impl<S: Signature> Clone for TypedKernel<S> {
     fn clone(&self) -> Self {
@@ -60,7 +60,7 @@ impl Nvrtc {
 }
 
 impl<S: Signature> TypedKernel<S> {
-    pub(super) fn new(kernel: Kernel, check: Check<S>) -> Self {
+    pub(super) fn new(kernel: Kernel, check: Option<Check<S>>) -> Self {
         TypedKernel { kernel, check }
     }
 
@@ -103,12 +103,16 @@ impl<S: Signature> TypedKernel<S> {
     /// As [`Kernel::launch`], with the buffers back.
     pub fn launch<'a>(&'a self, config: impl Into<LaunchConfig>, args: impl Arguments<'a, S>) -> Submitted<S::Output> {
         let (config, mut args) = (config.into(), args.pass());
-        let checked = args.complete().and_then(|()| match S::given(&args) {
-            Some(given) => (self.check)(&config, given),
-            None => Err(Error::library("arguments of another signature")),
+        let checked = args.complete().and_then(|()| match &self.check {
+            None => Ok(()),
+            Some(check) => match S::given(&args) {
+                Some(given) => check(&config, given),
+                None => Err(Error::library("arguments of another signature")),
+            },
         });
         let answer = match checked {
-            Ok(()) => self.kernel.submit(config, args),
+            // That the signature fits the kernel was seen when the two were put together.
+            Ok(()) => self.kernel.submit(config, args, Fit::Known),
             Err(error) => Err(self.kernel.refuse(error, args.writes)),
         };
         match answer {

@@ -74,6 +74,30 @@ fn unloading_waits_for_everything_on_the_device_because_the_driver_might() {
 }
 
 #[test]
+fn modules_that_come_and_go_on_a_device_that_is_never_idle_stay_few() {
+    let driver = session();
+    let device = device(3);
+    let busy = endless(&device);
+    let before = driver.live("modules");
+    let (mut x, mut most) = (up(&device, [0f32]), before);
+    for _ in 0..200 {
+        let kernel = add_one(&device);
+        x = kernel.launch(config(), (x, Len)).unwrap().await_result().unwrap();
+        drop(kernel);
+        most = most.max(driver.live("modules"));
+    }
+    assert!(most > before + 4, "{most} modules: it is not this that was to be tested");
+    // Sixteen that wait, and a few whose last launch the slot has not let go of yet.
+    assert!(most <= before + 24, "{most} modules of 200, {before} before");
+    assert_eq!(down(&device, &x), [200.0]);
+    driver.release();
+    drop((busy, x));
+    assert!(eventually(5, || driver.live("modules") == before), "and at an idle moment all go");
+    drop(device);
+    driver.assert_finished();
+}
+
+#[test]
 fn a_rebuild_unloads_what_there_is_and_later_drops_call_nothing() {
     let driver = session();
     let device = device(2);

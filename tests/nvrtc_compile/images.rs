@@ -246,26 +246,69 @@ fn every_device_compiles_for_its_own_architecture() {
     }
 }
 
-/// Our own kernels are PTX. That a GPU's assembler takes them is seen here, without the GPU.
+/// The generations of GPUs that our own kernels are compiled for, as far as the compiler that is here knows them.
+fn generations() -> Vec<Arch> {
+    let known = memory_only().archs().unwrap();
+    let (here, missing): (Vec<Arch>, _) =
+        [Arch::SM_80, Arch::SM_90, Arch::SM_100].into_iter().partition(|arch| known.contains(arch));
+    missing.iter().for_each(|arch| crate::here::loudly(&format!("tools for {arch}"), "a newer release"));
+    assert!(here.len() >= 2, "{known:?}");
+    here
+}
+
+/// The kernels of the tests and of the examples, which are sources.
 #[test]
-fn our_own_kernels_assemble_for_every_generation_of_gpus() {
+fn our_own_kernels_compile_for_every_generation_of_gpus() {
+    if !nvrtc() {
+        return;
+    }
+    // An example keeps its source in a raw string.
+    let of_example = |text: &'static str| {
+        let (_, raw) = text.split_once("const SOURCE: &str = r").unwrap();
+        let (hashes, source) = raw.split_once('"').unwrap();
+        source.split_once(&format!("\"{hashes};")).unwrap().0
+    };
+    let sources: [(_, _, &[&str]); 5] = [
+        ("kernels.cu", include_str!("../nvrtc_launch/kernels.cu"), &[]),
+        ("globals.cu", include_str!("../nvrtc_launch/globals.cu"), &[]),
+        ("heat2d", of_example(include_str!("../../examples/heat2d/step.rs")), &[]),
+        ("saxpy", of_example(include_str!("../../examples/saxpy.rs")), &[]),
+        (
+            "templated",
+            of_example(include_str!("../../examples/templated.rs")),
+            &["raise<float, 3>", "raise<double, 2>"],
+        ),
+    ];
+    for arch in generations() {
+        for (name, source, expressions) in sources {
+            let program = Program::new(source).name(name).arch(arch).emit(Emit::Cubin);
+            let program = expressions.iter().fold(program, |program, e| program.expression(*e));
+            let image = memory_only().compile(&program).unwrap_or_else(|e| panic!("{name} for {arch}: {e}"));
+            let read = Image::from_bytes(image.bytes()).unwrap();
+            assert_eq!((read.kind(), read.arch()), (windlass::nvrtc::ImageKind::Cubin, Some(arch)), "{name}");
+        }
+    }
+}
+
+/// Those that are PTX. That a GPU's assembler takes them is seen here, without the GPU.
+#[test]
+fn our_own_ptx_assembles_for_every_generation_of_gpus() {
     if !nvrtc() || !nvjitlink() {
         return;
     }
-    let (known, mut found) = (memory_only().archs().unwrap(), 0);
-    for (name, text) in [("gemm_i8.ptx", include_str!("../../src/blas/gemm_i8.ptx"))] {
+    let texts = [
+        ("gemm_i8.ptx", include_str!("../../src/blas/gemm_i8.ptx")),
+        ("poly.ptx", include_str!("../../examples/custom_op/poly.ptx")),
+        ("kernels.ptx", include_str!("../nvrtc_launch/kernels.ptx")),
+        ("globals.ptx", include_str!("../nvrtc_launch/globals.ptx")),
+    ];
+    for (name, text) in texts {
         let image = Image::ptx(text).unwrap();
-        for arch in [Arch::SM_80, Arch::SM_90, Arch::SM_100] {
-            if !known.contains(&arch) {
-                crate::here::loudly(&format!("tools for {arch}"), "a newer release");
-                continue;
-            }
+        for arch in generations() {
             let linked =
                 memory_only().link(&Link::new(arch).input(&image)).unwrap_or_else(|e| panic!("{name} {arch}: {e}"));
             let read = Image::from_bytes(linked.bytes()).unwrap();
-            assert_eq!((read.kind(), read.arch()), (windlass::nvrtc::ImageKind::Cubin, Some(arch)));
-            found += 1;
+            assert_eq!((read.kind(), read.arch()), (windlass::nvrtc::ImageKind::Cubin, Some(arch)), "{name}");
         }
     }
-    assert!(found >= 2);
 }

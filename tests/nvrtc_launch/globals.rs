@@ -128,5 +128,7 @@ fn a_host_device_has_no_variables_and_says_so() {
     for device in devices().iter().filter(|device| is_host(device)) {
         let error = module(device).global::<f32>("factor").unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("capture") && told.contains("argument"), "what to do instead: {told}");
     }
 }

@@ -373,7 +373,3 @@ EACH(trsmBatched_64, TRIANGLE "a:A lda:l b:A ldb:l batch:l")
 EACH(geam_64, "trans_a:f trans_b:f m:l n:l alpha:s a:r(m/n?trans_a,n/m?trans_a,lda) lda:l beta:s "
               "b:r(m/n?trans_b,n/m?trans_b,ldb) ldb:l c:w(m,n,ldc) ldc:l")
 EACH(dgmm_64, "side:f m:l n:l a:r(m,n,lda) lda:l x:r(m/n?side,incx) incx:l c:w(m,n,ldc) ldc:l")
-EACH(getrfBatched, "n:i a:A lda:i pivots:O(n,1) info:O(batch,1) batch:i")
-EACH(getriBatched, "n:i a:A lda:i pivots:I(n,1) c:A ldc:i info:O(batch,1) batch:i")
-EACH(matinvBatched, "n:i a:A lda:i inverse:A lda_inv:i info:O(batch,1) batch:i")
-EACH(getrsBatched, "trans:f n:i nrhs:i a:A lda:i pivots:I(n,1) b:A ldb:i info:h batch:i")

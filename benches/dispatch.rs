@@ -1,0 +1,127 @@
+//! What a dispatch costs on its way to the driver, on the stand-in driver: no GPU is needed.
+//!
+//! ```text
+//! cargo bench --bench dispatch                        all rows: nanoseconds a call, the stand-in's own share included
+//! cargo bench --bench dispatch -- "16 arguments" 4096 one row, so many calls
+//! ```
+//!
+//! The stand-in simulates a device, which costs more than the call of it, so nanoseconds tell little. Instructions do,
+//! counted without those below a call of the driver: run the one-row form of the built benchmark under
+//! `valgrind --tool=callgrind --toggle-collect='*measured*'`, and take from the total what the calls into
+//! `libcuda.so.1` cost.
+#![allow(missing_docs, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
+
+#[path = "../tests/standin/mod.rs"]
+mod standin;
+
+use std::hint::black_box;
+use std::time::Instant;
+use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
+use windlass::{Device, DeviceBuffer, Element, Image, PendingDispatch};
+
+/// The operations between two waits: few enough that no queue fills.
+const BATCH: usize = 64;
+
+/// The parameters of `sixteen`.
+type Sixteen = (
+    Read<f32>,
+    Read<f64>,
+    Read<i32>,
+    Read<u8>,
+    Read<u64>,
+    Read<i16>,
+    Write<f64>,
+    Write<u32>,
+    f32,
+    f64,
+    i8,
+    u16,
+    i64,
+    Plain<[u32; 3]>,
+    usize,
+    DevicePtr,
+);
+
+/// Runs a row's batch. A frame of its own, by which a profiler finds it.
+#[inline(never)]
+fn measured<T>(batch: impl FnOnce() -> T) -> T {
+    black_box(batch())
+}
+
+/// One row: how long a batch took, in nanoseconds, and what it left in flight waited for.
+type Row<'d> = (&'static str, Box<dyn FnMut() -> u128 + 'd>);
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let driver = standin::driver();
+    driver.mode(standin::Mode::Eager);
+    let device = Device::builder().cuda(0).slots(1).open().unwrap();
+    let (only, calls) = (arguments.first(), arguments.get(1).map_or(4096, |n| n.parse().unwrap()));
+    for (name, mut row) in rows(&device) {
+        if only.is_some_and(|only| !name.contains(only.as_str())) {
+            continue;
+        }
+        let turns = (calls / BATCH).max(1);
+        let mut samples: Vec<u128> = (0..turns).map(|_| row()).collect();
+        samples.sort_unstable();
+        println!("{name:40} {:6} ns", samples[samples.len() / 2] / BATCH as u128);
+    }
+}
+
+fn rows(device: &Device) -> Vec<Row<'_>> {
+    let one = LaunchConfig::new(1, 1);
+    let module = device.nvrtc().load(&Image::ptx(include_str!("../tests/nvrtc_launch/kernels.ptx")).unwrap()).unwrap();
+
+    // SAFETY: the kernel's parameters; it stays below the length.
+    let two = unsafe { module.kernel("add_one_f32").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();
+    let two = chained(zeros::<f32>(device), move |x| two.launch(one, (x, Len)).unwrap());
+
+    // SAFETY: the kernel's parameters; it stays below the count.
+    let sixteen = unsafe { module.kernel("sixteen").unwrap().typed::<Sixteen>() }.unwrap();
+    let (a, b, c) = (zeros::<f32>(device), zeros::<f64>(device), zeros::<i32>(device));
+    let (d, e, f) = (zeros::<u8>(device), zeros::<u64>(device), zeros::<i16>(device));
+    let sixteen = chained((zeros::<f64>(device), zeros::<u32>(device)), move |(g, h)| {
+        let values = ([0u32; 3], 1usize, DevicePtr(0));
+        sixteen
+            .launch(one, (&a, &b, &c, &d, &e, &f, g, h, 1f32, 2f64, 3i8, 4u16, 5i64, values.0, values.1, values.2))
+            .unwrap()
+    });
+
+    let plain = chained(zeros::<f32>(device), |x| device.fill(x, 1.0).unwrap());
+    let (read, spare) = (zeros::<f32>(device), device);
+    let copy = chained(zeros::<f32>(device), move |x| spare.copy(&read, x).unwrap());
+
+    let memory: Box<dyn FnMut() -> u128> = Box::new(move || {
+        let start = Instant::now();
+        measured(|| (0..BATCH).for_each(|_| drop(black_box(device.uninit::<u8>(4096).unwrap()))));
+        start.elapsed().as_nanos()
+    });
+    vec![
+        ("fill of one buffer, chained", plain),
+        ("copy from a buffer to another, chained", copy),
+        ("launch with 2 arguments, chained", two),
+        ("launch with 16 arguments, chained", sixteen),
+        ("alloc + free of 4 KiB", memory),
+    ]
+}
+
+fn zeros<T: Element>(device: &Device) -> DeviceBuffer<T> {
+    device.zeros(1).unwrap()
+}
+
+/// Each call follows the one before it on the same buffers.
+fn chained<'d, T>(first: T, mut next: impl FnMut(T) -> PendingDispatch<T> + 'd) -> Box<dyn FnMut() -> u128 + 'd>
+where
+    T: windlass::Immediate + 'd,
+{
+    let mut kept = Some(first);
+    Box::new(move || {
+        let mut x = kept.take();
+        let start = Instant::now();
+        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| next(x).into_output())));
+        let time = start.elapsed().as_nanos();
+        kept = Some(next(x.unwrap()).await_result().unwrap());
+        time
+    })
+}
