@@ -16,7 +16,7 @@
 //! Without a GPU it says so and ends. The exit code is 1 when an answer was wrong or a topic failed, not when a target
 //! was missed. Where there is no Rust: `cargo bench --bench gpu --profile bundle --no-run` makes a program to carry.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot run should stop")]
-#![expect(clippy::indexing_slicing, reason = "as above")]
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "as above")]
 
 mod alloc;
 mod copies;

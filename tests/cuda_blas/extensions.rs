@@ -37,7 +37,6 @@ fn sums_and_diagonals(bench: &Bench) {
     });
 }
 
-/// The arrays of addresses are copies in memory of the call alone.
 /// The stand-in computes these: what they are given is seen by their answers, in `cuda_blas_guards`.
 fn factors(bench: &Bench) {
     let lu = Lu::new(3, 2).ldb(4);

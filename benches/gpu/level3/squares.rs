@@ -45,7 +45,7 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
     let (l, blas, a, b) = (n as i64, bench.device.blas(), &sides.a, &sides.b);
     let (triangular, x) = (Triangular::new(LEFT, LOWER, n, n), || a.as_in().slice(0..n).unwrap());
     product(bench, &sides);
-    // SAFETY (of all rows): the functions have these signatures; all matrices have n x n elements, and a vector is the
+    // SAFETY: of all rows: the functions have these signatures; all matrices have n x n elements, and a vector is the
     // first column of one; the factors outlive the calls.
     unsafe {
         sides.row::<TwoFactors>(
@@ -103,7 +103,7 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
 pub(super) fn hermitian<T: Kind + ComplexElement>(bench: &mut Bench, n: usize) {
     let sides = Sides::<T>::new(bench, n, 1);
     let (l, blas, a, b) = (n as i64, bench.device.blas(), &sides.a, &sides.b);
-    // SAFETY (of all rows): as above.
+    // SAFETY: of all rows: as above.
     unsafe {
         sides.row::<TwoFactors>(
             bench,
