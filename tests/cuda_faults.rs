@@ -57,10 +57,7 @@ fn lost(error: &Error, code: i32) {
     assert_eq!(site.code(), Some(code), "{error}");
     let name = site.code_name().expect("the code's name");
     assert!(name.starts_with("CUDA_ERROR_") && cause.contains(name), "{error}");
-    assert!(
-        remedy.contains("process") && site.last_ops().any(|op| op == "add_one_f32"),
-        "a kernel by its name: {error}"
-    );
+    assert!(remedy.contains("process"), "{error}");
     assert!(!error.is_retryable() && error.is_poisoning());
 }
 

@@ -7,7 +7,8 @@
 //!   vector that runs backwards as empty, as BLAS does. What lies between the elements is neither read nor written.
 //! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names is read or
 //!   written; what else is in the buffer stays as it is. The imaginary parts of a Hermitian diagonal are taken as zero
-//!   and, where the matrix is updated, become zero. A unit diagonal is not read.
+//!   and, where the matrix is updated, become zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU:
+//!   cuBLAS 13.1). A unit diagonal is not read.
 //! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
 //!   never is an input: a buffer that is written has one owner. An output that is an input as well is no program:
 //!
@@ -37,10 +38,6 @@
 //! - **Determinism.** The same call on the same device gives the same bits each time: on the host engine always, on a GPU
 //!   unless [`Blas::atomics`] allows it not to. The host engine's levels 1 and 2 also give the same bits for any number of
 //!   threads; products of matrices, and what is made of them (level 3, LU), may not. The engines round differently.
-//!
-//! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
-//! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory
-//! for products of i8.
 //!
 //! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
 //! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory

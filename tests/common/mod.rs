@@ -87,6 +87,7 @@ fn open(builder: DeviceBuilder) -> Device {
     let norm = device.blas().nrm2(&x).expect("nrm2").await_result().expect("nrm2");
     assert_eq!((dot, norm), (4.0, 2.0));
     drop(device.blas().axpy(1.0, &x, up(&device, [1.0f64; 4])).expect("axpy").await_result().expect("axpy"));
+    let x = device.blas().scal(1.0, x).expect("scal").await_result().expect("scal");
     drop(busy(&device, x, 0));
     device.synchronize(Duration::from_secs(10)).expect("an idle device");
     assert_back_at(&device, (0, 0, 0));
