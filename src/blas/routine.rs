@@ -60,7 +60,6 @@ pub(super) struct Call<R> {
     routine: R,
     /// Operands that are read: scalars, which come last, only where they are in device memory.
     given: usize,
-    #[cfg_attr(not(feature = "blas"), expect(dead_code, reason = "the host engine has no modes"))]
     modes: Modes,
 }
 
