@@ -243,7 +243,7 @@ impl WorkerEngine {
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(&s.reads, &mut shape);
         <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
-        let order = self.order(self.code.of::<O>(), s.options.timed, s.views, &shape, &spec)?;
+        let order = self.order(self.code.of::<O>(), s.options.timed, (s.views, s.read_count), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
         let task = Arc::new(WorkerTask { flying, op: s.op });
@@ -256,7 +256,14 @@ impl WorkerEngine {
     }
 
     /// The order for an operation, as it crosses.
-    fn order(&self, code: u64, timed: bool, views: &[View<'_>], shape: &Shape, spec: &Outgoing) -> Result<Vec<u8>> {
+    fn order(
+        &self,
+        code: u64,
+        timed: bool,
+        (views, read_count): (&[View<'_>], usize),
+        shape: &Shape,
+        spec: &Outgoing,
+    ) -> Result<Vec<u8>> {
         let places: SmallVec<[Place; 4]> = views.iter().map(place).collect();
         let mut order = Outgoing { bytes: Vec::with_capacity(64 + 16 * views.len() + spec.bytes.len()), block: None };
         order.value(&Run {
@@ -264,6 +271,7 @@ impl WorkerEngine {
             timed,
             suffer: self.suffer(),
             places: &places[..],
+            read_count: u32::try_from(read_count).unwrap_or(u32::MAX),
             shape: &shape[..],
             block: spec.block.as_ref().map(Block::place),
         })?;

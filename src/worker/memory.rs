@@ -47,6 +47,17 @@ impl Memory {
         self.0.remove(&id);
     }
 
+    /// An order that was to write these was not carried out: whoever reads them is told so, and whoever reads what is
+    /// made of them.
+    pub(super) fn fail(&mut self, written: &[Place]) {
+        for place in written {
+            // Memory that there is not tells of itself.
+            if let Ok(operand) = self.operand(place) {
+                operand.region.worth.set(Content::Failed);
+            }
+        }
+    }
+
     /// The operand that an order names.
     pub(super) fn operand(&mut self, place: &Place) -> Result<Operand> {
         let garbled = || Error::library("an order that names memory which there is not");

@@ -317,7 +317,9 @@ impl Server {
                 let (run, bytes) =
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
-                if let Err(error) = self.run(memory, run, bytes, reply.clone()) {
+                if let Err(error) = self.run(memory, &run, bytes, reply.clone()) {
+                    // The client has long been told that it is under way: what it was to write must not pass for it.
+                    memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
                     reply.fail(error);
                 }
             }
@@ -350,7 +352,7 @@ impl Server {
         self.device.kind() == crate::DeviceKind::Cuda
     }
 
-    fn run(&self, memory: &mut Memory, run: Run<Vec<Place>, Vec<u32>>, bytes: &[u8], reply: Reply) -> Result<()> {
+    fn run(&self, memory: &mut Memory, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], reply: Reply) -> Result<()> {
         let handler = self.handlers.find(run.code)?;
         let lent = match run.block {
             None => None,
@@ -360,7 +362,7 @@ impl Server {
         };
         let operands = run.places.iter().map(|place| memory.operand(place)).collect::<Result<Vec<_>>>()?;
         let Run { timed, suffer, shape, .. } = run;
-        let task = Task { bytes, lent, operands: &operands, shape: &shape, timed, suffer, reply };
+        let task = Task { bytes, lent, operands: &operands, shape, timed: *timed, suffer: *suffer, reply };
         (handler.run)(self, task)
     }
 

@@ -23,6 +23,17 @@ pub(crate) enum Deed {
     Segfault,
     /// Carries that many bytes.
     Heavy(Vec<u8>),
+    /// Is written, and not read again.
+    Lost(Unreadable),
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Unreadable;
+
+impl<'de> Deserialize<'de> for Unreadable {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+        Err(serde::de::Error::custom("it cannot be read"))
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -40,7 +51,7 @@ impl Op for Do {
     }
     fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
         match &self.0 {
-            Deed::Nothing => {}
+            Deed::Nothing | Deed::Lost(_) => {}
             Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
             Deed::Fail(why) => return Err(Error::library(why.clone())),
             Deed::Panic(why) => panic!("{why}"),
@@ -202,6 +213,25 @@ fn errors_and_panics_of_an_operation_come_back_typed_and_cost_nothing_else() {
     let panicked = submit(&device, Deed::Panic("pivot 7".into())).unwrap().await_result().unwrap_err().error;
     assert!(matches!(&panicked, Error::Panicked { message, .. } if message == "pivot 7"), "{panicked}");
     assert_eq!((device.generation(), down(&device, &up(&device, [3.0f64]))), (0, vec![3.0]));
+}
+
+/// The output was given on before the worker found that it cannot even begin: nobody may take what lies there for it.
+#[test]
+fn what_was_not_carried_out_is_nothing_to_go_on_with() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let upstream = |pending: PendingDispatch<f64>| {
+        let error = pending.await_result().unwrap_err().error;
+        assert!(matches!(error, Error::Upstream { .. }), "{error}");
+    };
+    let ((x,), verdict) = submit(&device, Deed::Lost(Unreadable)).unwrap().split();
+    let ((y,), copied) = device.copy(&x, device.zeros(1).unwrap()).unwrap().split();
+    upstream(device.blas().nrm2(&x).unwrap());
+    upstream(device.blas().nrm2(&y).unwrap());
+    assert!(verdict.await_result().is_err() && copied.await_result().is_err());
+    // What is overwritten is well again.
+    let x = device.fill(x, 3.0).unwrap().into_output();
+    assert_eq!(device.blas().nrm2(&x).unwrap().await_result().unwrap(), 3.0);
 }
 
 #[test]
