@@ -116,7 +116,7 @@ fn triangular(bench: &Bench) {
     );
     let (a, b) = (bench.named::<f64>("A", 8), bench.named("B", 12));
     bench.calls(
-        &["cublasDtrsmBatched_64 host side=0 uplo=1 trans=0 diag=1 m=2 n=3 alpha=2 a=scratch lda=2 b=scratch ldb=2 \
+        &["cublasDtrsmBatched_64 host side=0 uplo=1 trans=0 diag=1 m=2 n=3 alpha=2 a=scratch lda=2 b=scratch+16 ldb=2 \
            batch=2"],
         |blas| {
             let spec = Triangular::new(Side::Left, Uplo::Upper, 2, 3).diag(Diag::Unit).alpha(2.0);
@@ -157,8 +157,8 @@ fn batches(bench: &Bench) {
     let (a, b) = (bench.named::<Complex<f32>>("A", 6), bench.named("B", 6));
     let c = vec![bench.named("C", 4), bench.named("C", 4), bench.named("C", 4)];
     bench.calls(
-        &["cublasGemmBatchedEx_64 host trans_a=0 trans_b=2 m=2 n=2 k=3 alpha=2-1i a=scratch a_type=4 lda=2 b=scratch \
-           b_type=4 ldb=2 beta=0+0i c=scratch c_type=4 ldc=2 batch=3 compute=68 algo=-1"],
+        &["cublasGemmBatchedEx_64 host trans_a=0 trans_b=2 m=2 n=2 k=3 alpha=2-1i a=scratch a_type=4 lda=2 b=scratch+24 \
+           b_type=4 ldb=2 beta=0+0i c=scratch+48 c_type=4 ldc=2 batch=3 compute=68 algo=-1"],
         |blas| {
             let spec = Gemm::new(2, 2, 3).trans_b(Transpose::Conjugate).alpha(C);
             blas.gemm_batched(spec, &[a.as_in(); 3], &[b.as_in(); 3], c)
@@ -169,7 +169,7 @@ fn batches(bench: &Bench) {
     let groups = [(Gemm::new(2, 2, 3).alpha(2.0), 2), (Gemm::new(1, 1, 4).trans_a(Transpose::Yes).beta(0.5), 1)];
     bench.calls(
         &["cublasGemmGroupedBatchedEx_64 host trans_a=[0,1] trans_b=[0,0] m=[2,1] n=[2,1] k=[3,4] alpha=[2,1] \
-           a=scratch a_type=0 lda=[2,4] b=scratch b_type=0 ldb=[3,4] beta=[0,0.5] c=scratch c_type=0 ldc=[2,1] \
+           a=scratch a_type=0 lda=[2,4] b=scratch+24 b_type=0 ldb=[3,4] beta=[0,0.5] c=scratch+48 c_type=0 ldc=[2,1] \
            groups=2 sizes=[2,1] compute=68"],
         |blas| blas.gemm_grouped(&groups, &[a.as_in(); 3], &[b.as_in(); 3], c),
     );

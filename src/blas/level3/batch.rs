@@ -121,10 +121,14 @@ pub(super) fn check_int(name: &'static str, value: usize) -> Result<()> {
 
 #[cfg(feature = "blas")]
 impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> {
-    /// An array of addresses in device memory, for this dispatch.
-    pub(super) fn addresses(&mut self, addresses: &[u64]) -> Result<*const std::ffi::c_void> {
-        let at = self.upload_small(bytemuck::cast_slice(addresses))?;
-        Ok(at as *const _)
+    /// Arrays of addresses in device memory, for this dispatch: one copy for all, since a copy costs more than it moves.
+    pub(super) fn arrays<const N: usize>(&mut self, arrays: [&[u64]; N]) -> Result<[*const std::ffi::c_void; N]> {
+        let mut at = self.upload_small(bytemuck::cast_slice(&arrays.concat()))?;
+        Ok(arrays.map(|array| {
+            let begin = at as *const _;
+            at += size_of_val(array) as u64;
+            begin
+        }))
     }
 
     /// A copy of `count` matrices in scratch, to be written there, and how they lie in it. Matrices that share elements,

@@ -156,7 +156,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
         if groups.is_empty() {
             return Ok(());
         }
-        let at = [queue.addresses(&at_a)?, queue.addresses(&at_b)?, queue.addresses(&at_c)?];
+        let at = queue.arrays([&at_a, &at_b, &at_c])?;
         // The one call for all takes scalars in host memory.
         if groups.len() > 1 && !self.scalars_at && T::CODES.grouped() && groups.iter().all(|(spec, ..)| spec.k > 0) {
             let blas = queue.blas(crate::cuda::PointerMode::Host)?;

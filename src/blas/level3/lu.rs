@@ -173,7 +173,7 @@ impl<T: BlasElement> Routine for Factor<T> {
             // SAFETY: an operand, which has `count` numbers (checked).
             return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
-        let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
+        let [a] = queue.arrays([&of_a.addresses::<T>(count, a.address())])?;
         let (n, lda, count) = (n as i32, of_a.ld as i32, count as i32);
         let (pivots, info) = (pivots.address() as *mut _, info.address() as *mut _);
         // SAFETY: matrices, pivots and info lie inside their buffers (checked) and the array of addresses in scratch,
@@ -237,8 +237,8 @@ impl<T: BlasElement> Routine for Solve<T> {
         if n == 0 || count == 0 || self.nrhs == 0 {
             return Ok(());
         }
-        let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
-        let b = queue.addresses(&of_b.addresses::<T>(count, b.address()))?;
+        let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
+        let [a, b] = queue.arrays([&a, &b])?;
         let pivots = queue.keep_pivots(pivots.address(), n, count)?;
         let (trans, n, nrhs, count) = (self.trans.code::<T>(), n as i32, self.nrhs as i32, count as i32);
         let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots as *const _);
@@ -329,11 +329,11 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
             // SAFETY: an operand, which has `count` numbers (checked).
             return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
-        let c = queue.addresses(&of_c.addresses::<T>(count, c.address()))?;
+        let c = of_c.addresses::<T>(count, c.address());
         let (info, size, ldc, number) = (info.address() as *mut _, n as i32, of_c.ld as i32, count as i32);
         let host = crate::cuda::PointerMode::Host;
         if pivots.is_none() && n <= MATINV_MOST {
-            let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
+            let [a, c] = queue.arrays([&of_a.addresses::<T>(count, a.address()), &c])?;
             // SAFETY: matrices and info lie inside their buffers (checked) and the arrays of addresses in scratch, which
             // live until this work is done; the sizes were checked to fit.
             return queue.typed(host, |api, handle| unsafe {
@@ -349,7 +349,7 @@ impl<T: BlasElement, const FACTORED: bool> Routine for Invert<T, FACTORED> {
                 (of_a.addresses::<T>(count, copy), queue.scratch(n.saturating_mul(count).saturating_mul(4))?)
             }
         };
-        let (a, lda, given) = (queue.addresses(&factors)?, of_a.ld as i32, FACTORED);
+        let ([a, c], lda, given) = (queue.arrays([&factors, &c])?, of_a.ld as i32, FACTORED);
         if !given {
             // SAFETY: as above; the copy and its pivots lie in scratch of this dispatch.
             queue.typed(host, |api, handle| unsafe {

@@ -79,8 +79,8 @@ impl<T: BlasElement> Routine for Solve<T> {
             }
             return Ok(());
         }
-        let a = queue.addresses(&of_a.addresses::<T>(count, a.address()))?;
-        let b = queue.addresses(&of_b.addresses::<T>(count, b.address()))?;
+        let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
+        let [a, b] = queue.arrays([&a, &b])?;
         let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
         let diag = spec.diag.code();
         // SAFETY: the matrices lie inside their buffers (checked) and the arrays of their addresses in scratch, which
