@@ -271,7 +271,8 @@ impl DeviceBuilder {
     }
 
     /// Kills the worker of an isolated device when one operation runs for longer than `limit`; never unless set. Counts
-    /// from when the operation begins, not from its submission (on a GPU: from when anything was last complete).
+    /// from when the operation begins, not from its submission; but on a GPU from when the worker enqueued it, so that the
+    /// limit must be longer than all that may wait there, and than the first use of a library.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.config.worker.watchdog = Some(limit);
         self
