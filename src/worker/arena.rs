@@ -5,6 +5,7 @@
 //! fits so that the same pages are used again, and a large block's pages are given back with it.
 
 use super::segment::Segment;
+use crate::engine::process;
 use crate::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
@@ -19,12 +20,14 @@ pub(crate) struct Arena {
     segment: Arc<Segment>,
     /// Free ranges by offset; neighbours are one.
     free: Mutex<BTreeMap<usize, usize>>,
+    /// That of the process that cuts; one that was forked from it has the same pages.
+    era: u32,
 }
 
 impl Arena {
     pub(super) fn new(segment: Arc<Segment>) -> Arc<Self> {
         let free = Mutex::new(BTreeMap::from([(0, segment.len() / PAGE * PAGE)]));
-        Arc::new(Arena { segment, free })
+        Arc::new(Arena { segment, free, era: process::era() })
     }
 
     /// The largest block that there can ever be.
@@ -45,6 +48,10 @@ impl Arena {
     }
 
     fn give(&self, offset: usize, len: usize) {
+        // What a forked child has is the parent's, which still reads it; and the lock may be held by nobody there.
+        if process::forked_since(self.era) {
+            return;
+        }
         if len >= LARGE {
             self.segment.forget(offset, len);
         }

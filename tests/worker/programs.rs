@@ -111,3 +111,27 @@ fn a_forked_child_is_told_that_the_device_is_not_its_own() {
     assert_eq!(status, 0);
     assert_eq!((device.generation(), down(&device, &x)), (0, vec![1.0]), "the parent's is as it was");
 }
+
+/// What has arrived for the parent lies in memory that both share, and its pages are given back with it: by the parent.
+#[test]
+fn a_forked_child_gives_none_of_the_parents_memory_back() {
+    const LEN: usize = 9 << 20; // of eight bytes: more than what keeps its pages
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let x = device.fill(device.uninit::<f64>(LEN).unwrap(), 7.0).unwrap().into_output();
+    let pending = device.download(&x).unwrap();
+    assert!(crate::common::eventually(30, || pending.is_ready()));
+    // SAFETY: the child makes calls of this library alone, on locks that no other thread holds now, and leaves at once.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        drop(pending);
+        // SAFETY: ends the child without its parent's handlers.
+        unsafe { libc::_exit(0) }
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours; `status` outlives the call.
+    unsafe { libc::waitpid(pid, &mut status, 0) };
+    assert_eq!(status, 0);
+    let data = pending.await_result().unwrap();
+    assert!(data.len() == LEN && data.iter().all(|x| *x == 7.0), "the child has given the parent's pages back");
+}
