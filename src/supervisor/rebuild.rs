@@ -121,7 +121,8 @@ pub(crate) fn self_test(device: &Device) -> Result<()> {
     let x = device.upload(vec![1u32, 2, 3, 4])?.into_output().narrow(1..3).map_err(Error::from)?;
     let x = device.fill(x, 7)?.into_output().widen();
     let back = device.download(&x)?.await_timeout(Duration::from_secs(30));
-    if device.is_isolated() {
+    // Not where the first answer is missing already: it would be waited for as long again.
+    if device.is_isolated() && back.is_ok() {
         product(device)?;
     }
     match back {

@@ -165,11 +165,17 @@ impl WorkerEngine {
         {
             spare.close();
         }
-        self.retire();
+        self.leave();
     }
 
-    /// Ends the worker once nothing is in flight. No wait here: its keeper sees to it.
+    /// The generation is over: ends the worker, also one that hangs. No wait here: its keeper sees to it.
     pub(crate) fn retire(&self) {
+        self.link.doomed.store(true, Ordering::Release);
+        self.leave();
+    }
+
+    /// Ends the worker once nothing is in flight.
+    fn leave(&self) {
         // A forked child has the descriptors, and no say.
         if crate::engine::process::era() == self.link.era {
             self.link.closing.store(true, Ordering::Release);
@@ -341,7 +347,7 @@ impl WorkerEngine {
 
 impl Drop for WorkerEngine {
     fn drop(&mut self) {
-        self.retire();
+        self.leave();
     }
 }
 

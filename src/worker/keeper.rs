@@ -87,6 +87,7 @@ impl Keeper {
         let mut beats = (self.link.beats(), Instant::now());
         let mut looked = Instant::now();
         let mut restless = Instant::now();
+        let mut doomed = None;
         loop {
             let in_flight = self.link.in_flight();
             self.link.flush_frees();
@@ -94,6 +95,9 @@ impl Keeper {
                 return None;
             }
             let now = Instant::now();
+            if self.link.doomed.load(Ordering::Acquire) && now - *doomed.get_or_insert(now) > FAREWELL {
+                return Some(End { message: "its generation was over, and it hung".into(), code: None });
+            }
             if in_flight > 0 {
                 restless = now;
             }

@@ -62,6 +62,8 @@ pub(crate) struct Link {
     /// The keeper sleeps until somebody rings.
     pub(super) idle: AtomicBool,
     pub(super) closing: AtomicBool,
+    /// Its generation is over, so nobody is served by waiting for what is in flight.
+    pub(super) doomed: AtomicBool,
     over: AtomicBool,
     submitted: AtomicU64,
     concluded: AtomicU64,
@@ -107,6 +109,7 @@ impl Link {
             bell,
             idle: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            doomed: AtomicBool::new(false),
             over: AtomicBool::new(false),
             submitted: AtomicU64::new(0),
             concluded: AtomicU64::new(0),

@@ -188,6 +188,31 @@ fn hooks_put_data_back_before_anybody_sees_the_new_life() {
     assert_eq!(down(&device, &x), [4.0, 2.0]);
 }
 
+/// With no watchdog nobody ends it for the operation's sake: it goes because its generation came to nothing.
+#[test]
+fn a_worker_that_hangs_before_it_is_admitted_does_not_stay() {
+    let _alone = alone();
+    let hung = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = hung.clone();
+    let device = isolated()
+        .before_admission(move |device| {
+            let mut seen = seen.lock().unwrap();
+            if seen.is_empty() {
+                seen.push(device.worker_pid().unwrap());
+                let pending = submit(device, Deed::Sleep(600_000))?;
+                assert!(pending.await_timeout(Duration::from_millis(50)).is_err());
+                return Err(Error::library("no answer"));
+            }
+            Ok(())
+        })
+        .open()
+        .unwrap();
+    suffer(&device, Deed::Abort);
+    let pid = *hung.lock().unwrap().first().expect("the hook ran");
+    assert!(crate::common::eventually(10, || system::is_gone(pid)), "it still hangs");
+    assert_eq!((system::children(), down(&device, &up(&device, [5u8]))), (1, vec![5]));
+}
+
 #[test]
 fn two_devices_fail_alone() {
     let _alone = alone();
