@@ -155,9 +155,48 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     Ok(())
 }
 
+/// A fault on one GPU while another works on: CUDA ends for both, and nothing of the other hangs.
+fn two_gpus() -> Result<()> {
+    let (bad, good) = (Device::cuda(0)?, Device::cuda(1)?);
+    let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
+    let (a, b) = (good.zeros(SIDE * SIDE)?, good.zeros(SIDE * SIDE)?);
+    let mut y = good.blas().gemm(long, &a, &b, good.uninit(SIDE * SIDE)?)?.await_result()?;
+    let x = bad.dispatch(Faulty("nothing"), (), (bad.zeros(16)?,))?.await_result()?;
+    // Half a second of work on the good one.
+    let mut verdicts = Vec::new();
+    for _ in 0..32 {
+        let ((next,), verdict) = good.blas().gemm(long, &a, &b, y)?.split();
+        y = next;
+        verdicts.push(verdict);
+    }
+    let error = bad.dispatch(Faulty("illegal_address"), (), (x,))?.await_result().expect_err("a fault").error;
+    assert!(matches!(error, Error::DeviceLost { .. }), "{error:?}");
+    let start = Instant::now();
+    let (mut lost, mut done) = (0, 0);
+    for verdict in verdicts {
+        match verdict.await_timeout(Duration::from_secs(1)) {
+            Ok(Ok(())) => done += 1,
+            Ok(Err(e)) if e.is_poisoning() => lost += 1,
+            Ok(Err(e)) => panic!("{e}"),
+            Err(_) => panic!("a pending of the other GPU never resolved"),
+        }
+    }
+    println!("two_gpus: {done} done and {lost} lost on the other GPU, all resolved in {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(1));
+    let start = Instant::now();
+    let error = good.fill(y, 1.0).expect_err("CUDA is over in this process").error;
+    println!("two_gpus: a later call on it fails in {:?} as {error}", start.elapsed());
+    assert!(error.is_poisoning(), "{error:?}");
+    assert_eq!((bad.health().phase, good.health().phase), (Phase::Lost, Phase::Lost));
+    Ok(())
+}
+
 #[test]
 fn child() {
     child::scenario(|kind, device| {
+        if kind == "two_gpus" {
+            return two_gpus().expect(kind);
+        }
         let kinds = ["illegal_address", "misaligned", "out_of_bounds", "trap_now"];
         let kind = kinds.into_iter().find(|k| *k == kind).expect("a known scenario");
         scenario(kind, device).expect(kind);
@@ -182,4 +221,13 @@ fn an_access_out_of_bounds_loses_the_device_and_nothing_else() {
 #[test]
 fn a_trap_loses_the_device_and_nothing_else() {
     in_a_process_of_its_own("trap_now");
+}
+
+#[test]
+fn a_fault_on_one_gpu_ends_the_other_and_nothing_hangs() {
+    if child::gpu().is_some() && Device::cuda_count() < 2 {
+        eprintln!("skipped: this machine has no second GPU");
+        return;
+    }
+    in_a_process_of_its_own("two_gpus");
 }
