@@ -6,11 +6,15 @@ mod common;
 mod standin;
 
 use common::{assert_back_at, down, up, within};
+use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::time::Duration;
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::nvrtc::{Image, LaunchConfig};
-use windlass::{Device, DeviceBuilder, DeviceKind, Error, Matmul, Phase, RestartPolicy};
+use windlass::{
+    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
+    SlicesMut, Spans, Wire,
+};
 
 const INSIDE: &str = "WINDLASS_TEST_INSIDE";
 const LONG: Duration = Duration::from_secs(20);
@@ -57,6 +61,95 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
         assert_back_at(&device, (0, 0, 0));
         device.rebuild(LONG).unwrap();
         assert_eq!((device.generation(), down(&device, &up(&device, [7u8]))), (1, vec![7]));
+    });
+}
+
+/// How often the worker has called a function of the driver: the answer is an error's text.
+#[derive(Serialize, Deserialize)]
+struct Calls(String);
+
+impl Op for Calls {
+    const NAME: &'static str = "calls";
+    type Reads = ();
+    type Output = DeviceBuffer<u8>;
+    type Raw = ();
+    fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::library(format!("calls: {}", standin::driver().calls_of(&self.0))))
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn calls(device: &Device, function: &str) -> u64 {
+    let pending = device.dispatch(Calls(function.into()), (), (device.zeros::<u8>(1).unwrap(),)).unwrap();
+    let text = pending.await_result().unwrap_err().to_string();
+    let (_, count) = text.split_once("calls: ").expect(&text);
+    count.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+/// Several parts of shared memory, from its first byte past the largest of them.
+fn copies_both_ways(device: &Device) {
+    for len in [0usize, 1, 1000, 300_000, 3_000_000, 20_000_000] {
+        let data: Vec<u32> = (0..len as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+        let x = up(device, data.clone());
+        let (left, right) = x.split_at(len / 3).unwrap();
+        let (one, two) = (device.download(&left).unwrap(), device.download(&right).unwrap());
+        let mut back = one.await_result().unwrap();
+        back.extend(two.await_result().unwrap());
+        assert!(back == data, "{len}");
+    }
+}
+
+#[test]
+fn bulk_data_crosses_once_and_by_staging_where_the_driver_refuses() {
+    let test = "bulk_data_crosses_once_and_by_staging_where_the_driver_refuses";
+    let report = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda_isolated_report");
+    let _ = std::fs::remove_file(&report);
+    for refused in ["", "cuMemHostRegister:0:801,cuMemHostRegister:1:801,cuMemHostRegister:2:2"] {
+        let report = report.to_str().unwrap();
+        inside(test, &[("WINDLASS_STANDIN_FAIL", refused), ("WINDLASS_STANDIN_REPORT", report)], || {
+            let device = isolated().open().unwrap();
+            let staged = calls(&device, "cuMemHostAlloc");
+            copies_both_ways(&device);
+            let (parts, staged) = (calls(&device, "cuMemHostRegister"), calls(&device, "cuMemHostAlloc") - staged);
+            copies_both_ways(&device);
+            // Parts of 1, 1, 2 ... 64, 64 MiB, each once; how far up depends on what is under way at once.
+            let again = calls(&device, "cuMemHostRegister");
+            assert!(again <= 13, "{parts} parts, then {again}");
+            let all = std::env::var("WINDLASS_STANDIN_FAIL").unwrap().is_empty();
+            assert!(parts >= 6 && (staged == 0) == all, "{parts} parts, {staged} staged");
+            assert_back_at(&device, (0, 0, 0));
+        });
+    }
+    assert!(!report.exists(), "{}", std::fs::read_to_string(&report).unwrap_or_default());
+}
+
+#[test]
+fn a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back() {
+    let test = "a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back";
+    // Of the 16 MiB below, which are several parts, the third.
+    inside(test, &[("WINDLASS_STANDIN_FAIL", "cuMemcpyDtoHAsync:4:1")], || {
+        let device = isolated().open().unwrap();
+        let x = up(&device, vec![7u8; 16 << 20]);
+        let mut failed = 0;
+        for _ in 0..8 {
+            match device.download(&x).unwrap().await_result().map_err(Error::from) {
+                Ok(back) => assert!(back.iter().all(|b| *b == 7)),
+                Err(Error::LibraryError { .. } | Error::InvalidArgument { .. }) => failed += 1,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        assert_eq!((failed, device.stats().faults), (1, 0));
     });
 }
 

@@ -141,6 +141,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
         reclaim,
         slots: slots.into_boxed_slice(),
+        #[cfg(target_os = "linux")]
+        registered: super::registered::Registered::default(),
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(keeper.nudge.clone())),

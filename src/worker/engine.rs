@@ -92,7 +92,10 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
 
 fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
     let inline = order.threads.is_none() && order.ordinal.is_none();
-    let started = launch::start(&config.worker, order)?;
+    let mut started = launch::start(&config.worker, order)?;
+    if started.info.kind == crate::DeviceKind::Cuda {
+        started.bulk.pin(); // the worker registers it with the driver
+    }
     let link = Link::new(started.child.id(), started.control, started.bulk, started.bell, counters);
     keeper::start(&link, started.child, started.socket, &config.worker)?;
     let engine = WorkerEngine {
@@ -220,13 +223,13 @@ impl WorkerEngine {
 
     /// How many of `bytes` bytes go at a time: while the worker copies one piece, this side fills the next.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
-        bytes.min(4 << 20)
+        bytes.min(8 << 20)
     }
 
     /// Shared memory with a copy of `bytes`.
     pub(crate) fn stage(&self, epoch: &Epoch, bytes: &[u8]) -> Result<Block> {
         let mut block = self.block(epoch, bytes.len())?;
-        block.bytes_mut().copy_from_slice(bytes);
+        block.fill(bytes);
         Ok(block)
     }
 

@@ -27,6 +27,9 @@ const SPIN: Duration = Duration::from_micros(30);
 /// How long after the first order memory may not be back yet that a worker before this one held.
 const SETTLING: Duration = Duration::from_secs(1);
 
+/// How long a GPU may take to finish what it has.
+const CALM: Duration = Duration::from_secs(10);
+
 /// Exit statuses, for whoever reads a process list.
 const DONE_WELL: i32 = 0;
 const REFUSED: i32 = 3;
@@ -320,6 +323,9 @@ impl Server {
                 if let Err(error) = self.run(memory, &run, bytes, reply.clone()) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
+                    if run.block.is_some() && self.is_gpu() {
+                        self.calm();
+                    }
                     reply.fail(error);
                 }
             }
@@ -345,6 +351,13 @@ impl Server {
                 }
                 answer => return answer,
             }
+        }
+    }
+
+    /// An operation failed half-way: a GPU may still be at the shared memory that the answer gives back.
+    fn calm(&self) {
+        if self.device.synchronize(CALM).is_err() {
+            self.outlet.fault("a copy that failed half-way did not come to an end".into(), None);
         }
     }
 
