@@ -28,7 +28,8 @@
 //! Orders go into a ring in shared memory; nobody waits for the worker to read them, and the worker derives all order on the
 //! device from the buffers, as in any process. A finished operation sets a flag in shared memory, so
 //! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
-//! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all, the first operation on the buffer says so.
+//! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all,
+//! the first operation on the buffer says so.
 
 // What lives here:
 //
