@@ -4,83 +4,23 @@
 //! ends CUDA for its process; that such a process still exits cleanly is part of the claim.
 
 #![cfg(feature = "cuda")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
+#[path = "common/faulty.rs"]
+mod faulty;
 
 use common::child::{self, in_a_process_of_its_own};
+use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, Enqueue, Error, Op, Phase, Result, Slices, SlicesMut, Spans};
-
-/// A kernel that faults.
-struct Faulty(&'static str);
-
-#[cfg(feature = "cuda")]
-static KERNELS: windlass::Ptx = windlass::Ptx::new(
-    "\
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry faulty(.param .u64 p, .param .u32 kind) {
-    .reg .u64 %a;
-    .reg .u32 %kind;
-    .reg .pred %is;
-    ld.param.u64 %a, [p];
-    ld.param.u32 %kind, [kind];
-    setp.eq.u32 %is, %kind, 0;
-    @%is ret;
-    setp.eq.u32 %is, %kind, 1;
-    @%is mov.u64 %a, 16;
-    setp.eq.u32 %is, %kind, 2;
-    @%is add.u64 %a, %a, 1;
-    setp.eq.u32 %is, %kind, 3;
-    @%is add.u64 %a, %a, 0x40000000000;
-    setp.eq.u32 %is, %kind, 4;
-    @%is bra stop;
-    st.global.u32 [%a], 1;
-    ret;
-stop:
-    trap;
-    ret;
-}
-",
-);
-
-impl Op for Faulty {
-    const NAME: &'static str = "faulty";
-    type Reads = ();
-    type Output = DeviceBuffer<f32>;
-    type Raw = ();
-    fn check(&self, (): &Spans<()>, _: &Spans<(f32,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("a fault of a GPU"))
-    }
-    #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let (x,) = *queue.writes();
-        let kind: u32 = match self.0 {
-            "nothing" => 0,
-            "illegal_address" => 1,
-            "misaligned" => 2,
-            "out_of_bounds" => 3,
-            _ => 4,
-        };
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
-        // SAFETY: an address and the kind; that the kernel breaks its promise is the point of the test.
-        unsafe { queue.launch(&KERNELS, c"faulty", dims, &[x.into(), kind.into()]) }
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-}
+use windlass::{Device, Error, Phase, Result};
 
 /// Rows and columns of a product that takes a GPU some 20 ms.
 const SIDE: usize = 8192;
 
 /// What happens in the process of one scenario.
-fn scenario(kind: &'static str, device: &str) -> Result<()> {
+fn scenario(number: usize, device: &str) -> Result<()> {
+    let kind = KINDS[number];
     let device = Device::named(device)?;
     let host = Device::host()?;
     let x = device.upload(vec![1.0f32; 1 << 20])?.into_output().share();
@@ -91,11 +31,11 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
     let (a, b) = (device.zeros(SIDE * SIDE)?, device.zeros(SIDE * SIDE)?);
     let y = device.blas().gemm(long, &a, &b, device.uninit(SIDE * SIDE)?)?.await_result()?;
-    let y = device.dispatch(Faulty("nothing"), (), (y,))?.await_result()?;
+    let y = device.dispatch(Faulty(0), (), (y,))?.await_result()?;
 
     // The fault waits for a long product, and what is submitted meanwhile waits for the fault.
     let y = device.blas().gemm(long, &a, &b, y)?.into_output();
-    let ((y,), faulty) = device.dispatch(Faulty(kind), (), (y,))?.split();
+    let ((y,), faulty) = device.dispatch(Faulty(number as u32), (), (y,))?.split();
     let start = Instant::now();
     let after: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y)).collect::<std::result::Result<_, _>>()?;
     println!("{kind}: {} submitted behind it in {:?}", after.len(), start.elapsed());
@@ -161,7 +101,7 @@ fn two_gpus() -> Result<()> {
     let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
     let (a, b) = (good.zeros(SIDE * SIDE)?, good.zeros(SIDE * SIDE)?);
     let mut y = good.blas().gemm(long, &a, &b, good.uninit(SIDE * SIDE)?)?.await_result()?;
-    let x = bad.dispatch(Faulty("nothing"), (), (bad.zeros(16)?,))?.await_result()?;
+    let x = bad.dispatch(Faulty(0), (), (bad.zeros(16)?,))?.await_result()?;
     // Half a second of work on the good one.
     let mut verdicts = Vec::new();
     for _ in 0..32 {
@@ -169,7 +109,7 @@ fn two_gpus() -> Result<()> {
         y = next;
         verdicts.push(verdict);
     }
-    let error = bad.dispatch(Faulty("illegal_address"), (), (x,))?.await_result().expect_err("a fault").error;
+    let error = bad.dispatch(Faulty(1), (), (x,))?.await_result().expect_err("a fault").error;
     assert!(matches!(error, Error::DeviceLost { .. }), "{error:?}");
     let start = Instant::now();
     let (mut lost, mut done) = (0, 0);
@@ -197,15 +137,14 @@ fn child() {
         if kind == "two_gpus" {
             return two_gpus().expect(kind);
         }
-        let kinds = ["illegal_address", "misaligned", "out_of_bounds", "trap_now"];
-        let kind = kinds.into_iter().find(|k| *k == kind).expect("a known scenario");
-        scenario(kind, device).expect(kind);
+        let number = KINDS.into_iter().position(|known| known == kind).expect("a known scenario");
+        scenario(number, device).expect(kind);
     });
 }
 
 #[test]
 fn an_illegal_address_loses_the_device_and_nothing_else() {
-    in_a_process_of_its_own("illegal_address");
+    in_a_process_of_its_own("illegal address");
 }
 
 #[test]
@@ -215,12 +154,22 @@ fn a_misaligned_address_loses_the_device_and_nothing_else() {
 
 #[test]
 fn an_access_out_of_bounds_loses_the_device_and_nothing_else() {
-    in_a_process_of_its_own("out_of_bounds");
+    in_a_process_of_its_own("out of bounds");
 }
 
 #[test]
 fn a_trap_loses_the_device_and_nothing_else() {
-    in_a_process_of_its_own("trap_now");
+    in_a_process_of_its_own("trap");
+}
+
+#[test]
+fn a_failed_assertion_loses_the_device_and_nothing_else() {
+    in_a_process_of_its_own("assert");
+}
+
+#[test]
+fn a_recursion_without_end_loses_the_device_and_nothing_else() {
+    in_a_process_of_its_own("recursion");
 }
 
 #[test]

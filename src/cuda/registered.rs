@@ -139,6 +139,6 @@ mod tests {
         assert_eq!(pieces(5..5).count(), 0);
         let cut: Vec<_> = pieces(MIB - 1..5 * MIB).collect();
         assert_eq!(cut, [MIB - 1..MIB, MIB..2 * MIB, 2 * MIB..4 * MIB, 4 * MIB..5 * MIB]);
-        assert_eq!(pieces(130 * MIB..140 * MIB).collect::<Vec<_>>(), [130 * MIB..140 * MIB]);
+        assert!(pieces(130 * MIB..140 * MIB).eq(std::iter::once(130 * MIB..140 * MIB)));
     }
 }
