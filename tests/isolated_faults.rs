@@ -49,7 +49,7 @@ fn suffer(device: &Device, kind: usize) -> Duration {
     let shown = start.elapsed();
     assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{}: {error:?}", KINDS[kind]);
     let site = error.site().expect("a place");
-    assert!(site.last_ops().any(|op| op == "faulty"), "{site}");
+    assert!(site.op() == Some("faulty") && site.last_ops().any(|op| op == "faulty" || op == "nrm2"), "{site}");
     assert_eq!(kind == 7, error.to_string().contains("watchdog"), "{}: {error}", KINDS[kind]);
     let after = Instant::now();
     for pending in behind {
