@@ -5,7 +5,7 @@
 mod common;
 mod standin;
 
-use common::{assert_back_at, down, up, within};
+use common::{assert_back_at, down, eventually, up, within};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::time::Duration;
@@ -132,6 +132,37 @@ fn bulk_data_crosses_once_and_by_staging_where_the_driver_refuses() {
         });
     }
     assert!(!report.exists(), "{}", std::fs::read_to_string(&report).unwrap_or_default());
+}
+
+/// How often NVML is open in this process, and how many devices it has opened.
+fn nvml() -> (i32, i32) {
+    // SAFETY: the stand-in, which does nothing when it is loaded; two functions without arguments.
+    unsafe {
+        let library = libloading::os::unix::Library::new("libnvidia-ml.so.1").unwrap();
+        let open = library.get::<unsafe extern "C" fn() -> i32>(b"standin_nvml_open\0").unwrap();
+        let devices = library.get::<unsafe extern "C" fn() -> i32>(b"standin_nvml_devices\0").unwrap();
+        let answer = (open(), devices());
+        std::mem::forget(library);
+        answer
+    }
+}
+
+#[test]
+fn the_driver_is_kept_awake_while_there_are_isolated_devices_and_no_longer() {
+    inside("the_driver_is_kept_awake_while_there_are_isolated_devices_and_no_longer", &[], || {
+        for _ in 0..3 {
+            assert_eq!(nvml(), (0, 0));
+            let one = isolated().open().unwrap();
+            let two = isolated().open().unwrap();
+            assert!(eventually(10, || one.stats().driver_held && two.stats().driver_held && nvml() == (1, 2)));
+            one.rebuild(LONG).unwrap();
+            assert!(one.stats().driver_held && nvml() == (1, 2), "it is held across workers, and by one process once");
+            drop(one);
+            assert!(two.stats().driver_held && nvml().0 == 1);
+            drop(two);
+            assert!(eventually(10, || nvml() == (0, 0)));
+        }
+    });
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(crate) struct WorkerEngine {
     info: DeviceInfo,
     inline: bool,
     spare: Option<Arc<Spare>>,
+    #[cfg(feature = "cuda")]
+    hold: Option<Arc<super::hold::Hold>>,
     #[cfg(feature = "host")]
     plan: Option<crate::host::FaultPlan>,
 }
@@ -57,6 +59,10 @@ pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     let (mut engine, limit, label) = start(config, order, counters.clone())?;
     let (info, label) = (engine.info.clone(), format!("{label}/worker"));
     engine.spare = config.worker.standby.then(Arc::default);
+    #[cfg(feature = "cuda")]
+    {
+        engine.hold = info.pci.as_deref().and_then(super::hold::Hold::new).map(Arc::new);
+    }
     engine.prepare(config, &label, &counters);
     Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
 }
@@ -104,6 +110,8 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
         info: started.info,
         inline,
         spare: None,
+        #[cfg(feature = "cuda")]
+        hold: None,
         #[cfg(feature = "host")]
         plan: config.plan.clone(),
     };
@@ -118,6 +126,10 @@ impl WorkerEngine {
             None => start(config, self.next_order(config, label)?, counters.clone())?.0,
         };
         engine.spare = self.spare.clone();
+        #[cfg(feature = "cuda")]
+        {
+            engine.hold = self.hold.clone();
+        }
         engine.prepare(config, label, &counters);
         if engine.info.uuid != self.info.uuid {
             let (was, is) = (self.info.uuid_text(), engine.info.uuid_text());
@@ -157,6 +169,10 @@ impl WorkerEngine {
 
     pub(crate) fn fill(&self, stats: &mut Stats) {
         stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
+        #[cfg(feature = "cuda")]
+        {
+            stats.driver_held = self.hold.as_ref().is_some_and(|hold| hold.is_held());
+        }
         stats.slots = self.info.processors as usize;
         stats.slots_busy = usize::try_from(self.link.in_flight()).unwrap_or(usize::MAX).min(stats.slots);
     }

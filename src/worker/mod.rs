@@ -40,6 +40,7 @@
 //   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
 //   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
 //   spare.rs     the standby
+//   hold.rs      keeps the GPU's driver awake
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
 //
@@ -53,6 +54,8 @@ mod arena;
 mod engine;
 #[cfg(target_os = "linux")]
 mod handler;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod hold;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
