@@ -8,6 +8,7 @@ use super::handler::{Handlers, Registry};
 use super::launch::other_version;
 use super::memory::{Memory, Operand};
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
+use super::modules::{self, Modules};
 use super::order::{self, Alloc, Free, Place, Run, Suffer};
 use super::ring::Ring;
 use super::segment::Segment;
@@ -43,7 +44,8 @@ struct Outlet {
 pub(super) struct Server {
     pub(super) device: Device,
     outlet: Arc<Outlet>,
-    bulk: Arc<Segment>,
+    pub(super) bulk: Arc<Segment>,
+    pub(super) modules: Modules,
     handlers: Handlers,
     lookers: Lookers,
     /// When the first memory was asked for.
@@ -164,7 +166,15 @@ fn begin() -> Result<(Server, Ring), i32> {
     outlet.say(&ready);
     let ring = Ring::new(control, layout::ORDERS, layout::ORDERS_CAPACITY);
     Ok((
-        Server { device, outlet, bulk, handlers, lookers: Lookers::default(), began: std::sync::OnceLock::new() },
+        Server {
+            device,
+            outlet,
+            bulk,
+            modules: Modules::default(),
+            handlers,
+            lookers: Lookers::default(),
+            began: std::sync::OnceLock::new(),
+        },
         ring,
     ))
 }
@@ -312,6 +322,7 @@ impl Server {
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;
                 memory.remove(id);
+                self.modules.remove(id);
             }
             order::RUN => {
                 let (run, bytes) =
@@ -322,6 +333,10 @@ impl Server {
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
                     reply.fail(error);
                 }
+            }
+            order::ASK => {
+                let reply = Reply { outlet: self.outlet.clone(), place };
+                reply.left(modules::answer(self, memory, body).map(Left::Bulk), None);
             }
             order::MEMORY => {
                 let mut bytes = [0; 64];
