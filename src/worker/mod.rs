@@ -29,6 +29,11 @@
 //! device from the buffers, as in any process. A finished operation sets a flag in shared memory, so
 //! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
 //! this side. Memory is given out at once: should the worker find none after all, the first operation on the buffer says so.
+//!
+//! Code is compiled on this side, which needs no GPU for that; only the image crosses, and the module is loaded there. To
+//! load it, to find a kernel or a variable in it and to ask about occupancy is to wait for the worker's answer; to launch a
+//! kernel is not. A kernel's twin on a host device crosses when it is a function or a closure that captures nothing, and
+//! the worker program is this very executable.
 
 // What lives here:
 //
