@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
+#[path = "cuda_isolated/kernels.rs"]
+mod kernels;
 mod standin;
 
 use common::{assert_back_at, down, eventually, up, within};
@@ -10,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::time::Duration;
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::nvrtc::{Image, LaunchConfig};
 use windlass::{
     Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
     SlicesMut, Spans, Wire,
@@ -26,17 +27,22 @@ fn inside(test: &str, variables: &[(&str, &str)], body: impl FnOnce() + Send + '
         return within(60, body);
     }
     let driver = standin::driver();
+    let report = format!("{}/{}-{test}.violations", env!("CARGO_TARGET_TMPDIR"), std::process::id());
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .envs(driver.environment())
         .envs(variables.iter().copied())
         .env("WINDLASS_STANDIN_MEMORY", "1073741824")
+        .env("WINDLASS_STANDIN_REPORT", &report)
         .env(INSIDE, "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("1 passed"), "{text}");
+    let violations = std::fs::read_to_string(&report).unwrap_or_default();
+    let _ = std::fs::remove_file(&report);
+    assert!(violations.is_empty(), "{violations}{text}");
 }
 
 fn isolated() -> DeviceBuilder {
@@ -192,14 +198,6 @@ fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
             Error::Unsupported { reason, .. } => assert!(reason.contains(word), "{reason}"),
             other => panic!("{other:?}"),
         };
-        let head = ".version 8.0\n.target sm_80\n.address_size 64\n";
-        let ptx = format!("{head}.global .f32 factor;\n.visible .entry nothing(.param .u32 a) {{ ret; }}\n");
-        let module = device.nvrtc().load(&Image::ptx(ptx).unwrap()).unwrap();
-        refused(module.load().unwrap_err(), "worker process");
-        refused(module.global::<f32>("factor").map(drop).unwrap_err(), "worker process");
-        let kernel = module.kernel("nothing").unwrap();
-        // SAFETY: it does nothing.
-        refused(unsafe { kernel.launch(LaunchConfig::new(1, 1), (1u32,)) }.unwrap_err().error, "worker process");
         let (a, d) = (up(&device, [1.0f32; 4]), device.zeros::<f32>(4).unwrap());
         let tuned = device.blas_lt().autotune(Matmul::new(2, 2, 2), Operands::new(&a, &a), Epilogue::none(), d);
         let rejected = tuned.unwrap_err();

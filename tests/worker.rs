@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "worker/kernels.rs"]
+mod kernels;
 #[path = "worker/load.rs"]
 mod load;
 #[path = "worker/loss.rs"]

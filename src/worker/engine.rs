@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// A worker, as its client sees it.
 pub(crate) struct WorkerEngine {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     /// How operations are named to it.
     code: Code,
     info: DeviceInfo,
@@ -39,6 +39,10 @@ pub(crate) struct WorkerEngine {
 pub(crate) struct WorkerBytes(Weak<Link>);
 
 impl WorkerBytes {
+    pub(super) fn of(link: &Arc<Link>) -> Self {
+        WorkerBytes(Arc::downgrade(link))
+    }
+
     /// Nobody uses it any more. No wait: the order to free it is sent with the next, behind all that used it.
     pub(crate) fn release(&self, id: u64) {
         if let Some(link) = self.0.upgrade() {
@@ -155,6 +159,15 @@ impl WorkerEngine {
         !self.link.has_ended()
     }
 
+    /// The worker is this very executable, so what lies in it lies there too.
+    pub(crate) fn is_same_program(&self) -> bool {
+        self.code == Code::Offset
+    }
+
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.info.kind == crate::DeviceKind::Cuda
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.link.pid
     }
@@ -214,7 +227,7 @@ impl WorkerEngine {
             epoch.meter.take(bytes as u64)?;
         }
         let id = next_address(bytes);
-        let home = Home::Worker(WorkerBytes(Arc::downgrade(&self.link)));
+        let home = Home::Worker(WorkerBytes::of(&self.link));
         let allocation = Allocation::new(id, bytes as u64, home, epoch.meter.clone());
         let size = bytes.checked_div(len).unwrap_or(1);
         let mut body = [0u8; 32];
@@ -268,11 +281,13 @@ impl WorkerEngine {
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(&s.reads, &mut shape);
         <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
-        let order = self.order(self.code.of::<O>(), s.options.timed, (s.views, s.read_count), &shape, &spec)?;
+        // What follows the reads is worth nothing when the order is not carried out.
+        let spared = if O::SPARES { s.views.len() } else { s.read_count };
+        let order = self.order(self.code.of::<O>(), s.options.timed, (s.views, spared), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
         let task = Arc::new(WorkerTask { flying, op: s.op });
-        epoch.remember(O::NAME);
+        epoch.remember(task.op.subject().unwrap_or(&O::NAME));
         self.send(epoch, task.clone(), &order, (s.views, s.read_count), info)?;
         if self.inline {
             task.wait(Wait::Adaptive, None);
@@ -415,7 +430,7 @@ fn place(view: &View<'_>) -> Place {
 }
 
 /// Addresses that no memory has: they tell allocations of all workers apart, and keep distances within one.
-fn next_address(bytes: usize) -> u64 {
+pub(super) fn next_address(bytes: usize) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1 << 46);
     NEXT.fetch_add((bytes as u64).next_multiple_of(64) + 64, Ordering::Relaxed)
 }

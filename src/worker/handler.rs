@@ -123,6 +123,7 @@ impl Registry {
             crate::copy::register(&mut registry);
             crate::blas::register(&mut registry);
             crate::blaslt::register(&mut registry);
+            crate::nvrtc::register(&mut registry);
         }
         registry
     }
@@ -137,7 +138,8 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     let wire = O::wire().ok_or_else(|| Error::unsupported("an operation that says no way to cross"))?;
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
-    let op = (wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch })?;
+    let modules = &server.modules;
+    let op = (wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive = Receive { views: views.iter(), shape: task.shape.iter() };

@@ -30,6 +30,11 @@
 //! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
 //! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all,
 //! the first operation on the buffer says so.
+//!
+//! Code is compiled on this side, which needs no GPU for that; only the image crosses, and the module is loaded there. To
+//! load it, to find a kernel or a variable in it and to ask about occupancy is to wait for the worker's answer; to launch a
+//! kernel is not. A kernel's twin on a host device crosses when it is a function or a closure that captures nothing, and
+//! the worker program is this very executable.
 
 // What lives here:
 //
@@ -39,10 +44,12 @@
 //   link.rs      orders out, answers in               relay.rs     what the worker adds to an op
 //   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
 //   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
-//   spare.rs     the standby
+//   spare.rs     the standby                      modules.rs   code that is loaded there
+//   ask.rs       what is asked of the worker
 //   hold.rs      keeps the GPU's driver awake
 //                          both
-//   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
+//   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
+//   distance.rs what lies in both at the same place of the executable
 //
 // Races are named where they are met: "last order" (ring.rs), "late submit" (link.rs), "used again" (task.rs).
 
@@ -50,6 +57,10 @@
 mod answers;
 #[cfg(target_os = "linux")]
 mod arena;
+#[cfg(target_os = "linux")]
+mod ask;
+#[cfg(target_os = "linux")]
+mod distance;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
@@ -66,6 +77,8 @@ mod link;
 mod memory;
 #[cfg(target_os = "linux")]
 mod message;
+#[cfg(target_os = "linux")]
+mod modules;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
@@ -86,14 +99,20 @@ mod wire;
 
 #[cfg(target_os = "linux")]
 pub(crate) use arena::{Block, Lent};
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use ask::Question;
+#[cfg(target_os = "linux")]
+pub(crate) use distance::{distance, place};
 #[cfg(target_os = "linux")]
 pub(crate) use engine::{WorkerBytes, WorkerEngine, open};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
+pub(crate) use modules::Modules;
+#[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
-pub(crate) use wire::Outgoing;
 pub use wire::Wire;
+pub(crate) use wire::{Incoming, Outgoing, garbled};
 
 /// There are no workers here.
 #[cfg(not(target_os = "linux"))]

@@ -8,6 +8,7 @@ use super::handler::{Handlers, Registry};
 use super::launch::other_version;
 use super::memory::{Memory, Operand};
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
+use super::modules::{self, Modules};
 use super::order::{self, Alloc, Free, Place, Run, Suffer};
 use super::ring::Ring;
 use super::segment::Segment;
@@ -46,7 +47,8 @@ struct Outlet {
 pub(super) struct Server {
     pub(super) device: Device,
     outlet: Arc<Outlet>,
-    bulk: Arc<Segment>,
+    pub(super) bulk: Arc<Segment>,
+    pub(super) modules: Modules,
     handlers: Handlers,
     lookers: Lookers,
     /// When the first memory was asked for.
@@ -167,7 +169,15 @@ fn begin() -> Result<(Server, Ring), i32> {
     outlet.say(&ready);
     let ring = Ring::new(control, layout::ORDERS, layout::ORDERS_CAPACITY);
     Ok((
-        Server { device, outlet, bulk, handlers, lookers: Lookers::default(), began: std::sync::OnceLock::new() },
+        Server {
+            device,
+            outlet,
+            bulk,
+            modules: Modules::default(),
+            handlers,
+            lookers: Lookers::default(),
+            began: std::sync::OnceLock::new(),
+        },
         ring,
     ))
 }
@@ -315,6 +325,7 @@ impl Server {
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;
                 memory.remove(id);
+                self.modules.remove(id);
             }
             order::RUN => {
                 let (run, bytes) =
@@ -328,6 +339,10 @@ impl Server {
                     }
                     reply.fail(error);
                 }
+            }
+            order::ASK => {
+                let reply = Reply { outlet: self.outlet.clone(), place };
+                reply.left(modules::answer(self, memory, body).map(Left::Bulk), None);
             }
             order::MEMORY => {
                 let mut bytes = [0; 64];
