@@ -131,6 +131,8 @@ mixed_elements!(f16, bf16);
 
 /// What a product of `T` is stored as.
 pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
+    /// It is another type than that of A and B: the routines are called `gemm_mixed` then.
+    const MIXED: bool;
     /// The type of C.
     type Out: Element;
     /// Its `cudaDataType`.
@@ -150,6 +152,7 @@ pub(super) struct Same;
 pub(super) struct Single;
 
 impl<T: GemmElement> Kind<T> for Same {
+    const MIXED: bool = false;
     type Out = T::Out;
     #[cfg(feature = "blas")]
     const OUTPUT: u32 = T::CODES.output;
@@ -160,6 +163,7 @@ impl<T: GemmElement> Kind<T> for Same {
 }
 
 impl<T: MixedElement> Kind<T> for Single {
+    const MIXED: bool = true;
     type Out = f32;
     #[cfg(feature = "blas")]
     const OUTPUT: u32 = 0;
@@ -294,7 +298,7 @@ struct Product<T: GemmElement, K> {
 }
 
 impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
-    const NAME: &'static str = "gemm";
+    const NAME: &'static str = if K::MIXED { "gemm_mixed" } else { "gemm" };
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<K::Out>;
     type Raw = ();

@@ -1,8 +1,8 @@
 //! What level 3 refuses: an error that names the argument and both values, before anything runs, with the buffers back.
 
-use crate::common::{devices, down, refused, up};
+use crate::common::{devices, down, refused, routine, up};
 use windlass::blas::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
-use windlass::{Complex, DeviceBuffer, Gemm, Rejected, Side, Transpose, Uplo};
+use windlass::{Complex, DeviceBuffer, Gemm, Rejected, Side, Transpose, Uplo, f16};
 
 /// The refusal names `argument` and says `text`; the buffer is back.
 #[track_caller]
@@ -135,5 +135,40 @@ fn factorizations_need_room_for_pivots_and_info() {
             panic!("info is too small")
         };
         assert!(refused(&rejected.error).0 == "info" && rejected.back.is_some());
+    }
+}
+
+#[test]
+fn a_refusal_names_the_routine_that_was_called() {
+    for device in devices() {
+        let (blas, x) = (device.blas(), up(&device, [Complex::new(1f32, 0.0)]));
+        let c = || up(&device, [Complex::new(1f32, 0.0)]);
+        let (symm, lower) = (Symm::new(Side::Left, Uplo::Lower, 2, 2), Uplo::Lower);
+        let triangular = Triangular::new(Side::Left, Uplo::Lower, 2, 2);
+        assert_eq!(routine(blas.gemm(Gemm::new(2, 2, 2), &x, &x, c())), "gemm");
+        assert_eq!(routine(blas.symm(symm, &x, &x, c())), "symm");
+        assert_eq!(routine(blas.hemm(symm, &x, &x, c())), "hemm");
+        assert_eq!(routine(blas.syrk(Syrk::new(lower, 2, 2), &x, c())), "syrk");
+        assert_eq!(routine(blas.herk(Herk::new(lower, 2, 2), &x, c())), "herk");
+        assert_eq!(routine(blas.syr2k(Syr2k::new(lower, 2, 2), &x, &x, c())), "syr2k");
+        assert_eq!(routine(blas.her2k(Her2k::new(lower, 2, 2), &x, &x, c())), "her2k");
+        assert_eq!(routine(blas.syrkx(Syr2k::new(lower, 2, 2), &x, &x, c())), "syrkx");
+        assert_eq!(routine(blas.herkx(Her2k::new(lower, 2, 2), &x, &x, c())), "herkx");
+        assert_eq!(routine(blas.trmm(triangular, &x, c())), "trmm");
+        assert_eq!(routine(blas.trmm_into(triangular, &x, &x, c(), 2)), "trmm");
+        assert_eq!(routine(blas.trsm(triangular, &x, c())), "trsm");
+        assert_eq!(routine(blas.geam(Geam::new(2, 2), &x, &x, c())), "geam");
+        assert_eq!(routine(blas.dgmm(Dgmm::new(Side::Left, 2, 2), &x, &x, c())), "dgmm");
+        // Batches, and products of halves into f32.
+        let (spec, of_x) = (Gemm::new(2, 2, 2), [x.as_in()]);
+        assert_eq!(routine(blas.gemm_strided_batched(spec, Batch::new(1), &x, &x, c())), "gemm_strided_batched");
+        assert_eq!(routine(blas.gemm_batched(spec, &of_x, &of_x, vec![c()])), "gemm_batched");
+        assert_eq!(routine(blas.gemm_grouped(&[(spec, 1)], &of_x, &of_x, vec![c()])), "gemm_grouped");
+        let (spec, x, c) = (Gemm::new(2, 2, 2), up(&device, [f16::ONE]), || up(&device, [1f32]));
+        let (of_x, one) = ([x.as_in()], Batch::new(1));
+        assert_eq!(routine(blas.gemm_mixed(spec, &x, &x, c())), "gemm_mixed");
+        assert_eq!(routine(blas.gemm_mixed_batched(spec, &of_x, &of_x, vec![c()])), "gemm_mixed_batched");
+        let answer = blas.gemm_mixed_strided_batched(spec, one, &x, &x, c());
+        assert_eq!(routine(answer), "gemm_mixed_strided_batched");
     }
 }

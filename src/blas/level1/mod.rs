@@ -21,8 +21,10 @@ use reduction::{Left, Returned};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn vectors<T: VectorElement>(registry: &mut Registry) {
     registry.routine::<axpy::Axpy<T>>();
-    registry.routine::<Returned<dot::Dot<T>>>();
-    registry.routine::<Left<dot::Dot<T>>>();
+    registry.routine::<Returned<dot::Dot<T, false>>>();
+    registry.routine::<Returned<dot::Dot<T, true>>>();
+    registry.routine::<Left<dot::Dot<T, false>>>();
+    registry.routine::<Left<dot::Dot<T, true>>>();
     registry.routine::<Returned<nrm2::Nrm2<T>>>();
     registry.routine::<Left<nrm2::Nrm2<T>>>();
     registry.routine::<scal::Scal<T>>();

@@ -30,15 +30,18 @@ pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<gemv::Product<T>>();
     registry.routine::<gemv_batched::StridedBatch<T>>();
     registry.routine::<gemv_batched::Batch<T>>();
-    registry.routine::<ger::Update<T>>();
-    registry.routine::<symv::Product<T>>();
+    registry.routine::<ger::Update<T, false>>();
+    registry.routine::<ger::Update<T, true>>();
+    registry.routine::<symv::Product<T, false>>();
     registry.routine::<syr::SyrUpdate<T>>();
-    registry.routine::<syr2::Update<T>>();
+    registry.routine::<syr2::Update<T, false>>();
     registry.routine::<trmv::Triangular<T, false>>();
     registry.routine::<trmv::Triangular<T, true>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn matrix_vectors_of_complex<T: ComplexElement>(registry: &mut Registry) {
+    registry.routine::<symv::Product<T, true>>();
     registry.routine::<syr::HerUpdate<T>>();
+    registry.routine::<syr2::Update<T, true>>();
 }

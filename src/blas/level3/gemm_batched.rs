@@ -24,10 +24,10 @@ use std::marker::PhantomData;
 #[cfg(feature = "blas")]
 type Group<T> = (Gemm<T>, [usize; 3], usize);
 
-/// Groups of products, those of a group of one shape.
+/// Groups of products, those of a group of one shape; one group, where the caller asked for a batch.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Grouped<T: GemmElement, K> {
+pub(super) struct Grouped<T: GemmElement, K, const GROUPS: bool> {
     groups: Vec<(Gemm<T>, usize)>,
     /// Those of all are in device memory.
     scalars_at: bool,
@@ -37,7 +37,7 @@ pub(super) struct Grouped<T: GemmElement, K> {
 /// What it reads: matrices, and scalars in device memory.
 type Reads<T> = (List<T>, List<T>, Option<<T as GemmElement>::Scalar>, Option<<T as GemmElement>::Scalar>);
 
-impl<T: GemmElement, K> Grouped<T, K> {
+impl<T: GemmElement, K, const GROUPS: bool> Grouped<T, K, GROUPS> {
     /// One group.
     fn of(spec: Gemm<T>, count: usize, scalars_at: bool) -> Self {
         Grouped { groups: vec![(spec, count)], scalars_at, _kind: PhantomData }
@@ -49,8 +49,13 @@ impl<T: GemmElement, K> Grouped<T, K> {
     }
 }
 
-impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
-    const NAME: &'static str = "gemm_batched";
+impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Routine for Grouped<T, K, GROUPS> {
+    const NAME: &'static str = match (GROUPS, K::MIXED) {
+        (true, false) => "gemm_grouped",
+        (true, true) => "gemm_mixed_grouped",
+        (false, false) => "gemm_batched",
+        (false, true) => "gemm_mixed_batched",
+    };
     type Reads = Reads<T>;
     type Output = Vec<DeviceBuffer<K::Out>>;
     type Raw = ();
@@ -183,7 +188,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
 }
 
 #[cfg(feature = "blas")]
-impl<T: GemmElement, K: Kind<T>> Grouped<T, K> {
+impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     /// One group as a batch. False when the library does not take it.
     fn one_group(
         &self,
@@ -301,7 +306,7 @@ impl Blas {
         c: Vec<DeviceBuffer<T::Out>>,
     ) -> Submitted<Vec<DeviceBuffer<T::Out>>> {
         let Scaled { spec, alpha, beta } = spec.into();
-        self.submit(Grouped::<T, Same>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
+        self.submit(Grouped::<T, Same, false>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
     }
 
     /// As [`gemm_batched`](Self::gemm_batched) for halves, with the results in f32.
@@ -316,7 +321,7 @@ impl Blas {
         c: Vec<DeviceBuffer<f32>>,
     ) -> Submitted<Vec<DeviceBuffer<f32>>> {
         let Scaled { spec, alpha, beta } = spec.into();
-        self.submit(Grouped::<T, Single>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
+        self.submit(Grouped::<T, Single, false>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
     }
 
     /// Groups of products, each with its specification and how many there are: the first group takes the first matrices
@@ -332,7 +337,7 @@ impl Blas {
         b: &[In<'_, T>],
         c: Vec<DeviceBuffer<T::Out>>,
     ) -> Submitted<Vec<DeviceBuffer<T::Out>>> {
-        let groups = Grouped::<T, Same> { groups: groups.to_vec(), scalars_at: false, _kind: PhantomData };
+        let groups = Grouped::<T, Same, true> { groups: groups.to_vec(), scalars_at: false, _kind: PhantomData };
         self.submit(groups, (a, b, None, None), (c,))
     }
 }

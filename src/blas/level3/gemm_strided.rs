@@ -49,7 +49,7 @@ impl<T: GemmElement, K> Strided<T, K> {
 }
 
 impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
-    const NAME: &'static str = "gemm_strided_batched";
+    const NAME: &'static str = if K::MIXED { "gemm_mixed_strided_batched" } else { "gemm_strided_batched" };
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<K::Out>;
     type Raw = ();

@@ -83,13 +83,14 @@ use crate::worker::Registry;
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn batched_products<T: GemmElement>(registry: &mut Registry) {
-    registry.routine::<gemm_batched::Grouped<T, Same>>();
+    registry.routine::<gemm_batched::Grouped<T, Same, false>>();
+    registry.routine::<gemm_batched::Grouped<T, Same, true>>();
     registry.routine::<gemm_strided::Strided<T, Same>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn batched_products_into_f32<T: MixedElement>(registry: &mut Registry) {
-    registry.routine::<gemm_batched::Grouped<T, Single>>();
+    registry.routine::<gemm_batched::Grouped<T, Single, false>>();
     registry.routine::<gemm_strided::Strided<T, Single>>();
 }
 
