@@ -1,4 +1,11 @@
 //! Vectors: level 1.
+//!
+//! | file | routines |
+//! |---|---|
+//! | `axpy`, `scal`, `copy` | updates, scaling, copies and swaps |
+//! | `dot`, `nrm2`, `asum`, `extreme` | one number: sums, norms, the place of the largest or smallest magnitude |
+//! | `reduction` | what those share: the number comes through the pending, or stays on the device |
+//! | `rot`, `modified` | plane rotations and their modified form, with what makes their parameters |
 
 mod asum;
 mod axpy;

@@ -21,17 +21,15 @@ impl<T: BlasElement> Ger<T> {
         Ger { m, n, lda: None, alpha: T::ONE }
     }
 
-    /// Elements between the columns of A.
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.lda = Some(lda);
-        self
-    }
-
     fn leading(&self) -> usize {
         self.lda.unwrap_or(self.m.max(1))
     }
 }
 
+setters!(Ger<T: BlasElement> {
+    /// Elements between the columns of A.
+    lda: usize;
+});
 scalars!(Ger<T: BlasElement>, alpha: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
