@@ -18,7 +18,7 @@ enum Known {
     Refused,
     Open,
 }
-use Known::{Done, Refused};
+use Known::{Done, Open, Refused};
 
 type Case = (&'static str, Known, fn(&Device, &mut Rng) -> bool);
 
