@@ -33,12 +33,13 @@
 // What lives here:
 //
 //   this process                                      the worker
-//   engine.rs    the engine: alloc, submit            server.rs    carries out orders, one after the other
-//   task.rs      a dispatch in flight                 handler.rs   finds the op behind an order
-//   link.rs      orders out, answers in               relay.rs     what the worker adds to an op
+//   engine.rs    the engine: alloc, submit            welcome.rs   shakes hands, opens the device
+//   task.rs      a dispatch in flight                 server.rs    carries out orders
+//   link.rs      orders out, answers in               handler.rs   finds the op behind an order
 //   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
-//   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
-//   spare.rs     the standby
+//   launch.rs    starts it, shakes hands              relay.rs     what the worker adds to an op
+//   spare.rs     the standby                          reply.rs     answers; lookers.rs sees that work is done
+//                                                     program.rs   begins and ends the process
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
 //
@@ -59,6 +60,8 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]
+mod lookers;
+#[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod message;
@@ -69,6 +72,8 @@ mod program;
 #[cfg(target_os = "linux")]
 mod relay;
 #[cfg(target_os = "linux")]
+mod reply;
+#[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
 mod segment;
@@ -78,6 +83,8 @@ mod server;
 mod spare;
 #[cfg(target_os = "linux")]
 mod task;
+#[cfg(target_os = "linux")]
+mod welcome;
 mod wire;
 
 #[cfg(target_os = "linux")]
