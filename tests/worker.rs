@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "worker/lanes.rs"]
+mod lanes;
 #[path = "worker/load.rs"]
 mod load;
 #[path = "worker/loss.rs"]

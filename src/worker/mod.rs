@@ -52,9 +52,13 @@ mod arena;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
+mod flights;
+#[cfg(target_os = "linux")]
 mod handler;
 #[cfg(target_os = "linux")]
 mod keeper;
+#[cfg(target_os = "linux")]
+mod lane;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
@@ -68,6 +72,8 @@ mod message;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
+mod post;
+#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod relay;
@@ -76,6 +82,8 @@ mod reply;
 #[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
+mod seat;
+#[cfg(target_os = "linux")]
 mod segment;
 #[cfg(target_os = "linux")]
 mod server;
@@ -83,6 +91,10 @@ mod server;
 mod spare;
 #[cfg(target_os = "linux")]
 mod task;
+#[cfg(target_os = "linux")]
+mod turn;
+#[cfg(target_os = "linux")]
+mod watchdog;
 #[cfg(target_os = "linux")]
 mod welcome;
 mod wire;
@@ -95,6 +107,8 @@ pub(crate) use engine::{WorkerBytes, WorkerEngine, open};
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
+#[cfg(target_os = "linux")]
+pub(crate) use turn::Turn;
 pub(crate) use wire::Outgoing;
 pub use wire::Wire;
 
@@ -132,16 +146,31 @@ pub(crate) fn guard() -> crate::Result<()> {
 /// The layout of the segment that is not bulk data.
 #[cfg(target_os = "linux")]
 mod layout {
+    use super::turn::LANES;
     use super::{answers, ring};
 
     /// Counts up while the worker's heart beats.
     pub(super) const BEAT: usize = 0;
+    /// A bit for each lane that was ever used: the worker has a thread for it.
+    pub(super) const OPENED: usize = 64;
     /// The orders.
-    pub(super) const ORDERS: usize = 4096;
-    /// Bytes of orders on their way.
+    const ORDERS: usize = 4096;
+    /// Bytes of orders on their way in one lane.
     pub(super) const ORDERS_CAPACITY: usize = 4 << 20;
     /// The answers.
-    pub(super) const ANSWERS: usize = (ORDERS + ring::footprint(ORDERS_CAPACITY)).next_multiple_of(4096);
+    pub(super) const ANSWERS: usize = orders(LANES).next_multiple_of(4096);
     /// All of it.
     pub(super) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
+
+    /// The number of the last order of a lane that was carried out.
+    pub(super) const fn carried(lane: usize) -> usize {
+        1024 + lane * 64
+    }
+
+    /// A lane's ring.
+    pub(super) const fn orders(lane: usize) -> usize {
+        ORDERS + lane * ring::footprint(ORDERS_CAPACITY)
+    }
+
+    const _: () = assert!(carried(LANES) <= ORDERS && LANES <= 32);
 }

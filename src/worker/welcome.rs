@@ -52,10 +52,10 @@ pub(super) fn begin() -> Result<Admitted, i32> {
     };
     let beat = Duration::from_millis(hello.device.beat.max(1));
     let watched = socket.try_clone().map_err(|_| REFUSED)?;
-    let outlet =
-        Arc::new(Outlet { answers: Answers::new(control.clone(), layout::ANSWERS), socket: Mutex::new(socket) });
+    let answers = Answers::new(control.clone(), layout::ANSWERS);
+    let outlet = Arc::new(Outlet { answers, socket: Mutex::new(socket), longest: message::LONGEST });
     watch(watched, control.clone(), beat, device.clone(), outlet.clone()).map_err(|_| REFUSED)?;
-    outlet.say(&ready);
+    outlet.say(&ready).map_err(|_| REFUSED)?;
     Ok(Admitted { device, outlet, control, bulk, handlers })
 }
 
