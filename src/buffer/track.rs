@@ -83,3 +83,53 @@ where
         all.push(one);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Core, Runnable};
+    use crate::sync::Arc;
+
+    /// Work that is in flight for ever.
+    struct Endless(Core);
+
+    impl Runnable for Endless {
+        fn core(&self) -> &Core {
+            &self.0
+        }
+        fn run(&self) {}
+        fn dep_done(self: Arc<Self>) {}
+    }
+
+    fn endless() -> Completion {
+        Completion::Host(Arc::new(Endless(Core::new())))
+    }
+
+    #[test]
+    fn parting_and_joining_over_and_over_remembers_each_work_once() {
+        let mut track = Track::default();
+        track.publish_write(&endless());
+        track.publish_read(&endless());
+        track.publish_read(&endless());
+        for _ in 0..20 {
+            let part = track.clone();
+            track.absorb(part);
+        }
+        assert_eq!((track.writers.len(), track.readers.len()), (1, 2));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_writer_beside_what_it_does_not_follow_hides_nothing_of_it() {
+        let (one, two, both) = (endless(), endless(), endless());
+        let is = |a: &Completion, b: &Completion| a.clone().unite(b);
+        let mut track = Track::default();
+        track.publish_write_beside(&one, |_| true);
+        // An alias: submitted before `one` could be seen.
+        track.publish_write_beside(&two, |_| false);
+        track.publish_read(&endless());
+        assert!(track.writers.iter().any(|c| is(c, &one)) && track.writers.iter().any(|c| is(c, &two)));
+        track.publish_write_beside(&both, |_| true);
+        assert!(track.writers.len() == 1 && track.readers.is_empty() && is(&track.writers[0], &both));
+    }
+}

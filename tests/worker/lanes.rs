@@ -1,11 +1,12 @@
 //! Orders of several threads: none waits for what it does not follow, and all are carried out as they follow each other.
 
 use crate::common::{assert_back_at, down, up, within};
-use crate::ops::{Deed, Slow, submit};
+use crate::ops::{Deed, Do, Slow, submit};
 use crate::{alone, isolated};
+use serde::{Deserialize, Serialize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, PendingDispatch};
+use windlass::{Device, DeviceBuffer, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire};
 
 /// Keeps the worker from what this thread sends next for so long. On a buffer of its own.
 fn hold_up(device: &Device, ms: u64) -> PendingDispatch<DeviceBuffer<f64>> {
@@ -56,7 +57,32 @@ fn an_operation_that_takes_long_to_read_holds_up_its_own_thread_only() {
     });
 }
 
-/// The order to read the whole is behind a slow one in its lane, while the parts are used on other lanes.
+/// A copy whose order takes long to be read, when the worker has found its operands already.
+#[derive(Serialize, Deserialize)]
+struct SlowCopy(Slow);
+
+impl Op for SlowCopy {
+    const NAME: &'static str = "slow_copy";
+    type Reads = (f64,);
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, _: &Spans<(f64,)>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (from,): Slices<'_, Self>, (to,): SlicesMut<'_, Self>) -> Result<()> {
+        to.copy_from_slice(from);
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+/// The worker is still at the order to read the whole while the parts are used on other lanes.
 #[test]
 fn parts_follow_what_was_sent_for_the_whole_on_another_thread() {
     let _alone = alone();
@@ -66,10 +92,12 @@ fn parts_follow_what_was_sent_for_the_whole_on_another_thread() {
         for round in 0..10u32 {
             let x = up(&device, [1.0f64; 8]).share();
             let (theirs, its) = (device.clone(), x.clone());
-            let (copied, slow) = one.run(move || {
-                let slow = hold_up(&theirs, 30);
-                (theirs.duplicate(&its).unwrap().into_output(), slow)
+            let copied = one.run(move || {
+                // Found in the worker, then read for long; submitted there, then waiting for its target.
+                let busy = theirs.dispatch(Do(Deed::Sleep(60)), (), (theirs.zeros(8).unwrap(),)).unwrap();
+                theirs.dispatch(SlowCopy(Slow(30)), (its.as_in(),), (busy.into_output(),)).unwrap().into_output()
             });
+            std::thread::sleep(Duration::from_millis(10));
             let (left, right) = x.try_unique().unwrap().split_at(4).unwrap();
             // Only read first: a reader alone makes the worker cut the whole.
             let theirs = device.clone();
@@ -84,7 +112,6 @@ fn parts_follow_what_was_sent_for_the_whole_on_another_thread() {
             assert_eq!(down(&device, &copied), [1.0; 8], "the parts were written before the whole was read");
             let want: Vec<_> = [-1.0; 4].into_iter().chain([f64::from(round); 4]).collect();
             assert_eq!(down(&device, &left.join(right).unwrap()), want);
-            drop(slow.await_result().unwrap());
         }
     });
 }
