@@ -30,6 +30,24 @@ fn pipelined(device: &Device, n: u32) -> (Duration, Duration) {
     (enqueued / n, start.elapsed() / n)
 }
 
+/// The same from `threads` threads at once, each on a buffer of its own.
+fn together(device: &Device, threads: u32, n: u32) -> Duration {
+    let ready = std::sync::Barrier::new(threads as usize + 1);
+    let start = std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let x = upload(device);
+                ready.wait();
+                let pendings: Vec<_> = (0..n).map(|_| device.blas().nrm2(&x).unwrap()).collect();
+                pendings.into_iter().for_each(|pending| assert_eq!(pending.await_result().unwrap(), 5.0));
+            });
+        }
+        ready.wait();
+        Instant::now()
+    });
+    start.elapsed() / (threads * n)
+}
+
 /// One operation and its answer, after a pause.
 fn round_trip(device: &Device, x: &DeviceBuffer<f64>, pause: Duration) -> Duration {
     std::thread::sleep(pause);
@@ -71,17 +89,19 @@ fn main() {
         println!("{name:<44}{:>14}{:>14}", format!("{here:.2?}"), format!("{there:.2?}"));
     };
 
-    let mut times = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
+    let mut times = [const { [const { Vec::new() }; 2] }; 3];
     for _ in 0..15 {
         for (i, device) in devices.iter().enumerate() {
             let (enqueue, all) = pipelined(device, 10_000);
             times[0][i].push(enqueue);
             times[1][i].push(all);
+            times[2][i].push(together(device, 8, 2_000));
         }
     }
-    let [enqueue, all] = times;
+    let [enqueue, all, eight] = times;
     row("enqueue, 10 000 in flight", enqueue);
     row("an operation of 10 000 pipelined", all);
+    row("an operation of 8 x 2000 from 8 threads", eight);
 
     for (name, pause, count) in [("round trip, busy", 0, 5000), ("round trip, from idle", 3000, 200)] {
         let buffers = [0, 1].map(|i| upload(&devices[i]));

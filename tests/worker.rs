@@ -9,6 +9,8 @@ mod common;
 
 #[path = "worker/kernels.rs"]
 mod kernels;
+#[path = "worker/lanes.rs"]
+mod lanes;
 #[path = "worker/load.rs"]
 mod load;
 #[path = "worker/loss.rs"]

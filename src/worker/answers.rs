@@ -107,6 +107,11 @@ impl Answers {
         Some(place)
     }
 
+    /// How many places finished, ever.
+    pub(super) fn count(&self) -> u64 {
+        self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)
+    }
+
     fn listed(&self, index: u64) -> &AtomicU32 {
         self.segment.half(self.base + LIST + (index as usize % PLACES) * 4)
     }

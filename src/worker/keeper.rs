@@ -111,7 +111,7 @@ impl Keeper {
                 }
             }
             // Entered while it fell asleep: seen here, or the bell is rung.
-            if idle && self.link.in_flight() > 0 {
+            if idle && self.link.is_busy() {
                 nap = TICK;
             }
             match self.listen(nap) {
@@ -135,7 +135,7 @@ impl Keeper {
     }
 
     fn too_slow(&self, limit: Duration) -> Option<End> {
-        let (time, op) = self.link.slowest()?;
+        let (time, op) = self.link.slowest(limit)?;
         (time > limit).then(|| End {
             message: format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"),
             code: None,

@@ -2,18 +2,19 @@
 
 use super::answers::{Answers, PLACES};
 use super::arena::{Arena, Block};
-use super::order::{self, Free, head};
-use super::ring::{Pushed, Ring};
+use super::flights::{Flight, Flights, Reaper};
+use super::lane::{Lane, Sent};
 use super::segment::Segment;
-use super::{answers, layout};
+use super::turn::{Follows, LANES, Turn};
+use super::watchdog::Watchdog;
+use super::{layout, seat};
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::error::{Site, Text};
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::trace::Counters;
 use crate::{Error, Result};
-use crossbeam_queue::SegQueue;
-use smallvec::SmallVec;
+use rustix::thread::futex;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{OnceLock, Weak};
@@ -21,18 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How long a full ring is waited for. The worker reads on whatever its device does, unless the device is inline.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Submissions between two looks at what has finished.
-const REAP_EVERY: u32 = 32;
-
-/// A dispatch in flight, without its types.
-pub(super) trait Flight: Send + Sync {
-    /// Where its answer comes.
-    fn place(&self) -> &AtomicU32;
-    /// Settles it if its answer is there. True when it is settled.
-    fn retire(&self) -> bool;
-    /// The operation.
-    fn name(&self) -> &'static str;
-}
+/// How long another thread may take to settle what it has claimed, when the worker is gone.
+const SWEEPING: Duration = Duration::from_secs(1);
 
 /// Why a worker ended.
 #[derive(Clone, Debug)]
@@ -50,9 +41,8 @@ pub(crate) struct Link {
     control: Arc<Segment>,
     /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
     arena: Mutex<Option<Arc<Arena>>>,
-    outbox: Mutex<Outbox>,
-    /// Memory to give back, from drops; goes out with the next order, or by the keeper.
-    frees: SegQueue<u64>,
+    lanes: [Lane; LANES],
+    pub(super) flights: Flights,
     reaper: Mutex<Reaper>,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
     epoch: OnceLock<Weak<Epoch>>,
@@ -65,43 +55,22 @@ pub(crate) struct Link {
     /// Its generation is over, so nobody is served by waiting for what is in flight.
     pub(super) doomed: AtomicBool,
     over: AtomicBool,
-    submitted: AtomicU64,
     concluded: AtomicU64,
+    watchdog: Mutex<Watchdog>,
     pub(super) counters: Arc<Counters>,
-}
-
-struct Outbox {
-    ring: Ring,
-    /// Places that were used and are free, and how many were ever used.
-    free: Vec<u32>,
-    used: u32,
-    flights: Vec<Option<Arc<dyn Flight>>>,
-    since_reap: u32,
-    /// The worker is gone. **Race "late submit"**: set under the same lock under which a dispatch is entered, so it is
-    /// either swept or refused.
-    over: bool,
-}
-
-#[derive(Default)]
-struct Reaper {
-    next: u64,
-    /// Finished, and not settled yet: another thread is at it, or its answer is still in the socket.
-    late: Vec<u32>,
 }
 
 impl Link {
     pub(super) fn new(pid: u32, control: Segment, bulk: Segment, bell: OwnedFd, counters: Arc<Counters>) -> Arc<Self> {
         let control = Arc::new(control);
-        let ring = Ring::new(control.clone(), layout::ORDERS, layout::ORDERS_CAPACITY);
-        let outbox = Outbox { ring, free: Vec::new(), used: 0, flights: Vec::new(), since_reap: 0, over: false };
         Arc::new(Link {
             pid,
             era: crate::engine::process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
+            lanes: std::array::from_fn(|index| Lane::new(&control, index)),
+            flights: Flights::default(),
             control,
             arena: Mutex::new(Some(Arena::new(Arc::new(bulk)))),
-            outbox: Mutex::new(outbox),
-            frees: SegQueue::new(),
             reaper: Mutex::default(),
             spills: Mutex::default(),
             epoch: OnceLock::new(),
@@ -111,8 +80,8 @@ impl Link {
             closing: AtomicBool::new(false),
             doomed: AtomicBool::new(false),
             over: AtomicBool::new(false),
-            submitted: AtomicU64::new(0),
             concluded: AtomicU64::new(0),
+            watchdog: Mutex::default(),
             counters,
         })
     }
@@ -150,11 +119,20 @@ impl Link {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Wakes the keeper, if it sleeps for long.
+    /// Wakes the keeper, if it sleeps for long. **Race "falling asleep"**: the keeper says that it is idle and looks once
+    /// more whether there is anything; who leaves something looks afterwards whether it is idle. Both with a full fence in
+    /// between.
     pub(super) fn nudge(&self) {
+        fence(Ordering::SeqCst);
         if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
             self.ring();
         }
+    }
+
+    /// For the keeper, once it has said that it is idle: there is something to do after all.
+    pub(super) fn is_busy(&self) -> bool {
+        fence(Ordering::SeqCst); // race "falling asleep"
+        self.in_flight() > 0 || self.lanes.iter().any(Lane::has_frees)
     }
 
     /// Wakes the keeper.
@@ -162,159 +140,117 @@ impl Link {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Sends an operation. Waits only while there is no room, and not for long.
-    pub(super) fn send(&self, epoch: &Epoch, kind: u8, flight: &Arc<dyn Flight>, body: &[u8]) -> Result<()> {
-        let mut waiting: Option<(Instant, Backoff)> = None;
+    /// The lane of this thread. The worker has a thread for each that was ever used.
+    fn lane(&self) -> Option<&Lane> {
+        let lane = self.lanes.get(seat::mine())?;
+        let (opened, bit) = (self.control.half(layout::OPENED), 1 << lane.index());
+        if opened.load(Ordering::Relaxed) & bit == 0 && opened.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            let _ = futex::wake(opened, futex::Flags::empty(), 1);
+        }
+        Some(lane)
+    }
+
+    fn carried(&self, lane: usize) -> u64 {
+        self.lanes.get(lane).map_or(0, |lane| lane.progress.carried())
+    }
+
+    /// Sends an operation that follows others. Waits only while there is no room, and not for long.
+    pub(super) fn send(
+        &self,
+        epoch: &Epoch,
+        kind: u8,
+        flight: &Arc<dyn Flight>,
+        follows: &Follows,
+        body: &[u8],
+    ) -> Result<Turn> {
+        let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
+        let after = follows.ahead(lane.index(), |lane| self.carried(lane));
+        let mut patience = Patience::default();
         loop {
-            let reap = {
-                let mut outbox = self.outbox.lock();
-                if outbox.over || epoch.dead() {
-                    return Err(epoch.verdict());
-                }
-                if self.flush(&outbox)
-                    && let Some(place) = outbox.take_place()
-                {
-                    self.answers.reset(place);
-                    flight.place().store(place, Ordering::Relaxed);
-                    match outbox.ring.push(&[&head(kind, place), body]) {
-                        Pushed::Done => {
-                            if let Some(entry) = outbox.flights.get_mut(place as usize) {
-                                *entry = Some(flight.clone());
-                            }
-                            outbox.since_reap += 1;
-                            self.submitted.fetch_add(1, Ordering::Relaxed);
-                            self.count(body.len() + 8);
-                            let due = outbox.since_reap >= REAP_EVERY;
-                            if due {
-                                outbox.since_reap = 0;
-                            }
-                            Some(due)
-                        }
-                        Pushed::Full => {
-                            outbox.free.push(place);
-                            None
-                        }
-                        Pushed::TooLong => {
-                            outbox.free.push(place);
-                            let (len, most) = (body.len(), outbox.ring.longest());
-                            return Err(Error::unsupported(format!(
-                                "an operation of {len} bytes does not cross to a worker, at most {most} do"
-                            )));
-                        }
+            if epoch.dead() {
+                return Err(epoch.verdict());
+            }
+            match lane.send(self, kind, flight, &after, body)? {
+                Sent::Done(turn, due) => {
+                    if due {
+                        self.reap();
                     }
-                } else {
-                    None
+                    self.nudge();
+                    return Ok(turn);
                 }
-            };
-            if let Some(due) = reap {
-                if due {
+                Sent::Over => return Err(epoch.verdict()),
+                Sent::Full => {
                     self.reap();
+                    self.wait(&mut patience)?;
                 }
-                self.nudge();
-                return Ok(());
             }
-            self.reap();
-            let (since, backoff) = waiting.get_or_insert_with(|| (Instant::now(), Backoff::new()));
-            if since.elapsed() > PATIENCE {
-                let in_flight = self.submitted.load(Ordering::Relaxed) - self.concluded.load(Ordering::Relaxed);
-                return Err(Error::Busy { in_flight, limit: PLACES as u64, site: Site::none() });
-            }
-            backoff.pause(None);
         }
     }
 
-    /// Sends an order that has no answer. False when there is no room for it now.
-    pub(super) fn tell(&self, kind: u8, body: &[u8]) -> Result<bool> {
-        let outbox = self.outbox.lock();
-        if outbox.over {
-            return Err(Error::library("the worker is gone"));
+    /// Sends an order that has no answer. Waits only while there is no room, and not for long.
+    pub(super) fn tell(&self, epoch: &Epoch, kind: u8, body: &[u8]) -> Result<Turn> {
+        let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
+        let mut patience = Patience::default();
+        loop {
+            epoch.admit()?;
+            match lane.tell(self, kind, body)? {
+                Sent::Done(turn, _) => return Ok(turn),
+                Sent::Over => return Err(epoch.verdict()),
+                Sent::Full => self.wait(&mut patience)?,
+            }
         }
-        let sent = self.flush(&outbox) && outbox.ring.push(&[&head(kind, 0), body]) == Pushed::Done;
-        if sent {
-            self.count(body.len() + 8);
-        }
-        Ok(sent)
     }
 
-    fn count(&self, bytes: usize) {
+    /// There is no room in a ring.
+    fn wait(&self, patience: &mut Patience) -> Result<()> {
+        let (since, backoff) = patience.0.get_or_insert_with(|| (Instant::now(), Backoff::new()));
+        if since.elapsed() > PATIENCE {
+            return Err(Error::Busy { in_flight: self.in_flight(), limit: PLACES as u64, site: Site::none() });
+        }
+        backoff.pause(None);
+        Ok(())
+    }
+
+    pub(super) fn count(&self, bytes: usize) {
         self.counters.orders.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes_crossed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Memory is to be given back. No wait: may be called from any drop.
-    pub(super) fn free(&self, id: u64) {
-        if !self.is_over() && self.era == crate::engine::process::era() {
-            self.frees.push(id);
+    /// Memory that a lane's order made is to be given back. No wait: may be called from any drop.
+    pub(super) fn free(&self, lane: usize, id: u64) {
+        if !self.is_over()
+            && self.era == crate::engine::process::era()
+            && let Some(lane) = self.lanes.get(lane)
+        {
+            lane.free(id);
             self.nudge();
         }
     }
 
-    /// Sends what drops have left. False when there is no room.
-    fn flush(&self, outbox: &Outbox) -> bool {
-        while let Some(id) = self.frees.pop() {
-            let mut bytes = [0u8; 16];
-            let sent = postcard::to_slice(&Free { id }, &mut bytes)
-                .is_ok_and(|body| outbox.ring.push(&[&head(order::FREE, 0), body]) == Pushed::Done);
-            if !sent {
-                self.frees.push(id);
-                return false;
-            }
-            self.count(16);
-        }
-        true
+    /// Sends what drops have left, when nobody submits.
+    pub(super) fn flush_frees(&self) {
+        self.lanes.iter().for_each(|lane| lane.flush_frees(self));
     }
 
-    /// For the keeper: sends what drops have left when nobody submits.
-    pub(super) fn flush_frees(&self) {
-        if !self.frees.is_empty() {
-            let outbox = self.outbox.lock();
-            if !outbox.over {
-                self.flush(&outbox);
-            }
-        }
+    /// Orders of other threads that give memory back, and that the worker has not come to: memory may be short until
+    /// then.
+    pub(super) fn freeing(&self) -> Vec<u64> {
+        self.flush_frees();
+        let own = seat::mine();
+        self.lanes.iter().filter(|lane| lane.index() != own).filter_map(Lane::freeing).collect()
     }
 
     /// Settles what has finished and takes its places back. Any thread; one at a time, others go on.
     pub(super) fn reap(&self) {
-        let Some(mut reaper) = self.reaper.try_lock() else { return };
-        let mut places: SmallVec<[u32; 64]> = reaper.late.drain(..).collect();
-        loop {
-            while places.len() < 64
-                && let Some(place) = self.answers.finished(reaper.next)
-            {
-                reaper.next += 1;
-                places.push(place);
-            }
-            if places.is_empty() {
-                return;
-            }
-            let flights: SmallVec<[_; 64]> = {
-                let outbox = self.outbox.lock();
-                places.iter().map(|place| outbox.flights.get(*place as usize).cloned().flatten()).collect()
-            };
-            let mut done: SmallVec<[u32; 64]> = SmallVec::new();
-            for (place, flight) in places.drain(..).zip(&flights) {
-                if flight.as_ref().is_none_or(|flight| flight.retire()) {
-                    done.push(place);
-                } else {
-                    reaper.late.push(place);
-                }
-            }
-            let full = flights.len() >= 64;
-            {
-                let mut outbox = self.outbox.lock();
-                for place in done {
-                    if let Some(entry) = outbox.flights.get_mut(place as usize)
-                        && entry.take().is_some()
-                    {
-                        outbox.free.push(place);
-                    }
-                }
-            }
-            drop(flights); // with no lock but the reaper's: what an op owns may be anything
-            if !full {
-                return;
-            }
+        if let Some(mut reaper) = self.reaper.try_lock() {
+            reaper.reap(&self.answers, &self.flights);
+        }
+    }
+
+    /// The same, also when another thread is at it: unless that takes long.
+    pub(super) fn reap_all(&self) {
+        if let Some(mut reaper) = self.reaper.try_lock_for(Duration::from_millis(20)) {
+            reaper.reap(&self.answers, &self.flights);
         }
     }
 
@@ -322,7 +258,7 @@ impl Link {
     pub(super) fn in_flight(&self) -> u64 {
         self.reap();
         let concluded = self.concluded.load(Ordering::Acquire);
-        self.submitted.load(Ordering::Relaxed).saturating_sub(concluded)
+        self.lanes.iter().map(Lane::submitted).sum::<u64>().saturating_sub(concluded)
     }
 
     /// One more is settled.
@@ -340,32 +276,29 @@ impl Link {
         self.spills.lock().remove(&place)
     }
 
-    /// The longest time that the worker has been at one operation, and which.
-    pub(super) fn slowest(&self) -> Option<(Duration, &'static str)> {
-        let outbox = self.outbox.lock();
-        let running = outbox.flights.iter().flatten().filter_map(|flight| {
-            let place = flight.place().load(Ordering::Relaxed);
-            let unanswered = self.answers.state(place).load(Ordering::Acquire) < answers::DONE;
-            Some((self.answers.running(place).filter(|_| unanswered)?, flight.name()))
-        });
-        running.max_by_key(|(time, _)| *time)
+    /// The longest time that the worker has been at one thing, and at which; looks no more often than is of use with this
+    /// `limit`.
+    pub(super) fn slowest(&self, limit: Duration) -> Option<(Duration, &'static str)> {
+        self.watchdog.lock().look(limit / 8, &self.answers, &self.flights, &self.lanes)
     }
 
     /// The worker is gone: everything that it did not answer is settled now, and nothing more is taken.
     pub(super) fn lose(&self) {
-        let (used, flights) = {
-            let mut outbox = self.outbox.lock();
-            outbox.over = true;
-            (outbox.used, std::mem::take(&mut outbox.flights))
-        };
+        self.lanes.iter().for_each(Lane::end);
         self.over.store(true, Ordering::Release);
-        self.answers.lose(used);
-        flights.iter().flatten().for_each(|flight| {
-            flight.retire();
-        });
+        self.answers.lose(self.flights.used());
+        let mut flights = self.flights.leave_all();
+        let start = Instant::now();
+        loop {
+            // Another thread may have claimed one, and find that it cannot settle it yet.
+            flights.retain(|flight| !flight.retire());
+            if flights.is_empty() || start.elapsed() > SWEEPING {
+                break;
+            }
+            std::thread::yield_now();
+        }
         drop(flights);
         *self.arena.lock() = None;
-        while self.frees.pop().is_some() {}
         self.spills.lock().clear();
     }
 
@@ -392,16 +325,6 @@ impl Link {
     }
 }
 
-impl Outbox {
-    fn take_place(&mut self) -> Option<u32> {
-        if let Some(place) = self.free.pop() {
-            return Some(place);
-        }
-        if (self.used as usize) < PLACES {
-            self.used += 1;
-            self.flights.push(None);
-            return Some(self.used - 1);
-        }
-        None
-    }
-}
+/// Since when a full ring is waited for.
+#[derive(Default)]
+struct Patience(Option<(Instant, Backoff)>);
