@@ -249,7 +249,7 @@ impl WorkerEngine {
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(&s.reads, &mut shape);
         <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
-        let order = self.order(self.code.of::<O>(), s.options.timed, (s.views, s.read_count), &shape, &spec)?;
+        let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, s.read_count), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
         let task = Arc::new(WorkerTask { flying, op: s.op });

@@ -3,8 +3,9 @@
 //! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
 //! executable** it is named by its distance from an anchor: nothing needs to be registered, the user's own operations
 //! included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has compared
-//! the files.) **In another executable** it is named by a hash of its type's name, and looked up among the library's own.
+//! the files, and an operation that lies in another loaded file than the anchor is refused, see `object.rs`.) **In another executable** it is named by a hash of its type's name, and looked up among the library's own.
 
+use super::object;
 use super::relay::Relay;
 use super::server::{Server, Task};
 use super::wire::Incoming;
@@ -17,6 +18,8 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::OnceLock;
 
 /// How operations are named to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +56,25 @@ fn anchor() -> u64 {
 
 impl Code {
     /// The number that names an operation.
-    pub(super) fn of<O: Op>(self) -> u64 {
+    pub(super) fn of<O: Op>(self) -> Result<u64> {
         match self {
-            Code::Offset => (std::ptr::from_ref(handler::<O>()) as u64).wrapping_sub(anchor()),
-            Code::Name => hash(std::any::type_name::<O>()),
+            Code::Offset => distance(std::ptr::from_ref(handler::<O>()) as u64).ok_or_else(|| {
+                Error::unsupported(format!(
+                    "`{}` lies in another shared object than windlass itself, and where that lies in a worker process is \
+                     not known: link both into the program, or name a program `windlass-worker`",
+                    O::NAME
+                ))
+            }),
+            Code::Name => Ok(hash(std::any::type_name::<O>())),
         }
     }
+}
+
+/// How far from the anchor; `None` from another loaded file.
+fn distance(address: u64) -> Option<u64> {
+    static OWN: OnceLock<Range<usize>> = OnceLock::new();
+    let own = OWN.get_or_init(|| object::around(anchor() as usize));
+    own.contains(&(address as usize)).then(|| address.wrapping_sub(anchor()))
 }
 
 /// FNV-1a: the same in every build.
@@ -163,4 +179,19 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     let answered = Arc::clone(&work);
     server.when_settled(work, Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_another_loaded_file_has_no_distance() {
+        assert_eq!(distance(anchor()), Some(0));
+        let here = std::ptr::from_ref(&MARK) as u64;
+        assert_eq!(distance(here).map(|d| d.wrapping_add(anchor())), Some(here));
+        let (there, heap) = (libc::getpid as *const () as u64, Box::new(0u64));
+        assert_eq!((distance(there), distance(std::ptr::from_ref(&*heap) as u64)), (None, None));
+        assert_eq!((distance(0), distance(u64::MAX)), (None, None));
+    }
 }

@@ -40,6 +40,7 @@
 //   launch.rs    starts it, shakes hands              relay.rs     what the worker adds to an op
 //   spare.rs     the standby                          reply.rs     answers; lookers.rs sees that work is done
 //                                                     program.rs   begins and ends the process
+//   object.rs    whether an op is this loaded file's
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
 //
@@ -65,6 +66,8 @@ mod lookers;
 mod memory;
 #[cfg(target_os = "linux")]
 mod message;
+#[cfg(target_os = "linux")]
+mod object;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
