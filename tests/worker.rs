@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "worker/ends.rs"]
+mod ends;
 #[path = "worker/load.rs"]
 mod load;
 #[path = "worker/loss.rs"]

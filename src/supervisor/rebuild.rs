@@ -11,6 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
+/// How long a rebuild that was asked for waits for what the life before holds: a worker's memory and its GPU.
+const PARTING: Duration = Duration::from_secs(5);
+
 /// The shortest pause after the n-th attempt in a row that failed, whatever the policy says: a worker program that cannot
 /// start fails at once, and would be started over and over.
 fn breather(failed: u32) -> Duration {
@@ -73,8 +76,17 @@ impl Supervisor {
             return self.wait_healthy(inner, deadline).map(drop);
         }
         old.engine.retire();
+        old.engine.await_gone(PARTING);
         match self.attempt(inner, old.generation + 1) {
             Ok(()) => Ok(()),
+            // What it needs may be taken for now: by the worker before, by others on the same GPU.
+            Err(error) if old.engine.is_isolated() => {
+                self.begin_recovery(inner, &old, Some(error.clone()));
+                self.wait_healthy(inner, deadline).map(drop).map_err(|end| match end {
+                    Error::DeviceLost { .. } => error, // why it came to that
+                    end => end,
+                })
+            }
             Err(error) => {
                 self.lose(inner, format!("the rebuild that was asked for failed: {error}"));
                 Err(error)

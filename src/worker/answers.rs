@@ -99,6 +99,11 @@ impl Answers {
         self.listed(index).store(place + 1, Ordering::Release);
     }
 
+    /// How many dispatches have finished, ever.
+    pub(super) fn count(&self) -> u64 {
+        self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)
+    }
+
     /// The `index`-th place that finished, if it is known yet. One client thread at a time.
     pub(super) fn finished(&self, index: u64) -> Option<u32> {
         let entry = self.listed(index);

@@ -3,8 +3,9 @@
 use super::answers::{Answers, PLACES};
 use super::arena::{Arena, Block};
 use super::order::{self, Free, head};
-use super::ring::{Pushed, Ring};
+use super::ring::{self, Pushed, Ring};
 use super::segment::Segment;
+use super::spare::Spare;
 use super::{answers, layout};
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
@@ -16,6 +17,7 @@ use crossbeam_queue::SegQueue;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,12 @@ pub(super) trait Flight: Send + Sync {
     fn retire(&self) -> bool;
     /// The operation.
     fn name(&self) -> &'static str;
+}
+
+/// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
+/// happens to be here: one that submits something else, or the one that everybody's answers hang on.
+fn let_go(flight: Option<Arc<dyn Flight>>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(flight)));
 }
 
 /// Why a worker ended.
@@ -58,13 +66,18 @@ pub(crate) struct Link {
     epoch: OnceLock<Weak<Epoch>>,
     /// How the worker ended.
     end: Mutex<Option<End>>,
-    pub(super) bell: OwnedFd,
+    /// Closed with the worker: a handle of a life that is over may stay for long.
+    bell: Mutex<Option<Arc<OwnedFd>>>,
     /// The keeper sleeps until somebody rings.
     pub(super) idle: AtomicBool,
     pub(super) closing: AtomicBool,
     /// Its generation is over, so nobody is served by waiting for what is in flight.
     pub(super) doomed: AtomicBool,
     over: AtomicBool,
+    /// Its process is no more.
+    gone: AtomicBool,
+    /// Where it waits as a standby.
+    post: OnceLock<Weak<Spare>>,
     submitted: AtomicU64,
     concluded: AtomicU64,
     pub(super) counters: Arc<Counters>,
@@ -90,7 +103,13 @@ struct Reaper {
 }
 
 impl Link {
-    pub(super) fn new(pid: u32, control: Segment, bulk: Segment, bell: OwnedFd, counters: Arc<Counters>) -> Arc<Self> {
+    pub(super) fn new(
+        pid: u32,
+        control: Segment,
+        bulk: Segment,
+        bell: Arc<OwnedFd>,
+        counters: Arc<Counters>,
+    ) -> Arc<Self> {
         let control = Arc::new(control);
         let ring = Ring::new(control.clone(), layout::ORDERS, layout::ORDERS_CAPACITY);
         let outbox = Outbox { ring, free: Vec::new(), used: 0, flights: Vec::new(), since_reap: 0, over: false };
@@ -106,11 +125,13 @@ impl Link {
             spills: Mutex::default(),
             epoch: OnceLock::new(),
             end: Mutex::default(),
-            bell,
+            bell: Mutex::new(Some(bell)),
             idle: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             doomed: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            post: OnceLock::new(),
             submitted: AtomicU64::new(0),
             concluded: AtomicU64::new(0),
             counters,
@@ -132,7 +153,7 @@ impl Link {
         self.is_over() || self.end.lock().is_some()
     }
 
-    /// The worker has ended, and was reaped: ends the epoch.
+    /// The worker has ended, or was killed: ends the epoch.
     pub(super) fn end(&self, end: End) {
         *self.end.lock() = Some(end.clone());
         if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
@@ -140,14 +161,34 @@ impl Link {
         }
     }
 
-    /// How often the worker's heart has beaten.
+    /// How often the worker's heart has beaten, and what it has done: whoever reads orders and answers them lives, also
+    /// where so many others run that the thread that beats is late.
     pub(super) fn beats(&self) -> u64 {
-        self.control.word(layout::BEAT).load(Ordering::Relaxed)
+        let beaten = self.control.word(layout::BEAT).load(Ordering::Relaxed);
+        beaten.wrapping_add(self.answers.count()).wrapping_add(ring::read_so_far(&self.control, layout::ORDERS))
     }
 
     /// The worker is gone and everything was settled.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// The worker's process is no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// The worker was reaped, and everything was settled before.
+    pub(super) fn reaped(&self) {
+        self.gone.store(true, Ordering::Release);
+        if let Some(spare) = self.post.get().and_then(Weak::upgrade) {
+            spare.lost(self.pid);
+        }
+    }
+
+    /// It waits there as a standby.
+    pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
+        let _ = self.post.set(Arc::downgrade(spare));
     }
 
     /// Wakes the keeper, if it sleeps for long.
@@ -159,7 +200,9 @@ impl Link {
 
     /// Wakes the keeper.
     pub(super) fn ring(&self) {
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        if let Some(bell) = &*self.bell.lock() {
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        }
     }
 
     /// Sends an operation. Waits only while there is no room, and not for long.
@@ -311,7 +354,7 @@ impl Link {
                     }
                 }
             }
-            drop(flights); // with no lock but the reaper's: what an op owns may be anything
+            flights.into_iter().for_each(let_go); // with no lock but the reaper's
             if !full {
                 return;
             }
@@ -359,14 +402,19 @@ impl Link {
             (outbox.used, std::mem::take(&mut outbox.flights))
         };
         self.over.store(true, Ordering::Release);
-        self.answers.lose(used);
-        flights.iter().flatten().for_each(|flight| {
-            flight.retire();
-        });
-        drop(flights);
         *self.arena.lock() = None;
+        self.answers.lose(used);
+        for flight in flights.iter().flatten() {
+            while !flight.retire() {
+                std::thread::yield_now(); // another thread is at it
+            }
+        }
+        flights.into_iter().for_each(let_go);
         while self.frees.pop().is_some() {}
         self.spills.lock().clear();
+        // All are settled, so nobody reads an answer any more. A worker that was killed a moment ago may still write one.
+        self.control.forget(0, layout::CONTROL);
+        *self.bell.lock() = None;
     }
 
     /// Shared memory for `len` bytes. Waits while others use it, and not for long.

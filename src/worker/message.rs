@@ -3,6 +3,7 @@
 //! Each message is its length (4 bytes) and its bytes. The socket is the pair that the child has as its standard input;
 //! that it closes is how either side learns of the other's end.
 
+use super::inherited::Inherited;
 use crate::device::DeviceInfo;
 use crate::{Error, Result};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// Raised whenever anything that crosses changes its form.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// What a message of this crate's begins with.
 pub(super) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
 
@@ -30,6 +31,10 @@ pub(super) struct Hello {
     pub(super) version: String,
     /// The parent's executable, when ops are found by their offset in it.
     pub(super) same: Option<Identity>,
+    /// The parent's process.
+    pub(super) parent: u32,
+    /// What of the parent's came along, and shall not stay open.
+    pub(super) inherited: Vec<Inherited>,
     /// Bytes of the two segments.
     pub(super) control: u64,
     pub(super) bulk: u64,

@@ -37,9 +37,11 @@
 //   task.rs      a dispatch in flight                 server.rs    carries out orders
 //   link.rs      orders out, answers in               handler.rs   finds the op behind an order
 //   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
-//   launch.rs    starts it, shakes hands              relay.rs     what the worker adds to an op
-//   spare.rs     the standby                          reply.rs     answers; lookers.rs sees that work is done
-//                                                     program.rs   begins and ends the process
+//   awake.rs     the time that its watchdog counts    relay.rs     what the worker adds to an op
+//   process.rs   the child: its end, its status       reply.rs     answers; lookers.rs sees that work is done
+//   launch.rs    starts it, shakes hands              heart.rs     beats, and ends the process with its parent
+//   succession.rs what follows a worker that was lost inherited.rs what else came from the parent
+//   spare.rs     the standby                          program.rs   begins and ends the process
 //   object.rs    whether an op is this loaded file's
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
@@ -51,9 +53,15 @@ mod answers;
 #[cfg(target_os = "linux")]
 mod arena;
 #[cfg(target_os = "linux")]
+mod awake;
+#[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
 mod handler;
+#[cfg(target_os = "linux")]
+mod heart;
+#[cfg(target_os = "linux")]
+mod inherited;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
@@ -71,6 +79,8 @@ mod object;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod relay;
@@ -85,6 +95,8 @@ mod server;
 #[cfg(target_os = "linux")]
 mod spare;
 #[cfg(target_os = "linux")]
+mod succession;
+#[cfg(target_os = "linux")]
 mod task;
 #[cfg(target_os = "linux")]
 mod welcome;
@@ -93,11 +105,13 @@ mod wire;
 #[cfg(target_os = "linux")]
 pub(crate) use arena::{Block, Lent};
 #[cfg(target_os = "linux")]
-pub(crate) use engine::{WorkerBytes, WorkerEngine, open};
+pub(crate) use engine::{WorkerBytes, WorkerEngine};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
+#[cfg(target_os = "linux")]
+pub(crate) use succession::open;
 pub(crate) use wire::Outgoing;
 pub use wire::Wire;
 

@@ -63,6 +63,12 @@ pub(super) fn guard() -> Result<()> {
     Ok(())
 }
 
+/// This process was given rights that its user has not: what the environment names is the user's word.
+pub(super) fn is_privileged() -> bool {
+    // SAFETY: reads a value that the kernel has left.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// Which file this process runs: device and inode.
 pub(super) fn identity() -> Result<Identity> {
     let stat = stat("/proc/self/exe").map_err(|e| Error::library(format!("/proc/self/exe: {e}")))?;
