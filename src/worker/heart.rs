@@ -22,22 +22,23 @@ use std::time::Duration;
 /// The device that it looks after, once it is open.
 pub(super) type Patient = Arc<OnceLock<(Device, Arc<Outlet>)>>;
 
-/// Starts it. `parent` is the process that said hello: not the one that started this one, where a script lies between.
+/// Starts it. `parent` is the process that said hello: not the one that started this one, where a script lies between. `None`
+/// where its number means nothing here.
 pub(super) fn start(
     socket: UnixStream,
     control: Arc<Segment>,
     beat: Duration,
-    parent: u32,
+    parent: Option<u32>,
     patient: Patient,
 ) -> std::io::Result<()> {
     let adopted = getppid();
-    let handle =
-        match i32::try_from(parent).ok().and_then(Pid::from_raw).map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-            // It ended before this began to look; who adopted this process since is nobody's parent.
-            Some(Err(rustix::io::Errno::SRCH)) => program::exit(DONE_WELL),
-            Some(Ok(handle)) => Some(handle),
-            Some(Err(_)) | None => None,
-        };
+    let pid = parent.and_then(|parent| Pid::from_raw(i32::try_from(parent).ok()?));
+    let handle = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+        // It ended before this began to look; who adopted this process since is nobody's parent.
+        Some(Err(rustix::io::Errno::SRCH)) => program::exit(DONE_WELL),
+        Some(Ok(handle)) => Some(handle),
+        Some(Err(_)) | None => None,
+    };
     let run = move || {
         loop {
             if ended(&socket, handle.as_ref(), beat) || getppid() != adopted {

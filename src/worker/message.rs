@@ -31,8 +31,9 @@ pub(super) struct Hello {
     pub(super) version: String,
     /// The parent's executable, when ops are found by their offset in it.
     pub(super) same: Option<Identity>,
-    /// The parent's process.
+    /// The parent's process, and where its number means something.
     pub(super) parent: u32,
+    pub(super) namespace: Option<u64>,
     /// What of the parent's came along, and shall not stay open.
     pub(super) inherited: Vec<Inherited>,
     /// Bytes of the two segments.

@@ -69,6 +69,12 @@ pub(super) fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
+/// Which processes' numbers this process sees. A worker program may be a script that starts the worker in a namespace of
+/// its own, where its parent's number is nobody's or another's.
+pub(super) fn namespace() -> Option<u64> {
+    Some(stat("/proc/self/ns/pid").ok()?.st_ino)
+}
+
 /// Which file this process runs: device and inode.
 pub(super) fn identity() -> Result<Identity> {
     let stat = stat("/proc/self/exe").map_err(|e| Error::library(format!("/proc/self/exe: {e}")))?;

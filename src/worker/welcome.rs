@@ -32,8 +32,10 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         inherited::close(&hello.inherited);
         let (watched, control) = (socket.try_clone(), Arc::new(control));
         let beat = Duration::from_millis(hello.device.beat.max(1));
+        let visible = hello.namespace.is_some() && hello.namespace == program::namespace();
+        let parent = visible.then_some(hello.parent);
         watched
-            .and_then(|socket| heart::start(socket, control.clone(), beat, hello.parent, patient.clone()))
+            .and_then(|socket| heart::start(socket, control.clone(), beat, parent, patient.clone()))
             .map_err(|e| Error::library(format!("no thread to watch the parent: {e}")))?;
         let device = open(&hello.device)?;
         if hello.device.test {
