@@ -6,11 +6,14 @@ mod common;
 #[path = "cuda_isolated/kernels.rs"]
 mod kernels;
 mod standin;
+#[allow(dead_code, reason = "a part of it")]
+#[path = "worker/system.rs"]
+mod system;
 
 use common::{assert_back_at, down, eventually, up, within};
 use serde::{Deserialize, Serialize};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::{
     Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
@@ -246,4 +249,66 @@ fn a_device_fault_ends_the_worker_and_the_program_goes_on() {
             assert_back_at(&device, (0, 0, 0));
         });
     }
+}
+
+/// What workers that are started from now on find. To be called where no other thread looks at variables.
+fn set(variables: &[(&str, &str)]) {
+    for (name, value) in variables {
+        // SAFETY: the one test of its process; see above.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
+#[test]
+fn the_gpu_is_found_by_its_uuid_and_no_other_is_opened() {
+    let two = [("WINDLASS_STANDIN_DEVICES", "2")];
+    inside("the_gpu_is_found_by_its_uuid_and_no_other_is_opened", &two, || {
+        let device = isolated().open().unwrap();
+        // It has the other's number now, and a second context in one process fails.
+        set(&[("WINDLASS_STANDIN_UUIDS", "1"), ("WINDLASS_STANDIN_FAIL", "cuDevicePrimaryCtxRetain:1:2")]);
+        device.rebuild(LONG).unwrap();
+        assert_eq!((device.generation(), down(&device, &up(&device, [7u8]))), (1, vec![7]));
+    });
+}
+
+#[test]
+fn a_gpu_that_is_gone_is_not_replaced_by_another() {
+    inside("a_gpu_that_is_gone_is_not_replaced_by_another", &[("WINDLASS_STANDIN_DEVICES", "1")], || {
+        let device = isolated().restart_policy(RestartPolicy::never()).open().unwrap();
+        set(&[("WINDLASS_STANDIN_UUIDS", "1")]);
+        let error = device.rebuild(LONG).unwrap_err();
+        assert!(error.to_string().contains("none of 1 GPUs"), "{error}");
+        assert_eq!(device.health().phase, Phase::Lost);
+        assert!(device.health().reason.unwrap().contains("none of 1 GPUs"));
+    });
+}
+
+/// Not a test of its own: a program whose worker does not get past the driver's start.
+#[test]
+#[ignore = "run by the test below"]
+fn opens_for_long() {
+    drop(isolated().open());
+}
+
+#[test]
+fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
+    let driver = standin::driver();
+    let mut parent = Command::new(std::env::current_exe().unwrap())
+        .args(["opens_for_long", "--exact", "--ignored"])
+        .envs(driver.environment())
+        .env("WINDLASS_STANDIN_SLOW_INIT", "20000")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut worker = None;
+    assert!(common::eventually(20, || {
+        worker = system::children_of(parent.id()).first().copied();
+        worker.is_some()
+    }));
+    std::thread::sleep(Duration::from_millis(500)); // it is inside by now
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let start = Instant::now();
+    assert!(common::eventually(10, || system::is_gone(worker.unwrap())));
+    assert!(start.elapsed() < Duration::from_secs(3), "after {:?}", start.elapsed());
 }

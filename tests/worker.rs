@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "worker/ends.rs"]
+mod ends;
 #[path = "worker/kernels.rs"]
 mod kernels;
 #[path = "worker/lanes.rs"]

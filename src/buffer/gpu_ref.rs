@@ -2,6 +2,7 @@
 
 use super::operand::narrow;
 use super::{DeviceBuffer, In, Region};
+use crate::engine::Epoch;
 use crate::sync::Arc;
 use crate::{Element, Result};
 use std::marker::PhantomData;
@@ -45,6 +46,11 @@ impl<T: Element> GpuRef<T> {
     /// The generation of the device that it was made in.
     pub fn generation(&self) -> u64 {
         self.region.epoch.generation
+    }
+
+    /// The life that it belongs to.
+    pub(crate) fn epoch(&self) -> &Arc<Epoch> {
+        &self.region.epoch
     }
 
     /// As a read operand.

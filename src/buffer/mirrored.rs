@@ -1,8 +1,9 @@
 //! Data that survives its device.
 
 use crate::sync::{Arc, Mutex};
-use crate::{Device, Element, GpuRef, Result};
+use crate::{Device, Element, Error, GpuRef, Result};
 use std::sync::Weak;
+use std::time::Duration;
 
 /// Read-only data on a device with a copy on the host: after a loss the supervisor itself puts it back, before anybody may
 /// use the new generation. Made by [`Device::mirrored`].
@@ -62,8 +63,40 @@ impl<T: Element> PutBack for Shared<T> {
         let there = upload(device, &host)?;
         let mut held = self.0.lock();
         // Replaced meanwhile: then by data of another life, or of this one, which is newer.
-        if Arc::ptr_eq(&held.host, &host) {
-            held.there = there;
+        let unwanted = if Arc::ptr_eq(&held.host, &host) && there.generation() >= held.there.generation() {
+            std::mem::replace(&mut held.there, there)
+        } else {
+            there
+        };
+        drop(held);
+        drop(unwanted);
+        Ok(())
+    }
+}
+
+impl<T: Element> Shared<T> {
+    /// Other data on both sides, `there` being `host` on the device: returns when it is in a life that goes on.
+    fn store(&self, device: &Device, host: Arc<[T]>, there: GpuRef<T>) -> Result<()> {
+        let old = std::mem::replace(&mut *self.0.lock(), Held { host, there });
+        drop(old);
+        self.keep(device)
+    }
+
+    /// To be called after something was stored or registered. A life may end between an upload into it and that moment,
+    /// and the supervisor may have put back what was there before by then. It begins only after the life's flag was set:
+    /// so either the flag is seen here, or the supervisor sees what was stored.
+    fn keep(&self, device: &Device) -> Result<()> {
+        while self.0.lock().there.epoch().dead() {
+            let epoch = device.epoch();
+            if epoch.generation > device.inner().epoch().generation {
+                return Err(epoch.verdict()); // in a hook, which the recovery itself waits for
+            }
+            device.wait_healthy(Duration::MAX)?;
+            match self.put_back(device) {
+                // Lost once more.
+                Ok(()) | Err(Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -84,20 +117,16 @@ impl<T: Element> Mirrored<T> {
         self.shared.0.lock().host.clone()
     }
 
-    /// Other data, on both sides. Handles that were given out keep the old.
+    /// Other data, on both sides. Handles that were given out keep the old. Should the device be lost meanwhile, this waits
+    /// until it is healthy again, and puts the new data there.
     ///
     /// # Errors
-    /// As [`Device::upload`]; then nothing has changed.
+    /// As [`Device::upload`]; then nothing has changed, unless it is [`Error::DeviceLost`] or the next generation has no
+    /// room: then the copy on the host is the new data already, and [`get`](Self::get) is stale.
     pub fn set(&self, data: impl Into<Arc<[T]>>) -> Result<()> {
         let host = data.into();
         let there = upload(&self.device, &host)?;
-        let made = there.generation();
-        *self.shared.0.lock() = Held { host, there };
-        if made == self.device.generation() {
-            return Ok(());
-        }
-        // The device was lost between the two steps: what the supervisor put back was the old.
-        self.shared.put_back(&self.device)
+        self.shared.store(&self.device, host, there)
     }
 }
 
@@ -115,13 +144,70 @@ impl Device {
     pub fn mirrored<T: Element>(&self, data: impl Into<Arc<[T]>>) -> Result<Mirrored<T>> {
         let host = data.into();
         let there = upload(self, &host)?;
-        let made = there.generation();
-        let shared = Arc::new(Shared(Mutex::new(Held { host, there })));
-        let weak: Weak<Shared<T>> = Arc::downgrade(&shared);
-        self.inner().mirrors.add(weak);
-        if made != self.epoch().generation {
-            shared.put_back(self)?; // lost before the supervisor knew of it
-        }
-        Ok(Mirrored { device: self.clone(), shared })
+        register(self, host, there)
+    }
+}
+
+fn register<T: Element>(device: &Device, host: Arc<[T]>, there: GpuRef<T>) -> Result<Mirrored<T>> {
+    let shared = Arc::new(Shared(Mutex::new(Held { host, there })));
+    let weak: Weak<Shared<T>> = Arc::downgrade(&shared);
+    device.inner().mirrors.add(weak);
+    shared.keep(device)?;
+    Ok(Mirrored { device: device.clone(), shared })
+}
+
+#[cfg(test)]
+#[cfg(feature = "host")]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// A device, and a thread that rebuilds it and has put its mirrors back, but not admitted the new life until it is told
+    /// to, or a while has gone by.
+    fn being_rebuilt(device: &Device, ready: &mpsc::Receiver<()>) -> std::thread::JoinHandle<Result<()>> {
+        let rebuilt = device.clone();
+        let thread = std::thread::spawn(move || rebuilt.rebuild(Duration::from_secs(20)));
+        ready.recv().unwrap();
+        thread
+    }
+
+    fn device() -> (Device, mpsc::Receiver<()>) {
+        let (tell, ready) = mpsc::channel();
+        let tell = std::sync::Mutex::new(tell);
+        let hook = move |_: &Device| {
+            tell.lock().unwrap().send(()).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            Ok(())
+        };
+        (Device::builder().host().before_admission(hook).open().unwrap(), ready)
+    }
+
+    fn down(device: &Device, x: &GpuRef<f32>) -> Vec<f32> {
+        device.download(x).unwrap().await_result().unwrap()
+    }
+
+    #[test]
+    fn what_is_set_beside_a_rebuild_is_there_afterwards() {
+        let (device, ready) = device();
+        let table = device.mirrored(vec![1.0f32]).unwrap();
+        let host: Arc<[f32]> = vec![2.0].into();
+        // `set`, with a rebuild between its two steps.
+        let there = upload(&device, &host).unwrap();
+        let thread = being_rebuilt(&device, &ready);
+        table.shared.store(&device, host, there).unwrap();
+        assert_eq!((table.get().generation(), down(&device, &table.get())), (1, vec![2.0]));
+        thread.join().unwrap().unwrap();
+        assert_eq!((table.get().generation(), down(&device, &table.get())), (1, vec![2.0]));
+    }
+
+    #[test]
+    fn what_is_registered_beside_a_rebuild_is_there_afterwards() {
+        let (device, ready) = device();
+        let host: Arc<[f32]> = vec![3.0].into();
+        let there = upload(&device, &host).unwrap();
+        let thread = being_rebuilt(&device, &ready);
+        let table = register(&device, host, there).unwrap();
+        assert_eq!((table.get().generation(), down(&device, &table.get())), (1, vec![3.0]));
+        thread.join().unwrap().unwrap();
     }
 }

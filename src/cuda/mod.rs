@@ -70,6 +70,8 @@ pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
 pub(crate) use function::Function;
 pub(crate) use module::LoadedModule;
+#[cfg(target_os = "linux")]
+pub(crate) use open::uuid_of;
 pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
 pub use ptx::{KernelArg, Ptx};

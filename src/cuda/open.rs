@@ -45,6 +45,25 @@ fn count(api: &Driver) -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
+/// The UUID of GPU `ordinal`. Only asks: no context is made.
+#[cfg(target_os = "linux")]
+pub(crate) fn uuid_of(ordinal: usize) -> Option<[u8; 16]> {
+    let api = driver().ok()?;
+    let mut device = 0;
+    // SAFETY: `device` is valid for the write; an ordinal that is none is refused.
+    check(unsafe { api.device_get(&mut device, i32::try_from(ordinal).ok()?) }, "cuDeviceGet").ok()?;
+    uuid(api, device)
+}
+
+fn uuid(api: &Driver, device: i32) -> Option<[u8; 16]> {
+    let mut uuid = std::mem::MaybeUninit::<CUuuid>::zeroed();
+    // SAFETY: valid for the write.
+    let known = unsafe { api.device_get_uuid(uuid.as_mut_ptr(), device) }.is_success();
+    // SAFETY: a CUuuid is sixteen plain bytes, all set to zero before.
+    let uuid = unsafe { uuid.as_ptr().cast::<[u8; 16]>().read() };
+    known.then_some(uuid)
+}
+
 /// Opens GPU `ordinal` for the first time.
 pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Opened> {
     let api = driver()?;
@@ -192,11 +211,6 @@ fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
     let mut total = 0usize;
     // SAFETY: `total` is valid for the write.
     check(unsafe { api.device_total_mem(&mut total, device) }, "cuDeviceTotalMem")?;
-    let mut uuid = std::mem::MaybeUninit::<CUuuid>::zeroed();
-    // SAFETY: valid for the write.
-    let uuid_known = unsafe { api.device_get_uuid(uuid.as_mut_ptr(), device) }.is_success();
-    // SAFETY: a CUuuid is sixteen plain bytes, all set to zero before.
-    let uuid: [u8; 16] = unsafe { uuid.as_ptr().cast::<[u8; 16]>().read() };
     let mut version = 0;
     // SAFETY: `version` is valid for the write.
     let version_known = unsafe { api.driver_get_version(&mut version) }.is_success();
@@ -214,7 +228,7 @@ fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
         name: text(&name),
         compute_capability: Some((attribute(CAPABILITY_MAJOR), attribute(CAPABILITY_MINOR))),
         total_memory: total as u64,
-        uuid: uuid_known.then_some(uuid),
+        uuid: uuid(api, device),
         pci: pci_known.then(|| text(&pci)),
         processors: attribute(MULTIPROCESSORS),
         driver_version: version_known.then(|| u32::try_from(version).unwrap_or(0)),

@@ -272,13 +272,15 @@ impl DeviceBuilder {
 
     /// Kills the worker of an isolated device when one operation runs for longer than `limit`; never unless set. Counts
     /// from when the operation begins, not from its submission; but on a GPU from when the worker enqueued it, so that the
-    /// limit must be longer than all that may wait there, and than the first use of a library.
+    /// limit must be longer than all that may wait there, and than the first use of a library. Time in which this program
+    /// is stopped or frozen does not count.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.config.worker.watchdog = Some(limit);
         self
     }
 
-    /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. On a
+    /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. One
+    /// that is lost while it waits is replaced. On a
     /// GPU it costs a second context (about half a GiB) and its libraries; where there can be none, recovery is cold.
     pub fn standby(mut self, on: bool) -> Self {
         self.config.worker.standby = on;

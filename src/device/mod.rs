@@ -149,6 +149,9 @@ impl Device {
     /// anew in the next generation. Handles go on working; data does not survive, so old buffers answer
     /// [`Error::GpuRefStale`]. The hooks run as after a fault.
     ///
+    /// The worker of an isolated device is gone before the next is started, which may need its GPU; should that one fail,
+    /// it is tried again as the restart policy allows.
+    ///
     /// On CUDA this never resets the primary context, which other code in the process may be using.
     ///
     /// # Errors

@@ -174,6 +174,21 @@ impl Engine {
         }
     }
 
+    /// Waits until nothing of it is left that the next life could want, where that is another process's to say.
+    pub(crate) fn await_gone(&self, limit: std::time::Duration) {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {}
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => {}
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => {
+                engine.await_gone(limit);
+            }
+        }
+        let _ = limit;
+    }
+
     /// Nobody will use the epoch any more. Makes no driver call here.
     pub(crate) fn close(&self) {
         match self {

@@ -124,13 +124,32 @@ impl Supervisor {
             state.seen = Some(epoch.generation);
         }
         self.enter(Phase::Poisoned, Some(cause.message));
-        let (device, old) = (inner.clone(), epoch.clone());
+        self.begin_recovery(inner, epoch, None);
+    }
+
+    /// Sets a thread of its own to work, after an attempt that `failed` if there was one.
+    fn begin_recovery(&self, inner: &Arc<Inner>, old: &Arc<Epoch>, failed: Option<Error>) {
+        let (device, old) = (Arc::downgrade(inner), old.clone());
         let spawned = std::thread::Builder::new()
             .name(format!("windlass supervisor {}", inner.label))
-            .spawn(move || device.supervisor.recover(&device, &old));
+            .spawn(move || rebuild::recover(&device, &old, failed));
         if let Err(e) = spawned {
             self.lose(inner, format!("no thread for the supervisor: {e}"));
         }
+    }
+
+    /// A generation was installed. A fault of it may have been seen before this: then that counts.
+    fn admitted(&self, generation: u64) {
+        {
+            let mut state = self.state.lock();
+            if state.seen >= Some(generation) {
+                return;
+            }
+            state.phase = Phase::Healthy;
+        }
+        #[cfg(feature = "tracing")]
+        crate::trace::tell_phase(&self.device, Phase::Healthy, None);
+        self.changed.notify_all();
     }
 
     /// The device was ended for good.
@@ -143,5 +162,24 @@ impl Supervisor {
     pub(crate) fn lose(&self, inner: &Inner, reason: String) {
         inner.epoch().end(Stand::Lost, || Cause { message: reason.clone(), ..Cause::default() });
         self.enter(Phase::Lost, Some(reason));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_that_is_seen_at_once_is_not_covered_by_the_admission() {
+        let supervisor = Supervisor::new("a".into(), RestartPolicy::default());
+        let phase = || supervisor.state.lock().phase;
+        supervisor.state.lock().seen = Some(0);
+        supervisor.enter(Phase::Rebuilding, None);
+        supervisor.admitted(1);
+        assert_eq!(phase(), Phase::Healthy);
+        supervisor.state.lock().seen = Some(2);
+        supervisor.enter(Phase::Poisoned, Some("it".into()));
+        supervisor.admitted(2);
+        assert_eq!(phase(), Phase::Poisoned);
     }
 }

@@ -1,6 +1,6 @@
 //! Making a new life.
 
-use super::{Phase, Supervisor};
+use super::{Phase, RestartPolicy, Supervisor};
 use crate::device::{Device, Inner};
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
@@ -8,27 +8,48 @@ use crate::error::Site;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-impl Supervisor {
-    /// After a fault: attempts as the policy allows, until one succeeds or none is left.
-    pub(super) fn recover(&self, inner: &Arc<Inner>, old: &Arc<Epoch>) {
-        self.enter(Phase::Rebuilding, None);
-        loop {
-            let pause = self.state.lock().history.take(&self.policy, Instant::now());
+/// How long a rebuild that was asked for waits for what the life before holds: a worker's memory and its GPU.
+const PARTING: Duration = Duration::from_secs(5);
+
+/// The shortest pause after the n-th attempt in a row that failed, whatever the policy says: a worker program that cannot
+/// start fails at once, and would be started over and over.
+fn breather(failed: u32) -> Duration {
+    match failed {
+        0 => Duration::ZERO,
+        n => Duration::from_millis(1 << (n - 1).min(10)),
+    }
+}
+
+/// After a life ended: attempts as the policy allows, until one succeeds or none is left. The device is held for an attempt
+/// only: once every handle of it was dropped there is nobody to make another life for.
+pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option<Error>) {
+    for attempt in 0u32.. {
+        let pause = {
+            let Some(inner) = device.upgrade() else { return };
+            let supervisor = &inner.supervisor;
+            supervisor.enter(Phase::Rebuilding, failed.as_ref().map(|e| format!("a rebuild failed: {e}")));
+            let pause = supervisor.state.lock().history.take(&supervisor.policy, Instant::now());
             let Some(pause) = pause else {
                 let why = old.cause().map(|c| c.message).unwrap_or_default();
-                let allowed = self.policy.restarts;
-                return self.lose(inner, format!("{why}; {allowed} restarts in {:?} are used up", self.policy.window));
+                let RestartPolicy { restarts, window, .. } = supervisor.policy;
+                let last = failed.map(|e| format!("; the last of them failed: {e}")).unwrap_or_default();
+                return supervisor.lose(&inner, format!("{why}; {restarts} restarts in {window:?} are used up{last}"));
             };
-            std::thread::sleep(pause);
-            match self.attempt(inner, old.generation + 1) {
-                Ok(()) => return,
-                Err(error) => self.enter(Phase::Rebuilding, Some(format!("a rebuild failed: {error}"))),
-            }
+            pause
+        };
+        std::thread::sleep(pause.max(breather(attempt)));
+        let Some(inner) = device.upgrade() else { return };
+        match inner.supervisor.attempt(&inner, old.generation + 1) {
+            Ok(()) => return,
+            Err(error) => failed = Some(error),
         }
     }
+}
 
+impl Supervisor {
     /// Asked for by the user: drains first.
     pub(crate) fn rebuild(&self, inner: &Arc<Inner>, deadline: Duration) -> Result<()> {
         let old = inner.epoch();
@@ -55,8 +76,17 @@ impl Supervisor {
             return self.wait_healthy(inner, deadline).map(drop);
         }
         old.engine.retire();
+        old.engine.await_gone(PARTING);
         match self.attempt(inner, old.generation + 1) {
             Ok(()) => Ok(()),
+            // What it needs may be taken for now: by the worker before, by others on the same GPU.
+            Err(error) if old.engine.is_isolated() => {
+                self.begin_recovery(inner, &old, Some(error.clone()));
+                self.wait_healthy(inner, deadline).map(drop).map_err(|end| match end {
+                    Error::DeviceLost { .. } => error, // why it came to that
+                    end => end,
+                })
+            }
             Err(error) => {
                 self.lose(inner, format!("the rebuild that was asked for failed: {error}"));
                 Err(error)
@@ -83,16 +113,17 @@ impl Supervisor {
         inner.install(epoch.clone());
         inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed);
         inner.counters.recovered();
-        self.enter(Phase::Healthy, None);
+        self.admitted(generation);
+        // A fault between the last look and the installation was nobody's: the epoch was not current yet. Before the hooks,
+        // which may wait for what comes of it.
+        if epoch.dead() {
+            self.on_fault(inner, &epoch);
+        }
         let device = Device::from_inner(inner.clone());
         for hook in &inner.config.after {
             if let Err(error) = guarded(hook, &device) {
                 inner.counters.count_error(&error);
             }
-        }
-        // A fault between the last look and the installation was nobody's: the epoch was not current yet.
-        if epoch.dead() {
-            self.on_fault(inner, &epoch);
         }
         Ok(())
     }

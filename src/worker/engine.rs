@@ -1,23 +1,22 @@
 //! The engine of one epoch of an isolated device.
 
+use super::Block;
 use super::answers::{DONE, LOST, SPILLED};
 use super::flights::Flight;
 use super::handler::Code;
 use super::link::Link;
-use super::message::DeviceOrder;
 use super::order::{self, Alloc, Place, Run, Suffer};
 use super::spare::Spare;
 use super::task::{Flying, WorkerTask};
 use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
-use super::{Block, keeper, launch};
 use crate::buffer::{Allocation, Elems, Home, Shape, Track, View};
-use crate::device::{Config, DeviceInfo, Kind, Opened};
+use crate::device::DeviceInfo;
 use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
-use crate::engine::{Completion, Engine, Epoch};
+use crate::engine::{Completion, Epoch};
 use crate::op::{Op, WritesOf};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::trace::{Counters, Event, OpInfo, Stats};
+use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::sync::{OnceLock, Weak};
@@ -27,14 +26,14 @@ use std::time::{Duration, Instant};
 pub(crate) struct WorkerEngine {
     pub(super) link: Arc<Link>,
     /// How operations are named to it.
-    code: Code,
-    info: DeviceInfo,
-    inline: bool,
-    spare: Option<Arc<Spare>>,
+    pub(super) code: Code,
+    pub(super) info: DeviceInfo,
+    pub(super) inline: bool,
+    pub(super) spare: Option<Arc<Spare>>,
     #[cfg(feature = "cuda")]
-    hold: Option<Arc<super::hold::Hold>>,
+    pub(super) hold: Option<Arc<super::hold::Hold>>,
     #[cfg(feature = "host")]
-    plan: Option<crate::host::FaultPlan>,
+    pub(super) plan: Option<crate::host::FaultPlan>,
 }
 
 /// How memory of a worker goes back.
@@ -66,103 +65,7 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// Starts the first worker of a device.
-pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
-    let order = device_order(config, None)?;
-    let (mut engine, limit, label) = start(config, order, counters.clone())?;
-    let (info, label) = (engine.info.clone(), format!("{label}/worker"));
-    engine.spare = config.worker.standby.then(Arc::default);
-    #[cfg(feature = "cuda")]
-    {
-        engine.hold = info.pci.as_deref().and_then(super::hold::Hold::new).map(Arc::new);
-    }
-    engine.prepare(config, &label, &counters);
-    Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
-}
-
-fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {
-    #[cfg(feature = "host")]
-    let threads = match config.pool {
-        crate::HostPool::Cores => Some(0),
-        crate::HostPool::Threads(n) => Some(n),
-        crate::HostPool::Inline => None,
-        crate::HostPool::Shared(_) => {
-            return Err(Error::invalid("host_pool", "a pool of this process cannot be shared with a worker process"));
-        }
-    };
-    #[cfg(not(feature = "host"))]
-    let threads = Some(0);
-    Ok(DeviceOrder {
-        ordinal: match config.kind {
-            Kind::Cuda(ordinal) => Some(ordinal),
-            Kind::Host | Kind::Best => None,
-        },
-        uuid,
-        label: config.label.clone(),
-        threads,
-        slots: config.slots,
-        memory_limit: config.memory_limit,
-        staging_limit: config.staging_limit,
-        test: false,
-        beat: (config.worker.heartbeat / 8).clamp(Duration::from_millis(1), Duration::from_millis(250)).as_millis()
-            as u64,
-    })
-}
-
-fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
-    let inline = order.threads.is_none() && order.ordinal.is_none();
-    let mut started = launch::start(&config.worker, order)?;
-    if started.info.kind == crate::DeviceKind::Cuda {
-        started.bulk.pin(); // the worker registers it with the driver
-    }
-    let link = Link::new(started.child.id(), started.control, started.bulk, started.bell, counters);
-    keeper::start(&link, started.child, started.socket, &config.worker)?;
-    let engine = WorkerEngine {
-        link,
-        code: started.code,
-        info: started.info,
-        inline,
-        spare: None,
-        #[cfg(feature = "cuda")]
-        hold: None,
-        #[cfg(feature = "host")]
-        plan: config.plan.clone(),
-    };
-    Ok((engine, started.limit, started.label))
-}
-
 impl WorkerEngine {
-    /// A fresh worker for the next life.
-    pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
-        let mut engine = match self.spare.as_ref().and_then(|spare| spare.take()) {
-            Some(engine) => engine,
-            None => start(config, self.next_order(config, label)?, counters.clone())?.0,
-        };
-        engine.spare = self.spare.clone();
-        #[cfg(feature = "cuda")]
-        {
-            engine.hold = self.hold.clone();
-        }
-        engine.prepare(config, label, &counters);
-        if engine.info.uuid != self.info.uuid {
-            let (was, is) = (self.info.uuid_text(), engine.info.uuid_text());
-            return Err(Error::library(format!("the new worker opened GPU {is:?} instead of {was:?}")));
-        }
-        Ok(engine)
-    }
-
-    fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {
-        Ok(DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? })
-    }
-
-    /// Has a standby started, if there shall be one.
-    fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
-        let (Some(spare), Ok(order)) = (&self.spare, self.next_order(config, label)) else { return };
-        let (config, counters) = (config.clone(), counters.clone());
-        let order = DeviceOrder { test: true, ..order };
-        spare.prepare(move || start(&config, order, counters).map(|(engine, ..)| engine));
-    }
-
     /// Its worker has not ended.
     pub(super) fn is_there(&self) -> bool {
         !self.link.has_ended()
@@ -293,7 +196,7 @@ impl WorkerEngine {
         <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
         // What follows the reads is worth nothing when the order is not carried out.
         let spared = if O::SPARES { s.views.len() } else { s.read_count };
-        let order = self.order(self.code.of::<O>(), s.options.timed, (s.views, spared), &shape, &spec)?;
+        let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
         let task = Arc::new(WorkerTask { flying, op: s.op });

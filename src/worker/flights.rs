@@ -3,6 +3,7 @@
 use super::answers::{Answers, PLACES};
 use crate::sync::{Arc, AtomicU32, Mutex};
 use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 /// A dispatch in flight, without its types.
@@ -13,6 +14,12 @@ pub(super) trait Flight: Send + Sync {
     fn retire(&self) -> bool;
     /// The operation.
     fn name(&self) -> &'static str;
+}
+
+/// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
+/// happens to be here: one that submits something else, or the one that everybody's answers hang on.
+pub(super) fn let_go(flight: Option<Arc<dyn Flight>>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(flight)));
 }
 
 /// Places that go from the pool to a lane at a time.
@@ -117,7 +124,7 @@ impl Reaper {
                 } else {
                     self.late.push(place);
                 }
-                drop(flight); // with no lock but the reaper's: what an op owns may be anything
+                let_go(flight); // with no lock but the reaper's
             }
             flights.pool.lock().free.extend(free);
             if !full {

@@ -1,10 +1,12 @@
 //! Which code carries an order out.
 //!
 //! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
-//! executable** it is named by its distance from an anchor: nothing needs to be registered, the user's own operations
-//! included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has compared
-//! the files.) **In another executable** it is named by a hash of its type's name, and looked up among the library's own.
+//! executable** it is named by its distance: nothing needs to be registered, the user's own operations
+//! included. (The handshake has compared the files, and an operation that lies in another loaded file is refused, see
+//! `distance.rs`.) **In another executable** it is named by a hash of its type's name, and looked up among the library's
+//! own.
 
+use super::distance;
 use super::relay::Relay;
 use super::server::{Server, Task};
 use super::wire::Incoming;
@@ -34,8 +36,6 @@ pub(super) struct Handler {
 /// Marks a handler, so that a distance that leads elsewhere is noticed.
 const MARK: u64 = 0x7769_6e64_6c61_7373;
 
-static ANCHOR: Handler = Handler { magic: MARK, run: |_, _| Err(Error::library("no operation")) };
-
 struct Of<O>(PhantomData<O>);
 
 impl<O: Op> Of<O> {
@@ -47,16 +47,18 @@ pub(super) fn handler<O: Op>() -> &'static Handler {
     &Of::<O>::HANDLER
 }
 
-fn anchor() -> u64 {
-    &raw const ANCHOR as u64
-}
-
 impl Code {
     /// The number that names an operation.
-    pub(super) fn of<O: Op>(self) -> u64 {
+    pub(super) fn of<O: Op>(self) -> Result<u64> {
         match self {
-            Code::Offset => (std::ptr::from_ref(handler::<O>()) as u64).wrapping_sub(anchor()),
-            Code::Name => hash(std::any::type_name::<O>()),
+            Code::Offset => distance::distance(handler::<O>()).map_err(|_| {
+                Error::unsupported(format!(
+                    "`{}` lies in another shared object than windlass itself, and where that lies in a worker process is \
+                     not known: link both into the program, or name a program `windlass-worker`",
+                    O::NAME
+                ))
+            }),
+            Code::Name => Ok(hash(std::any::type_name::<O>())),
         }
     }
 }
@@ -85,13 +87,11 @@ impl Handlers {
         match self {
             Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
             Handlers::Same => {
-                let at = anchor().wrapping_add(code);
-                if !at.is_multiple_of(align_of::<Handler>() as u64) {
-                    return Err(Error::library("an operation at no handler's address"));
-                }
-                // SAFETY: the parent runs the same file (the handshake compared them) and took the distance between the
-                // same two constants of it, so a handler lies here.
-                let handler = unsafe { &*(at as *const Handler) };
+                let place = distance::place::<Handler>(code);
+                let at = place.ok_or_else(|| Error::library("an operation at no handler's address"))?;
+                // SAFETY: an aligned address inside this file (see `place`), where the parent's very file (the handshake
+                // compared them) has a handler.
+                let handler = unsafe { &*at };
                 if handler.magic == MARK {
                     Ok(handler)
                 } else {

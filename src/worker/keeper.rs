@@ -1,41 +1,75 @@
 //! The thread that watches one worker, from its start until it is reaped.
 //!
-//! It learns of the worker's end from the socket, takes long answers out of it, reaps finished work when nobody else does,
-//! and listens for the heart-beat. However a worker ends, the order is: it is killed and reaped (so that it writes nothing
-//! any more), the epoch ends with the cause, and what was in flight is settled.
+//! It learns of the worker's end from the process and from the socket, takes long answers out of it, reaps finished work
+//! when nobody else does, and listens for the heart-beat. However a worker ends, the order is: it is killed, the epoch ends
+//! with the cause, what was in flight is settled, it is reaped. Only where nobody knows why it ended is it reaped first, for
+//! its status tells.
+//!
+//! **A killed worker may write on for a moment**, so nothing that is used again may lie where it writes. Its segments are its
+//! own: the next worker has others. Blocks of its arena that are free again once their work is settled could be given out
+//! anew, but only after the epoch is dead (that comes first), and then no order that names one is taken any more: what it
+//! writes there nobody reads as an answer. Answers that were given are whole: their flag comes last.
 
+use super::awake::Awake;
 use super::link::{End, Link};
 use super::message::{self, Message};
+use super::process::Process;
 use crate::device::WorkerSettings;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use smallvec::SmallVec;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// While work is in flight: how long what has finished may go unnoticed by those who do not ask.
 const TICK: Duration = Duration::from_millis(2);
 /// With nothing to do for this long, it sleeps until the next look at the heart.
 const RESTLESS: Duration = Duration::from_millis(50);
-/// How long reaping a killed worker holds the settling of its work up. (A kill can hang in the kernel.)
+/// How long what closed its socket may take to end by itself, and so to tell how.
+const LAST_BREATH: Duration = Duration::from_millis(50);
+/// How long the settling of its work waits for the status of a worker that ended, nobody knows why.
 const REAPING: Duration = Duration::from_millis(500);
 /// How long a worker that was told to end may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 struct Keeper {
     link: Arc<Link>,
-    child: Child,
+    process: Process,
     socket: UnixStream,
+    bell: Arc<OwnedFd>,
     heartbeat: Duration,
     watchdog: Option<Duration>,
 }
 
+/// How the watch ends.
+enum Outcome {
+    /// The worker is to end.
+    Asked,
+    /// It is to be ended, or has said why it ends.
+    Known(End),
+    /// It has ended.
+    Gone,
+}
+
+impl Outcome {
+    fn because(message: impl Into<String>) -> Self {
+        Outcome::Known(End { message: message.into(), code: None })
+    }
+}
+
 /// Starts it.
-pub(super) fn start(link: &Arc<Link>, child: Child, socket: UnixStream, settings: &WorkerSettings) -> Result<()> {
+pub(super) fn start(
+    link: &Arc<Link>,
+    process: Process,
+    socket: UnixStream,
+    bell: Arc<OwnedFd>,
+    settings: &WorkerSettings,
+) -> Result<()> {
     let (heartbeat, watchdog) = (settings.heartbeat, settings.watchdog);
-    let keeper = Keeper { link: link.clone(), child, socket, heartbeat, watchdog };
+    let keeper = Keeper { link: link.clone(), process, socket, bell, heartbeat, watchdog };
     // Should the thread not start, the socket closes with it, and the worker ends; it is reaped here.
     let keeper = Arc::new(crate::sync::Mutex::new(Some(keeper)));
     let theirs = keeper.clone();
@@ -49,8 +83,8 @@ pub(super) fn start(link: &Arc<Link>, child: Child, socket: UnixStream, settings
         Ok(_) => Ok(()),
         Err(e) => {
             if let Some(mut keeper) = keeper.lock().take() {
-                let _ = keeper.child.kill();
-                let _ = keeper.child.wait();
+                keeper.process.kill();
+                keeper.process.wait_long();
             }
             Err(Error::library(format!("no thread to watch the worker: {e}")))
         }
@@ -59,44 +93,54 @@ pub(super) fn start(link: &Arc<Link>, child: Child, socket: UnixStream, settings
 
 impl Keeper {
     fn run(mut self) {
-        let end = self.watch();
-        let bye = end.is_none();
-        if bye {
-            let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        }
-        let status = self.reap(if bye { FAREWELL } else { Duration::ZERO });
-        let (message, code) = match end {
-            Some(End { message, code }) => (message, code),
-            None => ("the worker was closed".into(), None),
+        // Everybody who waits is told by this thread: it comes to the end of this, whatever it meets.
+        let watched = catch_unwind(AssertUnwindSafe(|| self.watch()));
+        let end = match watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked")) {
+            Outcome::Known(end) => end,
+            Outcome::Asked => {
+                let _ = self.socket.shutdown(std::net::Shutdown::Both);
+                if self.process.wait(FAREWELL).is_none() {
+                    self.process.kill();
+                    self.process.wait(REAPING);
+                }
+                End { message: "the worker was closed".into(), code: None }
+            }
+            Outcome::Gone => {
+                let mut ended = self.process.wait(LAST_BREATH);
+                if ended.is_none() {
+                    self.process.kill();
+                    ended = self.process.wait(REAPING);
+                }
+                let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
+                End { message: format!("worker process {} ended ({how})", self.link.pid), code: None }
+            }
         };
-        let message = match status {
-            _ if bye => message,
-            Some(status) => format!("{message} ({})", describe(status)),
-            None => format!("{message} (killed, and not reaped yet)"),
-        };
-        self.link.end(End { message, code });
-        self.link.lose();
-        if status.is_none() {
-            let _ = self.child.wait(); // for as long as it takes: no zombie stays
-        }
+        self.process.kill();
+        let _ = catch_unwind(AssertUnwindSafe(|| self.link.end(end)));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.link.lose()));
+        let Keeper { link, mut process, socket, .. } = self;
+        drop(socket);
+        process.wait_long(); // no zombie stays
+        link.reaped();
     }
 
-    /// Until the worker ends or is to end. `None` when it was asked to.
-    fn watch(&mut self) -> Option<End> {
+    /// Until the worker ends or is to end.
+    fn watch(&mut self) -> Outcome {
         let _ = self.socket.set_read_timeout(Some(self.heartbeat));
         let mut beats = (self.link.beats(), Instant::now());
         let mut looked = Instant::now();
         let mut restless = Instant::now();
+        let mut awake = Awake::new(looked);
         let mut doomed = None;
         loop {
             let in_flight = self.link.in_flight();
             self.link.flush_frees();
             if self.link.closing.load(Ordering::Acquire) && in_flight == 0 {
-                return None;
+                return Outcome::Asked;
             }
             let now = Instant::now();
             if self.link.doomed.load(Ordering::Acquire) && now - *doomed.get_or_insert(now) > FAREWELL {
-                return Some(End { message: "its generation was over, and it hung".into(), code: None });
+                return Outcome::because("its generation was over, and it hung");
             }
             if in_flight > 0 {
                 restless = now;
@@ -106,106 +150,104 @@ impl Keeper {
             let mut nap = if idle { self.heartbeat / 4 } else { TICK };
             if let Some(limit) = self.watchdog.filter(|_| in_flight > 0) {
                 nap = nap.min(limit / 4);
-                if let Some(end) = self.too_slow(limit) {
-                    return Some(end);
+                if let Some(outcome) = self.too_slow(limit, &awake) {
+                    return outcome;
                 }
             }
-            // Entered while it fell asleep: seen here, or the bell is rung.
+            // Entered or left over while it fell asleep: seen here, or the bell is rung.
             if idle && self.link.is_busy() {
+                self.link.flush_frees();
                 nap = TICK;
             }
             match self.listen(nap) {
                 Ok(None) => {}
-                Ok(Some(end)) => return Some(end),
-                Err(error) => return Some(End { message: format!("the worker cannot be heard: {error}"), code: None }),
+                Ok(Some(outcome)) => return outcome,
+                Err(error) => return Outcome::because(format!("the worker cannot be heard: {error}")),
             }
             let beat = self.link.beats();
             let slept = looked.elapsed();
             looked = Instant::now();
+            if let Some(limit) = self.watchdog {
+                awake.tick(looked, nap + limit / 8);
+                awake.forget(limit * 2);
+            }
             // If this process itself was stopped, so may the worker have been.
             if beat != beats.0 || slept > nap + self.heartbeat / 2 {
                 beats = (beat, looked);
             } else if beats.1.elapsed() > self.heartbeat {
-                return Some(End {
-                    message: format!("the worker gave no sign of life for {:?}", self.heartbeat),
-                    code: None,
-                });
+                return Outcome::because(format!("the worker gave no sign of life for {:?}", self.heartbeat));
             }
         }
     }
 
-    fn too_slow(&self, limit: Duration) -> Option<End> {
+    fn too_slow(&self, limit: Duration, awake: &Awake) -> Option<Outcome> {
         let (time, op) = self.link.slowest(limit)?;
-        (time > limit).then(|| End {
-            message: format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"),
-            code: None,
+        let time = awake.lived(time);
+        (time > limit).then(|| {
+            Outcome::because(format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"))
         })
     }
 
-    /// Waits for the socket or the bell.
-    fn listen(&mut self, nap: Duration) -> Result<Option<End>> {
+    /// Waits for the worker's end, the socket or the bell.
+    fn listen(&mut self, nap: Duration) -> Result<Option<Outcome>> {
         let failed = |e: rustix::io::Errno| Error::library(format!("poll: {e}"));
         let timeout = Timespec::try_from(nap.max(Duration::from_micros(500))).ok();
-        let (heard, rung) = {
-            let mut fds = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.link.bell, PollFlags::IN)];
+        let handle = self.process.handle();
+        let (ended, heard, rung) = {
+            let both = [self.socket.as_fd(), self.bell.as_fd()];
+            let all = both.into_iter().chain(handle);
+            let mut fds: SmallVec<[PollFd<'_>; 3]> =
+                all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             match poll(&mut fds, timeout.as_ref()) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
                 Ok(_) => {}
                 Err(e) => return Err(failed(e)),
             }
-            let [socket, bell] = &fds;
-            (!socket.revents().is_empty(), !bell.revents().is_empty())
+            let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+            let (heard, rung) = (ready.next() == Some(true), ready.next() == Some(true));
+            (ready.next() == Some(true), heard, rung)
         };
         if rung {
             let mut count = [0u8; 8];
-            let _ = rustix::io::read(&self.link.bell, &mut count);
+            let _ = rustix::io::read(&self.bell, &mut count);
         }
-        if !heard {
-            return Ok(None);
+        match (ended, heard) {
+            (true, _) => Ok(Some(self.last_words())),
+            (false, true) => self.hear(),
+            (false, false) => Ok(None),
         }
+    }
+
+    /// One message.
+    fn hear(&mut self) -> Result<Option<Outcome>> {
         match message::receive::<Message>(&mut self.socket)? {
             Some(Message::Spill { place, answer }) => {
                 self.link.spilled(place, answer);
                 Ok(None)
             }
             Some(Message::Fault { message, code }) => {
-                Ok(Some(End { message, code: code.map(|(code, name)| (code, name.into())) }))
+                let code = code.map(|(code, name)| (code, name.into()));
+                Ok(Some(Outcome::Known(End { message, code })))
             }
             Some(Message::Ready { .. } | Message::Refused(_)) => Err(Error::library("it began anew")),
-            None => Ok(Some(End { message: format!("worker process {} ended", self.link.pid), code: None })),
+            None => Ok(Some(Outcome::Gone)),
         }
     }
 
-    /// Lets it end for `patience`, then kills it. `None` when that has not helped yet.
-    fn reap(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let start = Instant::now();
-        // What ended by itself tells how.
-        let patience = patience.max(Duration::from_millis(50));
-        let mut killed = false;
+    /// It has ended. What it said before lies in the socket, whose other end a process may hold that was forked from this
+    /// one while the worker was started: then no end of it is ever read.
+    fn last_words(&mut self) -> Outcome {
+        let _ = self.socket.set_read_timeout(Some(TICK));
         loop {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            if !poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0) {
+                return Outcome::Gone;
             }
-            if !killed && start.elapsed() >= patience {
-                let _ = self.child.kill();
-                killed = true;
+            match self.hear() {
+                Ok(None) => {}
+                Ok(Some(outcome)) => return outcome,
+                Err(_) => return Outcome::Gone, // cut in the middle
             }
-            if start.elapsed() >= patience + REAPING {
-                return None;
-            }
-            std::thread::sleep(Duration::from_micros(200));
         }
-    }
-}
-
-/// How a process ended, in words.
-pub(super) fn describe(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(libc::SIGKILL), _) => "killed by SIGKILL: by us, by a user, or by the system for want of memory".into(),
-        (Some(libc::SIGSEGV), _) => "killed by SIGSEGV: a segmentation fault".into(),
-        (Some(libc::SIGABRT), _) => "killed by SIGABRT: it aborted".into(),
-        (Some(signal), _) => format!("killed by signal {signal}"),
-        (None, Some(code)) => format!("exit status {code}"),
-        (None, None) => format!("{status}"),
     }
 }

@@ -1,28 +1,31 @@
 //! Starting a worker and shaking hands with it.
 
 use super::handler::Code;
-use super::keeper::describe;
-use super::layout;
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
-use super::program;
+use super::process::Process;
 use super::segment::Segment;
+use super::{inherited, layout, program};
 use crate::device::{DeviceInfo, WorkerSettings};
+use crate::sync::Arc;
 use crate::{Error, Result};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// How long an error waits for the end of the worker that it is about.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// A worker with its device open.
 pub(super) struct Started {
-    pub(super) child: Child,
+    pub(super) process: Process,
     pub(super) socket: UnixStream,
     pub(super) control: Segment,
     pub(super) bulk: Segment,
-    pub(super) bell: OwnedFd,
+    pub(super) bell: Arc<OwnedFd>,
     pub(super) code: Code,
     pub(super) info: DeviceInfo,
     pub(super) limit: u64,
@@ -43,11 +46,14 @@ fn missing(tried: Vec<String>) -> Error {
     Error::LibraryMissing { library: "the worker program".into(), tried, help: HELP.into() }
 }
 
-fn choose(settings: &WorkerSettings) -> Result<Program> {
-    if let Some(path) = &settings.program {
-        return Ok(Program { path: path.clone(), same: false });
+/// `named`: by the environment, unless that is not to be trusted.
+fn choose(set: Option<&Path>, named: Option<OsString>, privileged: bool) -> Result<Program> {
+    if let Some(path) = set {
+        return Ok(Program { path: path.into(), same: false });
     }
-    if let Some(path) = std::env::var_os("WINDLASS_WORKER").filter(|path| !path.is_empty()) {
+    let named = named.filter(|path| !path.is_empty());
+    let ignored = privileged && named.is_some();
+    if let Some(path) = named.filter(|_| !privileged) {
         return Ok(Program { path: path.into(), same: false });
     }
     if program::is_prepared() {
@@ -56,64 +62,96 @@ fn choose(settings: &WorkerSettings) -> Result<Program> {
     }
     Err(missing(vec![
         "this executable: `windlass::worker::init()` was not called in it".into(),
-        "WINDLASS_WORKER: not set".into(),
+        if ignored {
+            "WINDLASS_WORKER: ignored, because this process runs with rights that its user has not".into()
+        } else {
+            "WINDLASS_WORKER: not set".into()
+        },
     ]))
 }
 
 /// Starts a worker and waits until its device is open.
 pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<Started> {
-    let program = choose(settings)?;
+    let program = choose(settings.program.as_deref(), std::env::var_os("WINDLASS_WORKER"), program::is_privileged())?;
     let failed =
         |what: &str, e: std::io::Error| Error::library(format!("the worker could not be started: {what}: {e}"));
-    let bulk_bytes = usize::try_from(device.staging_limit).unwrap_or(usize::MAX).clamp(1 << 20, 1 << 40);
-    let bulk_bytes = bulk_bytes.next_multiple_of(4096);
+    let same = if program.same { Some(program::identity()?) } else { None };
+    let bulk_bytes = bulk_bytes(device.staging_limit);
     let (control, control_file) = Segment::create("windlass-control", layout::CONTROL)?;
     let (bulk, bulk_file) = Segment::create("windlass-bulk", bulk_bytes)?;
     let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK)
         .map_err(|e| failed("eventfd", e.into()))?;
     let (mut socket, theirs) = UnixStream::pair().map_err(|e| failed("socketpair", e))?;
     let name = program::name_of(&theirs)?;
-    let mut child = spawn(&program.path, name, theirs)?;
+    let inherited = inherited::list();
+    let uuid = device.uuid;
+    let mut process = spawn(&program.path, name, theirs)?;
     let hello = Hello {
         magic: MAGIC,
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
-        same: if program.same { Some(program::identity()?) } else { None },
+        same,
+        parent: std::process::id(),
+        namespace: program::namespace(),
+        inherited,
         control: layout::CONTROL as u64,
         bulk: bulk_bytes as u64,
         device,
     };
     let greeted = greet(&mut socket, &hello, &[control_file, bulk_file], settings.patience);
+    let greeted = greeted.and_then(|greeted| match uuid {
+        // Before anything is built on it.
+        Some(_) if greeted.0.uuid != uuid => Err(Some(other_gpu(uuid, &greeted.0))),
+        _ => Ok(greeted),
+    });
     match greeted {
         Ok((info, limit, label)) => {
             let code = if program.same { Code::Offset } else { Code::Name };
-            Ok(Started { child, socket, control, bulk, bell, code, info, limit, label })
+            Ok(Started { process, socket, control, bulk, bell: Arc::new(bell), code, info, limit, label })
         }
         Err(error) => {
             drop(socket);
-            let _ = child.kill();
-            let status = child.wait();
-            Err(match error {
-                Some(error) => error,
-                None => Error::library(format!(
-                    "`{}` ended before it opened a device ({}); {HELP}",
-                    program.path.display(),
-                    status.map_or_else(|e| e.to_string(), describe)
-                )),
-            })
+            process.kill();
+            let ended = process.wait(PARTING);
+            let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
+            if ended.is_none() {
+                // A kill can hang in the kernel; no zombie stays.
+                let _ = std::thread::Builder::new().name("windlass reaper".into()).spawn(move || process.wait_long());
+            }
+            Err(error.unwrap_or_else(|| {
+                Error::library(format!("`{}` ended before it opened a device ({how}); {HELP}", program.path.display()))
+            }))
         }
     }
 }
 
-fn spawn(path: &Path, name: OsString, socket: UnixStream) -> Result<Child> {
-    // Its standard input is its end of the socket: nothing else is inherited, and the process need not be forked with
-    // all its page tables first. A group of its own, so that an interrupt at the terminal is the parent's to decide on.
+/// As large as the staging limit: addresses only.
+fn bulk_bytes(staging_limit: u64) -> usize {
+    const MOST: u64 = if usize::BITS < 64 { 1 << 29 } else { 1 << 40 };
+    staging_limit.clamp(1 << 20, MOST).next_multiple_of(4096) as usize
+}
+
+fn spawn(path: &Path, name: OsString, socket: UnixStream) -> Result<Process> {
+    // Its standard input is its end of the socket: nothing else is inherited on purpose (see `inherited.rs`), and the
+    // process need not be forked with all its page tables first. A group of its own, so that an interrupt at the terminal
+    // is the parent's to decide on.
     let mut command = Command::new(path);
     command.env(program::VARIABLE, name).stdin(Stdio::from(OwnedFd::from(socket))).process_group(0);
     if path == Path::new("/proc/self/exe") {
         command.arg0("windlass-worker");
     }
-    command.spawn().map_err(|e| missing(vec![format!("{}: {e}", path.display())]))
+    match command.spawn() {
+        Ok(child) => Ok(Process::new(&child)),
+        Err(e) if is_want(&e) => {
+            Err(Error::library(format!("the worker could not be started: {}: {e}", path.display())))
+        }
+        Err(e) => Err(missing(vec![format!("{}: {e}", path.display())])),
+    }
+}
+
+/// The system has no room for another process now: that says nothing about the program.
+fn is_want(e: &std::io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE))
 }
 
 type Greeted = (DeviceInfo, u64, String);
@@ -149,6 +187,12 @@ fn greet(
     }
 }
 
+/// The worker opened another GPU than the one that it was to open.
+fn other_gpu(uuid: Option<[u8; 16]>, info: &DeviceInfo) -> Error {
+    let was = DeviceInfo { uuid, ..info.clone() }.uuid_text();
+    Error::library(format!("the new worker opened GPU {:?} instead of {was:?}", info.uuid_text()))
+}
+
 /// The worker program is of another version.
 pub(super) fn other_version(version: &str, protocol: u32) -> Error {
     Error::unsupported(format!(
@@ -180,6 +224,9 @@ mod tests {
             protocol: PROTOCOL,
             version: version.into(),
             same: None,
+            parent: std::process::id(),
+            namespace: None,
+            inherited: Vec::new(),
             control: 4096,
             bulk: 4096,
             device,
@@ -225,6 +272,30 @@ mod tests {
         message::send_files(&one, &files()).unwrap();
         let error = super::super::server::accept(&hello("99.0.0"), &two).map(drop).unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
+
+    #[test]
+    fn want_of_room_for_a_process_is_no_missing_program() {
+        let error = |code| is_want(&std::io::Error::from_raw_os_error(code));
+        assert!([libc::EAGAIN, libc::ENOMEM, libc::EMFILE, libc::ENFILE].into_iter().all(error));
+        assert!(![libc::ENOENT, libc::EACCES, libc::ENOEXEC, libc::EISDIR].into_iter().any(error));
+    }
+
+    #[test]
+    fn a_program_named_by_the_environment_is_not_run_with_rights_that_its_user_has_not() {
+        let named = || Some(OsString::from("/somewhere/worker"));
+        assert_eq!(choose(None, named(), false).unwrap().path, Path::new("/somewhere/worker"));
+        let Err(Error::LibraryMissing { tried, .. }) = choose(None, named(), true) else { panic!("it is run") };
+        assert!(tried.iter().any(|tried| tried.contains("ignored")), "{tried:?}");
+        let mine = Path::new("/mine");
+        assert_eq!(choose(Some(mine), named(), true).unwrap().path, mine);
+    }
+
+    #[test]
+    fn the_bulk_segment_is_as_large_as_the_staging_limit_in_whole_pages() {
+        let cases = [(0, 1 << 20), ((1 << 20) + 1, (1 << 20) + 4096), (1 << 28, 1 << 28)];
+        assert!(cases.into_iter().all(|(limit, bytes)| bulk_bytes(limit) == bytes));
+        assert!(bulk_bytes(u64::MAX) >= 1 << 29);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::answers::{Answers, PLACES};
 use super::arena::{Arena, Block};
-use super::flights::{Flight, Flights, Reaper};
+use super::flights::{Flight, Flights, Reaper, let_go};
 use super::lane::{Lane, Sent};
 use super::segment::Segment;
+use super::spare::Spare;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{layout, seat};
@@ -48,20 +49,31 @@ pub(crate) struct Link {
     epoch: OnceLock<Weak<Epoch>>,
     /// How the worker ended.
     end: Mutex<Option<End>>,
-    pub(super) bell: OwnedFd,
+    /// Closed with the worker: a handle of a life that is over may stay for long.
+    bell: Mutex<Option<Arc<OwnedFd>>>,
     /// The keeper sleeps until somebody rings.
     pub(super) idle: AtomicBool,
     pub(super) closing: AtomicBool,
     /// Its generation is over, so nobody is served by waiting for what is in flight.
     pub(super) doomed: AtomicBool,
     over: AtomicBool,
+    /// Its process is no more.
+    gone: AtomicBool,
+    /// Where it waits as a standby.
+    post: OnceLock<Weak<Spare>>,
     concluded: AtomicU64,
     watchdog: Mutex<Watchdog>,
     pub(super) counters: Arc<Counters>,
 }
 
 impl Link {
-    pub(super) fn new(pid: u32, control: Segment, bulk: Segment, bell: OwnedFd, counters: Arc<Counters>) -> Arc<Self> {
+    pub(super) fn new(
+        pid: u32,
+        control: Segment,
+        bulk: Segment,
+        bell: Arc<OwnedFd>,
+        counters: Arc<Counters>,
+    ) -> Arc<Self> {
         let control = Arc::new(control);
         Arc::new(Link {
             pid,
@@ -75,11 +87,13 @@ impl Link {
             spills: Mutex::default(),
             epoch: OnceLock::new(),
             end: Mutex::default(),
-            bell,
+            bell: Mutex::new(Some(bell)),
             idle: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             doomed: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            post: OnceLock::new(),
             concluded: AtomicU64::new(0),
             watchdog: Mutex::default(),
             counters,
@@ -101,7 +115,7 @@ impl Link {
         self.is_over() || self.end.lock().is_some()
     }
 
-    /// The worker has ended, and was reaped: ends the epoch.
+    /// The worker has ended, or was killed: ends the epoch.
     pub(super) fn end(&self, end: End) {
         *self.end.lock() = Some(end.clone());
         if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
@@ -109,14 +123,34 @@ impl Link {
         }
     }
 
-    /// How often the worker's heart has beaten.
+    /// How often the worker's heart has beaten, and what it has done: whoever reads orders and answers them lives, also
+    /// where so many others run that the thread that beats is late.
     pub(super) fn beats(&self) -> u64 {
-        self.control.word(layout::BEAT).load(Ordering::Relaxed)
+        let beaten = self.control.word(layout::BEAT).load(Ordering::Relaxed);
+        self.lanes.iter().map(|lane| lane.progress.carried()).fold(beaten + self.answers.count(), u64::wrapping_add)
     }
 
     /// The worker is gone and everything was settled.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// The worker's process is no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// The worker was reaped, and everything was settled before.
+    pub(super) fn reaped(&self) {
+        self.gone.store(true, Ordering::Release);
+        if let Some(spare) = self.post.get().and_then(Weak::upgrade) {
+            spare.lost(self.pid);
+        }
+    }
+
+    /// It waits there as a standby.
+    pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
+        let _ = self.post.set(Arc::downgrade(spare));
     }
 
     /// Wakes the keeper, if it sleeps for long. **Race "falling asleep"**: the keeper says that it is idle and looks once
@@ -137,7 +171,9 @@ impl Link {
 
     /// Wakes the keeper.
     pub(super) fn ring(&self) {
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        if let Some(bell) = &*self.bell.lock() {
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        }
     }
 
     /// The lane of this thread. The worker has a thread for each that was ever used.
@@ -286,20 +322,33 @@ impl Link {
     pub(super) fn lose(&self) {
         self.lanes.iter().for_each(Lane::end);
         self.over.store(true, Ordering::Release);
+        *self.arena.lock() = None;
         self.answers.lose(self.flights.used());
         let mut flights = self.flights.leave_all();
         let start = Instant::now();
         loop {
             // Another thread may have claimed one, and find that it cannot settle it yet.
-            flights.retain(|flight| !flight.retire());
+            flights = flights
+                .into_iter()
+                .filter_map(|flight| {
+                    if flight.retire() {
+                        let_go(Some(flight));
+                        None
+                    } else {
+                        Some(flight)
+                    }
+                })
+                .collect();
             if flights.is_empty() || start.elapsed() > SWEEPING {
                 break;
             }
             std::thread::yield_now();
         }
-        drop(flights);
-        *self.arena.lock() = None;
+        flights.into_iter().map(Some).for_each(let_go);
         self.spills.lock().clear();
+        // All are settled, so nobody reads an answer any more. A worker that was killed a moment ago may still write one.
+        self.control.forget(0, layout::CONTROL);
+        *self.bell.lock() = None;
     }
 
     /// Shared memory for `len` bytes. Waits while others use it, and not for long.

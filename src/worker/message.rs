@@ -3,6 +3,7 @@
 //! Each message is its length (4 bytes) and its bytes. The socket is the pair that the child has as its standard input;
 //! that it closes is how either side learns of the other's end.
 
+use super::inherited::Inherited;
 use crate::device::DeviceInfo;
 use crate::{Error, Result};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
@@ -30,6 +31,11 @@ pub(super) struct Hello {
     pub(super) version: String,
     /// The parent's executable, when ops are found by their offset in it.
     pub(super) same: Option<Identity>,
+    /// The parent's process, and where its number means something.
+    pub(super) parent: u32,
+    pub(super) namespace: Option<u64>,
+    /// What of the parent's came along, and shall not stay open.
+    pub(super) inherited: Vec<Inherited>,
     /// Bytes of the two segments.
     pub(super) control: u64,
     pub(super) bulk: u64,

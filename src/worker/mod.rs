@@ -45,11 +45,14 @@
 //   flights.rs   all of them, by place                post.rs      where one lane waits for another
 //   link.rs      orders out, answers in               handler.rs   finds the op behind an order
 //   lane.rs      a lane; seat.rs which is whose       memory.rs    allocations and their regions
+//   ask.rs       what is asked of the worker          modules.rs   code that is loaded there
 //   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
+//   awake.rs     the time that it counts              heart.rs     beats, and ends the process with its parent
+//   process.rs   the child: its end, its status       inherited.rs what else came from the parent
 //   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
-//   spare.rs     the standby                      modules.rs   code that is loaded there
-//   ask.rs       what is asked of the worker
+//   succession.rs what follows a worker that was lost
+//   spare.rs     the standby
 //   hold.rs      keeps the GPU's driver awake
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
@@ -86,6 +89,8 @@ mod arena;
 #[cfg(target_os = "linux")]
 mod ask;
 #[cfg(target_os = "linux")]
+mod awake;
+#[cfg(target_os = "linux")]
 mod distance;
 #[cfg(target_os = "linux")]
 mod engine;
@@ -93,8 +98,12 @@ mod engine;
 mod flights;
 #[cfg(target_os = "linux")]
 mod handler;
+#[cfg(target_os = "linux")]
+mod heart;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod hold;
+#[cfg(target_os = "linux")]
+mod inherited;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
@@ -116,6 +125,8 @@ mod order;
 #[cfg(target_os = "linux")]
 mod post;
 #[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod relay;
@@ -131,6 +142,8 @@ mod segment;
 mod server;
 #[cfg(target_os = "linux")]
 mod spare;
+#[cfg(target_os = "linux")]
+mod succession;
 #[cfg(target_os = "linux")]
 mod task;
 #[cfg(target_os = "linux")]
@@ -148,13 +161,15 @@ pub(crate) use ask::Question;
 #[cfg(target_os = "linux")]
 pub(crate) use distance::{distance, place};
 #[cfg(target_os = "linux")]
-pub(crate) use engine::{WorkerBytes, WorkerEngine, open};
+pub(crate) use engine::{WorkerBytes, WorkerEngine};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
 pub(crate) use modules::Modules;
 #[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
+#[cfg(target_os = "linux")]
+pub(crate) use succession::open;
 #[cfg(target_os = "linux")]
 pub(crate) use turn::Turn;
 pub use wire::Wire;

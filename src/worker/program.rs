@@ -63,6 +63,18 @@ pub(super) fn guard() -> Result<()> {
     Ok(())
 }
 
+/// This process was given rights that its user has not: what the environment names is the user's word.
+pub(super) fn is_privileged() -> bool {
+    // SAFETY: reads a value that the kernel has left.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Which processes' numbers this process sees. A worker program may be a script that starts the worker in a namespace of
+/// its own, where its parent's number is nobody's or another's.
+pub(super) fn namespace() -> Option<u64> {
+    Some(stat("/proc/self/ns/pid").ok()?.st_ino)
+}
+
 /// Which file this process runs: device and inode.
 pub(super) fn identity() -> Result<Identity> {
     let stat = stat("/proc/self/exe").map_err(|e| Error::library(format!("/proc/self/exe: {e}")))?;

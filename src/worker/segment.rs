@@ -1,7 +1,8 @@
 //! Memory that two processes see.
 
 use crate::{Error, Result};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -26,11 +27,19 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// A new one, zeroed, and the descriptor to hand to the other process.
     pub(super) fn create(name: &str, len: usize) -> Result<(Self, OwnedFd)> {
-        let failed = |what: &str, e: rustix::io::Errno| {
+        let failed = |what: &str, e: Errno| {
             Error::library(format!("{len} bytes of shared memory could not be made: {what}: {e}"))
         };
-        let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(|e| failed("memfd_create", e))?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => memfd_create(name, flags), // before Linux 6.3
+            made => made,
+        };
+        let file = file.map_err(|e| failed("memfd_create", e))?;
         ftruncate(&file, len as u64).map_err(|e| failed("ftruncate", e))?;
+        // Whoever has the descriptor may write into it, and not cut off what others have mapped.
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals).map_err(|e| failed("fcntl", e))?;
         Ok((Self::map(&file, len)?, file))
     }
 
@@ -125,6 +134,15 @@ mod tests {
     fn a_segment_that_is_shorter_than_agreed_is_refused() {
         let (_one, file) = Segment::create("windlass-test", 4096).unwrap();
         assert!(Segment::map(&file, 8192).is_err());
+    }
+
+    #[test]
+    fn a_segments_length_stays_what_it_is() {
+        let (one, file) = Segment::create("windlass-test", 8192).unwrap();
+        assert!(ftruncate(&file, 4096).is_err() && ftruncate(&file, 1 << 20).is_err());
+        assert!(fcntl_add_seals(&file, SealFlags::WRITE).is_err());
+        one.forget(0, 4096);
+        one.word(8000).store(1, Ordering::Relaxed);
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! The beginning of a worker: it shakes hands, opens its device, and begins to watch its parent.
+//! The beginning of a worker: it shakes hands, begins to watch its parent, and opens its device.
 
 use super::answers::Answers;
 use super::handler::{Handlers, Registry};
 use super::launch::other_version;
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
-use super::reply::{DONE_WELL, Outlet, REFUSED};
+use super::reply::{Outlet, REFUSED};
 use super::segment::Segment;
-use super::{layout, program};
+use super::{heart, inherited, layout, program};
 use crate::device::{Device, DeviceBuilder};
 use crate::supervisor::RestartPolicy;
-use crate::sync::{Arc, Mutex, Ordering};
+use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -27,13 +27,22 @@ pub(super) struct Admitted {
 pub(super) fn begin() -> Result<Admitted, i32> {
     let mut socket = take_socket().map_err(|_| REFUSED)?;
     let Ok(Some(hello)) = message::receive::<Hello>(&mut socket) else { return Err(REFUSED) };
+    let patient = heart::Patient::default();
     let opened = accept(&hello, &socket).and_then(|(control, bulk, handlers)| {
+        inherited::close(&hello.inherited);
+        let (watched, control) = (socket.try_clone(), Arc::new(control));
+        let beat = Duration::from_millis(hello.device.beat.max(1));
+        let visible = hello.namespace.is_some() && hello.namespace == program::namespace();
+        let parent = visible.then_some(hello.parent);
+        watched
+            .and_then(|socket| heart::start(socket, control.clone(), beat, parent, patient.clone()))
+            .map_err(|e| Error::library(format!("no thread to watch the parent: {e}")))?;
         let device = open(&hello.device)?;
         if hello.device.test {
             crate::supervisor::self_test(&device)?;
             crate::supervisor::product(&device)?;
         }
-        Ok((Arc::new(control), Arc::new(bulk), handlers, device))
+        Ok((control, Arc::new(bulk), handlers, device))
     });
     let (control, bulk, handlers, device) = match opened {
         Ok(opened) => opened,
@@ -50,12 +59,10 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         limit: device.inner().meter.limit(),
         label: device.name().into(),
     };
-    let beat = Duration::from_millis(hello.device.beat.max(1));
-    let watched = socket.try_clone().map_err(|_| REFUSED)?;
     let answers = Answers::new(control.clone(), layout::ANSWERS);
     let outlet = Arc::new(Outlet { answers, socket: Mutex::new(socket), longest: message::LONGEST });
-    watch(watched, control.clone(), beat, device.clone(), outlet.clone()).map_err(|_| REFUSED)?;
     outlet.say(&ready).map_err(|_| REFUSED)?;
+    let _ = patient.set((device.clone(), outlet.clone()));
     Ok(Admitted { device, outlet, control, bulk, handlers })
 }
 
@@ -113,52 +120,19 @@ fn open(order: &DeviceOrder) -> Result<Device> {
         });
     }
     let Some(ordinal) = order.ordinal else { return builder.host().open() };
-    let Some(uuid) = order.uuid else { return builder.cuda(ordinal).open() };
-    // Ordinals shift when a GPU drops out; its UUID does not.
-    let count = Device::cuda_count();
-    let mut ordinals = std::iter::once(ordinal).chain((0..count).filter(|n| *n != ordinal));
-    let mut failed = None;
-    ordinals
-        .find_map(|n| match builder.clone().cuda(n).open() {
-            Ok(device) if device.info().uuid == Some(uuid) => Some(device),
-            Ok(_) => None,
-            Err(error) => {
-                failed.get_or_insert(error);
-                None
-            }
-        })
-        .ok_or_else(|| {
-            failed.unwrap_or_else(|| Error::library(format!("none of {count} GPUs is the one that was lost")))
-        })
+    builder.cuda(ordinal_of(order.uuid, ordinal)?).open()
 }
 
-/// Lets the heart beat, and ends the process when the parent has ended. The descriptor's other end closes when the parent
-/// ends, also by a kill; should a forked child of it hold it open, the parent's number changes.
-fn watch(
-    socket: UnixStream,
-    control: Arc<Segment>,
-    beat: Duration,
-    device: Device,
-    outlet: Arc<Outlet>,
-) -> std::io::Result<()> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let parent = rustix::process::getppid();
-    let timeout = Timespec::try_from(beat).ok();
-    std::thread::Builder::new().name("windlass heart".into()).spawn(move || {
-        loop {
-            let mut fds = [PollFd::new(&socket, PollFlags::IN)];
-            // Nothing is ever said after the handshake: what can be read is the end.
-            let ended = poll(&mut fds, timeout.as_ref()).is_ok_and(|n| n > 0);
-            if ended || rustix::process::getppid() != parent {
-                program::exit(DONE_WELL);
-            }
-            control.word(layout::BEAT).fetch_add(1, Ordering::Relaxed);
-            let epoch = device.epoch();
-            if epoch.dead() {
-                let cause = epoch.cause().unwrap_or_default();
-                outlet.fault(cause.message, cause.code.map(|(code, name)| (code, name.into_owned())));
-            }
-        }
-    })?;
-    Ok(())
+/// Ordinals shift when a GPU drops out; its UUID does not. The driver is asked, and no GPU opened but the one.
+fn ordinal_of(uuid: Option<[u8; 16]>, ordinal: usize) -> Result<usize> {
+    #[cfg(feature = "cuda")]
+    if let Some(uuid) = uuid {
+        let count = Device::cuda_count();
+        let mut ordinals = std::iter::once(ordinal).chain((0..count).filter(|n| *n != ordinal));
+        return ordinals
+            .find(|n| crate::cuda::uuid_of(*n) == Some(uuid))
+            .ok_or_else(|| Error::library(format!("none of {count} GPUs is the one that was lost")));
+    }
+    let _ = uuid;
+    Ok(ordinal)
 }

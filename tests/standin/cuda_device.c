@@ -3,7 +3,9 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct attribute {
     int attribute, value;
@@ -65,6 +67,8 @@ static const struct attribute attributes[] = {
 static bool no_device(CUdevice device) { return device < 0 || device >= state.device_count; }
 
 EXPORT CUresult cuInit(unsigned flags) {
+    const char *slow = getenv("WINDLASS_STANDIN_SLOW_INIT");
+    if (slow != NULL) nanosleep(&(struct timespec){.tv_sec = atoi(slow) / 1000, .tv_nsec = atoi(slow) % 1000 * 1000000L}, NULL);
     ENTER(cuInit, NOTHING);
     if (flags != 0) LEAVE(CUDA_ERROR_INVALID_VALUE, "%u", flags);
     if (state.device_count == 0) LEAVE(CUDA_ERROR_NO_DEVICE, "%s", "");
@@ -111,7 +115,8 @@ EXPORT CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice device) {
     ENTER(cuDeviceGetUuid_v2, INITIALISED);
     if (no_device(device)) LEAVE(CUDA_ERROR_INVALID_DEVICE, "%d", device);
     memset(uuid, 0x5A, 16);
-    uuid[15] = (char)device;
+    const char *swapped = getenv("WINDLASS_STANDIN_UUIDS");
+    uuid[15] = (char)(swapped == NULL ? device : device ^ atoi(swapped));
     LEAVE(CUDA_SUCCESS, "%d", device);
 }
 

@@ -104,6 +104,7 @@ STANDIN_EXPORT int64_t standin_live(const char *what);
 /*
  * Environment, read when the library is loaded and at each reset (it is how a child process is scripted):
  *   WINDLASS_STANDIN_SEED=7  WINDLASS_STANDIN_MODE=auto|manual|eager|background  WINDLASS_STANDIN_DEVICES=2
+ *   WINDLASS_STANDIN_UUIDS=1 (those of the GPUs, exclusive or 1)  WINDLASS_STANDIN_SLOW_INIT=100 (milliseconds)
  *   WINDLASS_STANDIN_MEMORY=67108864  WINDLASS_STANDIN_RACES=0|1
  *   WINDLASS_STANDIN_FAIL=cuEventRecord:3:2,any:10:700    (name:nth:code, as standin_fail)
  *   WINDLASS_STANDIN_FAULT=12:700                         (nth:code, as standin_fault_after)

@@ -174,6 +174,30 @@ fn a_failed_self_test_is_tried_again_until_the_policy_is_used_up() {
     assert_eq!((device.generation(), device.health().phase), (0, Phase::Lost));
 }
 
+/// With no limit and no pause in the policy.
+#[test]
+fn a_rebuild_that_always_fails_is_tried_at_a_bearable_rate_and_no_longer_than_there_is_a_device() {
+    let tries = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counted = tries.clone();
+    let device = suffering(FaultPlan::new().poison(0))
+        .before_admission(move |_| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Err(Error::library("never"))
+        })
+        .open()
+        .unwrap();
+    suffer(&device);
+    let tries = || tries.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(eventually(10, || tries() > 3), "it is tried again");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(tries() <= 20, "{} tries", tries());
+    drop(device);
+    std::thread::sleep(Duration::from_millis(50)); // one may be under way
+    let last = tries();
+    std::thread::sleep(Duration::from_millis(800));
+    assert_eq!(tries(), last, "for nobody");
+}
+
 #[test]
 fn a_rebuild_finds_room_again_after_memory_ran_out_during_it() {
     let device = suffering(FaultPlan::new().poison(0).out_of_memory(1)).open().unwrap();

@@ -14,6 +14,10 @@ pub(crate) enum Deed {
     Nothing,
     /// Milliseconds.
     Sleep(u64),
+    /// That many times a millisecond.
+    Naps(u64),
+    /// Leaves a process behind that holds everything open for that many milliseconds.
+    Fork(u64),
     Fail(String),
     Panic(String),
     Abort,
@@ -86,6 +90,16 @@ impl Op for Do {
         match &self.0 {
             Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Startled(_) => {}
             Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
+            Deed::Naps(n) => (0..*n).for_each(|_| std::thread::sleep(Duration::from_millis(1))),
+            Deed::Fork(ms) => {
+                // SAFETY: the child sleeps and ends, and touches nothing that a lock could guard.
+                unsafe {
+                    if libc::fork() == 0 {
+                        libc::usleep(*ms as u32 * 1_000);
+                        libc::_exit(0);
+                    }
+                }
+            }
             Deed::Fail(why) => return Err(Error::library(why.clone())),
             Deed::Panic(why) => panic!("{why}"),
             Deed::Abort => std::process::abort(),

@@ -19,18 +19,22 @@ pub(crate) fn is_gone(pid: u32) -> bool {
     process(pid).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
-/// Children of this process, zombies included.
-pub(crate) fn children() -> usize {
-    let me = std::process::id();
+/// Children of a process, zombies included.
+pub(crate) fn children_of(parent: u32) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| process(*pid).is_some_and(|(_, parent)| parent == me)).count()
+    pids.filter(|pid| process(*pid).is_some_and(|(_, of)| of == parent)).collect()
+}
+
+/// Children of this process.
+pub(crate) fn children() -> usize {
+    children_of(std::process::id()).len()
 }
 
 /// Descriptors, mappings of shared memory, children and threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Held {
-    descriptors: usize,
+    pub(crate) descriptors: usize,
     mappings: usize,
     children: usize,
     threads: usize,
@@ -44,6 +48,21 @@ pub(crate) fn held() -> Held {
         children: children(),
         threads: std::fs::read_dir("/proc/self/task").unwrap().count(),
     }
+}
+
+/// The KiB in memory of each mapping of that name.
+pub(crate) fn resident(name: &str) -> Vec<u64> {
+    let mut sizes = Vec::new();
+    let mut wanted = false;
+    for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
+        let mut words = line.split_whitespace();
+        match words.next().unwrap_or_default() {
+            "Rss:" if wanted => sizes.push(words.next().unwrap().parse().unwrap()),
+            first if !first.ends_with(':') => wanted = line.contains(name),
+            _ => {}
+        }
+    }
+    sizes
 }
 
 /// The same, once what earlier tests have left is gone.

@@ -1,0 +1,81 @@
+//! Time as a thread has lived it.
+
+use std::time::{Duration, Instant};
+
+/// How many stretches are told apart; of more, the oldest are taken together.
+const STRETCHES: usize = 64;
+
+/// A clock that stands still while the thread that looks at it does: a program that is stopped or frozen together with its
+/// worker finds on waking that hours have gone by, in which neither could do anything.
+pub(super) struct Awake {
+    last: Instant,
+    /// When each stretch that did not count was over, and its length.
+    frozen: Vec<(Instant, Duration)>,
+}
+
+impl Awake {
+    pub(super) fn new(now: Instant) -> Self {
+        Awake { last: now, frozen: Vec::new() }
+    }
+
+    /// Once a round: a round of more than `most` was longer than this thread would ever make it.
+    pub(super) fn tick(&mut self, now: Instant, most: Duration) {
+        let round = now.saturating_duration_since(self.last);
+        self.last = now;
+        if let Some(lost) = round.checked_sub(most).filter(|lost| !lost.is_zero()) {
+            self.frozen.push((now, lost));
+        }
+        if self.frozen.len() > STRETCHES {
+            let (_, oldest) = self.frozen.remove(0);
+            if let Some((_, next)) = self.frozen.first_mut() {
+                *next += oldest;
+            }
+        }
+    }
+
+    /// What of the last `time` counts.
+    pub(super) fn lived(&self, time: Duration) -> Duration {
+        let Some(start) = self.last.checked_sub(time) else { return time };
+        let lost = self.frozen.iter().filter(|(end, _)| *end > start).map(|(_, lost)| *lost).sum();
+        time.saturating_sub(lost)
+    }
+
+    /// Forgets what nothing that counts for less than `time` can have begun before.
+    pub(super) fn forget(&mut self, time: Duration) {
+        if self.frozen.first().is_some_and(|(end, _)| self.lived(self.last.saturating_duration_since(*end)) > time) {
+            self.frozen.remove(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn a_stretch_in_which_nothing_ran_counts_for_one_round() {
+        let start = Instant::now();
+        let mut clock = Awake::new(start);
+        for at in [10, 20, 5_020, 5_030, 9_030, 9_040] {
+            clock.tick(start + ms(at), ms(10));
+        }
+        // Begun at 9 035, at 5 025, at 15.
+        assert_eq!([5, 4_015, 9_025].map(|time| clock.lived(ms(time))), [ms(5), ms(25), ms(45)]);
+        clock.forget(ms(30));
+        assert_eq!(clock.lived(ms(4_015)), ms(25), "still known");
+        (0..10).for_each(|_| clock.forget(ms(3)));
+        assert_eq!(clock.lived(ms(4_015)), ms(4_015), "forgotten");
+    }
+
+    #[test]
+    fn of_many_stretches_none_is_counted_again() {
+        let start = Instant::now();
+        let mut clock = Awake::new(start);
+        (1..=1_000).for_each(|n| clock.tick(start + ms(100 * n), ms(10)));
+        assert_eq!((clock.frozen.len(), clock.lived(ms(100_000))), (STRETCHES, ms(10_000)));
+    }
+}

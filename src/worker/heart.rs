@@ -1,0 +1,64 @@
+//! The worker's heart: beats, tells the parent when the device's context has failed, and ends the process with its parent.
+//!
+//! It begins as soon as the parent has said what it wants, before a device is opened: to open a GPU can take long, or for
+//! ever. Three things tell of the parent's end, for each of them may fail: the socket's other end closes, also by a kill,
+//! unless a process that was forked from the parent holds it open; the parent's process handle becomes readable; the
+//! worker's parent is another. (The signal that the kernel sends on a parent's death is none of them: it comes when the
+//! *thread* ends that started the worker, and a standby is started by a thread of its own.)
+
+use super::reply::{DONE_WELL, Outlet};
+use super::segment::Segment;
+use super::{layout, program};
+use crate::device::Device;
+use crate::sync::{Arc, Ordering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
+use smallvec::SmallVec;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The device that it looks after, once it is open.
+pub(super) type Patient = Arc<OnceLock<(Device, Arc<Outlet>)>>;
+
+/// Starts it. `parent` is the process that said hello: not the one that started this one, where a script lies between. `None`
+/// where its number means nothing here.
+pub(super) fn start(
+    socket: UnixStream,
+    control: Arc<Segment>,
+    beat: Duration,
+    parent: Option<u32>,
+    patient: Patient,
+) -> std::io::Result<()> {
+    let adopted = getppid();
+    let pid = parent.and_then(|parent| Pid::from_raw(i32::try_from(parent).ok()?));
+    let handle = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+        // It ended before this began to look; who adopted this process since is nobody's parent.
+        Some(Err(rustix::io::Errno::SRCH)) => program::exit(DONE_WELL),
+        Some(Ok(handle)) => Some(handle),
+        Some(Err(_)) | None => None,
+    };
+    let run = move || {
+        loop {
+            if ended(&socket, handle.as_ref(), beat) || getppid() != adopted {
+                program::exit(DONE_WELL);
+            }
+            control.word(layout::BEAT).fetch_add(1, Ordering::Relaxed);
+            let Some((device, outlet)) = patient.get() else { continue };
+            let epoch = device.epoch();
+            if epoch.dead() {
+                let cause = epoch.cause().unwrap_or_default();
+                outlet.fault(cause.message, cause.code.map(|(code, name)| (code, name.into_owned())));
+            }
+        }
+    };
+    std::thread::Builder::new().name("windlass heart".into()).spawn(run).map(drop)
+}
+
+/// Whether the parent ended within `beat`. Nothing is ever said after the hello: what can be read is the end.
+fn ended(socket: &UnixStream, handle: Option<&OwnedFd>, beat: Duration) -> bool {
+    let all = std::iter::once(socket.as_fd()).chain(handle.map(AsFd::as_fd));
+    let mut fds: SmallVec<[PollFd<'_>; 2]> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    poll(&mut fds, Timespec::try_from(beat).ok().as_ref()).is_ok_and(|n| n > 0)
+}

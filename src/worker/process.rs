@@ -1,0 +1,174 @@
+//! A child process, known by more than its number.
+//!
+//! A number is given on once its process was reaped, and not only we reap: with `SIGCHLD` ignored the kernel does, and a
+//! `waitpid(-1)` elsewhere in the program takes any child. So a child is held by a descriptor (`pidfd_open`, Linux 5.3): it
+//! stays the child's for ever, can be polled for its end, and a signal through it reaches the child or nobody. Where there
+//! is none, the number serves as long as the child is known not to be reaped.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, waitid};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// A child of this process.
+pub(super) struct Process {
+    pid: Pid,
+    handle: Option<OwnedFd>,
+    ended: Option<Ended>,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    With(ExitStatus),
+    /// Somebody else was told.
+    Unknown,
+}
+
+impl Process {
+    /// Right after the start.
+    pub(super) fn new(child: &Child) -> Self {
+        let pid = Pid::from_child(child);
+        Process { pid, handle: pidfd_open(pid, PidfdFlags::empty()).ok(), ended: None }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Becomes readable when the process has ended.
+    pub(super) fn handle(&self) -> Option<BorrowedFd<'_>> {
+        self.handle.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reaps it if it has ended.
+    pub(super) fn look(&mut self) -> Option<Ended> {
+        self.wait_with(WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
+    }
+
+    /// Waits for its end, at most `limit`.
+    pub(super) fn wait(&mut self, limit: Duration) -> Option<Ended> {
+        let until = Instant::now() + limit;
+        loop {
+            let ended = self.look();
+            let left = until.saturating_duration_since(Instant::now());
+            if ended.is_some() || left.is_zero() {
+                return ended;
+            }
+            match (self.handle(), Timespec::try_from(left)) {
+                // Readable, and for a moment nobody's to reap: tried again.
+                (Some(handle), Ok(left)) => match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&left)) {
+                    Ok(0) | Err(Errno::INTR) => {}
+                    _ => std::thread::sleep(Duration::from_micros(50)),
+                },
+                _ => std::thread::sleep(Duration::from_micros(200)),
+            }
+        }
+    }
+
+    /// Waits for its end, for as long as it takes. (A kill can hang in the kernel.)
+    pub(super) fn wait_long(&mut self) -> Ended {
+        loop {
+            if let Some(ended) = self.wait_with(WaitIdOptions::EXITED) {
+                return ended;
+            }
+        }
+    }
+
+    /// Ends it, unless it has ended. Returns at once; it may run on for a moment.
+    pub(super) fn kill(&mut self) {
+        if self.look().is_some() {
+            return;
+        }
+        let _ = match &self.handle {
+            Some(handle) => pidfd_send_signal(handle, Signal::KILL),
+            None => kill_process(self.pid, Signal::KILL), // it was not reaped a moment ago, so the number is its own
+        };
+    }
+
+    fn wait_with(&mut self, how: WaitIdOptions) -> Option<Ended> {
+        if self.ended.is_none() {
+            let which = self.handle().map_or(WaitId::Pid(self.pid), WaitId::PidFd);
+            self.ended = match waitid(which, how) {
+                Ok(status) => status.map(|status| Ended::With(exit_status(&status))),
+                Err(Errno::CHILD) => Some(Ended::Unknown),
+                Err(Errno::INTR) => None,
+                // Linux 5.3: such a descriptor can be polled, and not waited for.
+                Err(_) if self.handle.take().is_some() => None,
+                Err(_) => Some(Ended::Unknown),
+            };
+        }
+        self.ended
+    }
+}
+
+fn exit_status(status: &WaitIdStatus) -> ExitStatus {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => ExitStatus::from_raw((code & 0xff) << 8),
+        (None, Some(signal)) => ExitStatus::from_raw(signal),
+        (None, None) => ExitStatus::from_raw(0),
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Ended::With(status) = self else {
+            return write!(f, "how it ended was told to somebody else: SIGCHLD is ignored, or another wait took it");
+        };
+        match (status.signal(), status.code()) {
+            (Some(libc::SIGKILL), _) => {
+                write!(f, "killed by SIGKILL: by us, by a user, or by the system for want of memory")
+            }
+            (Some(libc::SIGSEGV), _) => write!(f, "killed by SIGSEGV: a segmentation fault"),
+            (Some(libc::SIGABRT), _) => write!(f, "killed by SIGABRT: it aborted"),
+            (Some(signal), _) => write!(f, "killed by signal {signal}"),
+            (None, Some(code)) => write!(f, "exit status {code}"),
+            (None, None) => write!(f, "{status}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Both ways to know a child: this kernel's, and that of one without such descriptors.
+    fn start(words: &str) -> [Process; 2] {
+        [true, false].map(|handle| {
+            let mut process = Process::new(&Command::new("/bin/sh").args(["-c", words]).spawn().unwrap());
+            assert!(process.handle.is_some(), "this kernel is older than the tests");
+            process.handle = process.handle.filter(|_| handle);
+            process
+        })
+    }
+
+    #[test]
+    fn a_child_tells_how_it_ended() {
+        for mut process in start("exit 7") {
+            let ended = process.wait(Duration::from_secs(20)).unwrap();
+            assert_eq!((ended.to_string(), process.look()), ("exit status 7".into(), Some(ended)));
+        }
+        for mut process in start("exec sleep 60") {
+            assert_eq!((process.look(), process.wait(Duration::from_millis(5))), (None, None));
+            process.kill();
+            assert!(process.wait_long().to_string().contains("SIGKILL"));
+            process.kill();
+        }
+    }
+
+    #[test]
+    fn a_child_that_somebody_else_reaped_is_over_and_not_killed() {
+        for mut process in start("exit 7") {
+            let mut status = 0;
+            // SAFETY: reaps a child of this process; `status` outlives the call.
+            assert_eq!(unsafe { libc::waitpid(process.id() as i32, &mut status, 0) }, process.id() as i32);
+            process.kill();
+            assert_eq!((process.look(), process.wait_long()), (Some(Ended::Unknown), Ended::Unknown));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The first worker of a device, and what follows one that was lost.
+
+use super::engine::WorkerEngine;
+use super::link::Link;
+use super::message::DeviceOrder;
+use super::spare::Spare;
+use super::{keeper, launch};
+use crate::device::{Config, Kind, Opened};
+use crate::engine::Engine;
+use crate::sync::Arc;
+use crate::trace::Counters;
+use crate::{Error, Result};
+use std::time::{Duration, Instant};
+
+/// How long the start of a worker waits for the one before to be gone.
+const PARTING: Duration = Duration::from_secs(5);
+
+/// Starts the first worker of a device.
+pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
+    let order = device_order(config, None)?;
+    let (mut engine, limit, label) = start(config, order, counters.clone())?;
+    let (info, label) = (engine.info.clone(), format!("{label}/worker"));
+    engine.spare = config.worker.standby.then(Arc::default);
+    #[cfg(feature = "cuda")]
+    {
+        engine.hold = info.pci.as_deref().and_then(super::hold::Hold::new).map(Arc::new);
+    }
+    engine.prepare(config, &label, &counters);
+    Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
+}
+
+fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {
+    #[cfg(feature = "host")]
+    let threads = match config.pool {
+        crate::HostPool::Cores => Some(0),
+        crate::HostPool::Threads(n) => Some(n),
+        crate::HostPool::Inline => None,
+        crate::HostPool::Shared(_) => {
+            return Err(Error::invalid("host_pool", "a pool of this process cannot be shared with a worker process"));
+        }
+    };
+    #[cfg(not(feature = "host"))]
+    let threads = Some(0);
+    Ok(DeviceOrder {
+        ordinal: match config.kind {
+            Kind::Cuda(ordinal) => Some(ordinal),
+            Kind::Host | Kind::Best => None,
+        },
+        uuid,
+        label: config.label.clone(),
+        threads,
+        slots: config.slots,
+        memory_limit: config.memory_limit,
+        staging_limit: config.staging_limit,
+        test: false,
+        beat: (config.worker.heartbeat / 8).clamp(Duration::from_millis(1), Duration::from_millis(250)).as_millis()
+            as u64,
+    })
+}
+
+fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
+    let inline = order.threads.is_none() && order.ordinal.is_none();
+    let mut started = launch::start(&config.worker, order)?;
+    if started.info.kind == crate::DeviceKind::Cuda {
+        started.bulk.pin(); // the worker registers it with the driver
+    }
+    let (process, bell) = (started.process, started.bell);
+    let link = Link::new(process.id(), started.control, started.bulk, bell.clone(), counters);
+    keeper::start(&link, process, started.socket, bell, &config.worker)?;
+    let engine = WorkerEngine {
+        link,
+        code: started.code,
+        info: started.info,
+        inline,
+        spare: None,
+        #[cfg(feature = "cuda")]
+        hold: None,
+        #[cfg(feature = "host")]
+        plan: config.plan.clone(),
+    };
+    Ok((engine, started.limit, started.label))
+}
+
+impl WorkerEngine {
+    /// A fresh worker for the next life.
+    pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
+        let mut engine = match self.spare.as_ref().and_then(|spare| spare.take()) {
+            Some(engine) => engine,
+            None => self.start_cold(config, label, &counters)?,
+        };
+        engine.spare = self.spare.clone();
+        #[cfg(feature = "cuda")]
+        {
+            engine.hold = self.hold.clone();
+        }
+        engine.prepare(config, label, &counters);
+        Ok(engine)
+    }
+
+    /// Beside the old worker's last moments, to lose no time; once more after them, for it may hold what the new one needs:
+    /// a GPU in exclusive mode, or most of its memory.
+    fn start_cold(&self, config: &Config, label: &str, counters: &Arc<Counters>) -> Result<Self> {
+        let order = self.next_order(config, label)?;
+        let start = |order| start(config, order, counters.clone()).map(|(engine, ..)| engine);
+        let alone = self.link.is_gone();
+        match start(order.clone()) {
+            Err(_) if !alone && self.await_gone(PARTING) => start(order),
+            started => started,
+        }
+    }
+
+    /// Waits until the worker's process is no more, and all that it held. False when that takes longer than `limit`.
+    pub(crate) fn await_gone(&self, limit: Duration) -> bool {
+        let start = Instant::now();
+        while !self.link.is_gone() {
+            if start.elapsed() > limit {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        true
+    }
+
+    pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
+        self.link.wait_at(spare);
+    }
+
+    fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {
+        Ok(DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? })
+    }
+
+    /// Has a standby started, if there shall be one.
+    fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
+        let (Some(spare), Ok(order)) = (&self.spare, self.next_order(config, label)) else { return };
+        let (config, counters) = (config.clone(), counters.clone());
+        let order = DeviceOrder { test: true, ..order };
+        spare.prepare(move || start(&config, order.clone(), counters.clone()).map(|(engine, ..)| engine));
+    }
+}

@@ -1,0 +1,232 @@
+//! How the end of a worker is learned of, whatever else goes on in the process.
+
+use crate::common::{down, eventually, up, within};
+use crate::ops::{Deed, submit};
+use crate::{LONG, alone, isolated, kill, system};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+use windlass::{Device, DeviceBuffer, Error, Op, Result, Slices, SlicesMut, Spans, Wire};
+
+/// The cause of the loss of what is in flight, within `limit`.
+#[track_caller]
+fn cause_within(device: &Device, deed: Deed, limit: Duration, end: impl FnOnce()) -> String {
+    let pending = submit(device, deed).unwrap();
+    let start = Instant::now();
+    end();
+    let error = pending.await_result().unwrap_err().error;
+    assert!(start.elapsed() < limit, "{:?} until {error}", start.elapsed());
+    device.wait_healthy(LONG).unwrap();
+    assert_eq!(down(device, &up(device, [5u8])), [5]);
+    error.to_string()
+}
+
+#[test]
+fn the_end_is_seen_while_another_process_holds_the_socket_open() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    drop(submit(&device, Deed::Fork(8_000)).unwrap().await_result().unwrap());
+    let cause = cause_within(&device, Deed::Sleep(60_000), Duration::from_secs(2), || kill(&device));
+    assert!(cause.contains("SIGKILL"), "{cause}");
+}
+
+/// What is freed last in an operation's dispatch is the operation, and that may be on the keeper's thread.
+#[derive(Serialize, Deserialize)]
+struct Brittle;
+
+impl Drop for Brittle {
+    fn drop(&mut self) {
+        assert!(!std::thread::current().name().is_some_and(|name| name.starts_with("windlass worker")), "on purpose");
+    }
+}
+
+impl Op for Brittle {
+    const NAME: &'static str = "brittle";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        std::thread::sleep(Duration::from_millis(30));
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+#[test]
+fn a_panic_in_what_an_operation_owns_leaves_nobody_waiting() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    within(60, move || {
+        for _ in 0..2 {
+            drop(device.dispatch(Brittle, (), (device.zeros(1).unwrap(),)).unwrap());
+            std::thread::sleep(Duration::from_millis(150)); // nobody but the keeper looks
+            let cause = cause_within(&device, Deed::Sleep(60_000), Duration::from_secs(2), || kill(&device));
+            assert!(cause.contains("SIGKILL"), "{cause}");
+        }
+        // In flight at the end: dropped where what was lost is settled.
+        drop(device.dispatch(Brittle, (), (device.zeros(1).unwrap(),)).unwrap());
+        let cause = cause_within(&device, Deed::Sleep(60_000), Duration::from_secs(2), || kill(&device));
+        assert!(cause.contains("SIGKILL"), "{cause}");
+        crate::common::assert_back_at(&device, (0, 0, 0));
+    });
+}
+
+/// This program again, for one scenario.
+fn scenario(name: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("ends::{name}"), "--ignored", "--nocapture"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Not a test of its own: children are reaped by the kernel, or by another thread.
+#[test]
+#[ignore = "run by the test below"]
+fn reaped_by_others() {
+    let device = isolated().open().unwrap();
+    for ignored in [true, false] {
+        if ignored {
+            // SAFETY: this process has no other use of the signal.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        } else {
+            // SAFETY: as above.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+            std::thread::spawn(|| {
+                loop {
+                    // SAFETY: takes the status of any child.
+                    unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+            });
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for _ in 0..5 {
+            let pid = device.worker_pid().unwrap();
+            let cause = cause_within(&device, Deed::Abort, Duration::from_millis(400), || ());
+            assert!(cause.contains("told to somebody else") || cause.contains("SIGABRT"), "{cause}");
+            assert!(!ignored || cause.contains("told to somebody else"), "{cause}");
+            assert!(system::is_gone(pid));
+        }
+        device.rebuild(LONG).unwrap();
+    }
+    println!("came to its end");
+}
+
+#[test]
+fn a_worker_that_others_reap_is_known_to_have_ended() {
+    let _alone = alone();
+    let output = scenario("reaped_by_others").wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("came to its end"), "{text}");
+}
+
+/// Not a test of its own: one operation, with less than a watchdog's limit of work.
+#[test]
+#[ignore = "run by the test below"]
+fn frozen() {
+    let device = isolated().watchdog(Duration::from_millis(1_500)).open().unwrap();
+    drop(submit(&device, Deed::Nothing).unwrap().await_result().unwrap());
+    let pending = submit(&device, Deed::Naps(500)).unwrap();
+    println!("worker {}", device.worker_pid().unwrap());
+    println!("ended {:?}", pending.await_result().map_err(|rejected| rejected.error));
+}
+
+#[test]
+fn time_in_which_the_program_and_its_worker_are_stopped_is_nobodys_slowness() {
+    let _alone = alone();
+    let mut program = scenario("frozen");
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let worker = lines.find_map(|line| line.strip_prefix("worker ")?.parse().ok()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    [worker, program.id()].into_iter().for_each(|pid| system::signal(pid, libc::SIGSTOP));
+    std::thread::sleep(Duration::from_secs(3));
+    [worker, program.id()].into_iter().for_each(|pid| system::signal(pid, libc::SIGCONT));
+    let ended = lines.find(|line| line.starts_with("ended ")).unwrap();
+    assert!(ended.starts_with("ended Ok"), "{ended}");
+    assert!(program.wait().unwrap().success());
+}
+
+/// Handles of lives that are over may lie around for long: each costs an address range, and nothing else of its worker.
+#[test]
+fn a_stale_handle_keeps_no_descriptor_and_no_page_of_its_worker() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let base = system::quiet();
+    let stale: Vec<_> = (0..8)
+        .map(|_| {
+            let x = up(&device, vec![1.0f64; 1 << 16]);
+            for _ in 0..2_000 {
+                drop(device.blas().nrm2(&x).unwrap());
+            }
+            cause_within(&device, Deed::Abort, LONG, || ());
+            x
+        })
+        .collect();
+    assert!(eventually(10, || system::held().descriptors == base.descriptors), "{base:?} {:?}", system::held());
+    let (control, bulk) = (system::resident("windlass-control"), system::resident("windlass-bulk"));
+    // What the worker that is in use has touched is all there is.
+    assert!(control.len() > 8 && control.iter().filter(|kib| **kib > 0).count() <= 1, "{control:?}");
+    assert!(bulk.len() <= 1, "{bulk:?}");
+    drop(stale);
+    system::assert_back_at(base);
+}
+
+/// A pipe of the program's that closes in no child by itself: the worker must not hold its end.
+#[test]
+fn a_descriptor_that_went_along_is_closed_in_the_worker() {
+    let _alone = alone();
+    let mut ends = [0; 2];
+    // SAFETY: valid for the two numbers.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    let device = isolated().standby(true).open().unwrap();
+    assert!(eventually(20, || device.stats().standby.is_some()));
+    // SAFETY: made above, closed once each; nobody reads what the pipe says but the end.
+    let end = unsafe {
+        libc::close(ends[1]);
+        let mut poll = libc::pollfd { fd: ends[0], events: libc::POLLIN, revents: 0 };
+        libc::poll(&mut poll, 1, 2_000);
+        libc::close(ends[0]);
+        poll.revents
+    };
+    assert_eq!(end & libc::POLLHUP, libc::POLLHUP, "a worker holds the other end");
+    assert_eq!(down(&device, &up(&device, [5u8])), [5]);
+}
+
+#[test]
+fn a_rebuild_that_is_asked_for_waits_for_the_old_worker_to_be_gone() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let pid = device.worker_pid().unwrap();
+    system::signal(pid, libc::SIGSTOP); // it does not end when it is told to
+    assert!(eventually(10, || system::process(pid).unwrap().0 == 'T'));
+    device.rebuild(LONG).unwrap();
+    assert!(system::is_gone(pid), "what it holds of a GPU the new one may need");
+    assert_eq!((device.generation(), down(&device, &up(&device, [5u8]))), (1, vec![5]));
+}
+
+#[test]
+fn a_rebuild_that_was_asked_for_and_fails_is_tried_again_as_the_policy_allows() {
+    let _alone = alone();
+    let failures = AtomicU32::new(2);
+    let device = isolated()
+        .before_admission(move |_| {
+            let left = failures.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+            left.map_or(Ok(()), |_| Err(Error::library("not yet")))
+        })
+        .open()
+        .unwrap();
+    device.rebuild(LONG).unwrap();
+    assert_eq!((device.generation(), down(&device, &up(&device, [5u8]))), (1, vec![5]));
+}
