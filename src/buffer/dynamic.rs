@@ -299,6 +299,7 @@ impl Elems for Dyn {
     /// Known only when the program runs: see `Op::dtypes`.
     const DTYPES: &'static [DType] = &[];
 
+    #[inline]
     fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         // Not `collect`, which calls for each.
         let mut spans = Self::Spans::new();
@@ -308,6 +309,7 @@ impl Elems for Dyn {
         }
         spans
     }
+    #[inline]
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let mut spans = Self::Spans::new();
         for x in &buffers.0 {

@@ -67,8 +67,7 @@ impl Follow {
 
 impl Core {
     /// What this work must follow and is not known to be over.
-    pub(super) fn gather(&self, s: Around<'_, '_>) -> Follows {
-        let mut follows = Follows::new();
+    pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) {
         let mut add = |completion: &Completion| {
             if let Completion::Cuda(mark) = completion
                 && !mark.is_past()
@@ -91,7 +90,6 @@ impl Core {
                 view.region.calm.store(true, Ordering::Release);
             }
         }
-        follows
     }
 
     fn following(&self, mark: &Mark) -> Follow {

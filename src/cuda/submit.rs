@@ -29,31 +29,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 impl CudaEngine {
-    pub(crate) fn submit<O: Op>(&self, s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
-        let epoch = s.epoch;
-        match self.core.submit(s) {
+    pub(crate) fn submit<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+        match self.core.submit(&mut s) {
             Ok(task) => Ok(task),
             // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
             // driver-side rungs it may be able to.
-            Err(Failed { error: Error::OutOfMemory { .. }, again: Some(s) }) => {
-                self.core.give_back(epoch)?;
-                Ok(self.core.submit(*s).map_err(|f| f.error)?)
+            Err(Undone { error: Error::OutOfMemory { .. }, untouched: true }) => {
+                self.core.give_back(s.epoch)?;
+                Ok(self.core.submit(&mut s).map_err(|undone| undone.error)?)
             }
-            Err(failed) => Err(failed.error),
+            Err(undone) => Err(undone.error),
         }
-    }
-}
-
-/// A dispatch that failed while it was enqueued.
-struct Failed<'a, 'x, O: Op> {
-    error: Error,
-    /// Nothing was enqueued: it may be tried again.
-    again: Option<Box<Submission<'a, 'x, O>>>,
-}
-
-impl<O: Op> From<Error> for Failed<'_, '_, O> {
-    fn from(error: Error) -> Self {
-        Failed { error, again: None }
     }
 }
 
@@ -74,23 +60,6 @@ impl<'a, 'x> Around<'a, 'x> {
     }
 }
 
-/// What is held while work is enqueued.
-struct Held<'c, 'x> {
-    lease: Lease<'c>,
-    gate: Gate<'x>,
-    follows: Follows,
-    retired: Retired,
-}
-
-impl Held<'_, '_> {
-    fn let_go(self) {
-        let Held { lease, gate, retired, .. } = self;
-        drop(lease);
-        drop(gate);
-        retired.iter().for_each(|cargo| cargo.retire());
-    }
-}
-
 /// What an enqueue begins with.
 struct Begun<'c> {
     _bound: Bound<'c>,
@@ -107,7 +76,7 @@ struct Ended {
     outcome: Result<()>,
 }
 
-/// An enqueue that failed; whether nothing was enqueued at all.
+/// An enqueue that failed; whether nothing was enqueued at all, so that it may be tried again.
 struct Undone {
     error: Error,
     untouched: bool,
@@ -117,6 +86,17 @@ impl From<Error> for Undone {
     fn from(error: Error) -> Self {
         Undone { error, untouched: false }
     }
+}
+
+/// The op and its flight where they stay. The op is copied there at once, and not by way of the stack.
+fn boxed<O: Op>(s: &mut Submission<'_, '_, O>, flight: Flight) -> Result<Arc<CudaTask<O>>> {
+    let mut place = Arc::new_uninit();
+    if let Some(to) = Arc::get_mut(&mut place) {
+        let op = s.take_op()?;
+        to.write(CudaTask { op, flight });
+    }
+    // SAFETY: nobody else has the place yet, so it was written.
+    Ok(unsafe { place.assume_init() })
 }
 
 /// Runs an op's CUDA half.
@@ -141,21 +121,22 @@ fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
 }
 
 impl Core {
-    fn submit<'a, 'x, O: Op>(
-        self: &Arc<Self>,
-        s: Submission<'a, 'x, O>,
-    ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
+    fn submit<O: Op>(self: &Arc<Self>, s: &mut Submission<'_, '_, O>) -> Result<Arc<CudaTask<O>>, Undone> {
         let epoch = s.epoch;
         let trace = epoch.counters.trace();
         if let Some(trace) = trace {
-            trace.emit(Event::BeforeEnqueue, &OpInfo::of(&s.op, s.options.label, None));
+            trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, s.options.label, None));
         }
-        let _inside = if O::FROM_PEER { foreign(Around::of(&s))? } else { SmallVec::new() };
+        let _inside = if O::FROM_PEER { foreign(Around::of(s))? } else { SmallVec::new() };
         let label = s.options.label;
-        let mut held = self.hold(Around::of(&s), O::GATED)?;
-        let index = held.lease.slot.shared.index;
-        let result = self.enqueue(s, &held.follows, &mut held.lease, &mut held.retired);
-        held.let_go();
+        let (mut follows, mut retired) = (Follows::new(), Retired::new());
+        let gate = if O::GATED { Gate::enter(Around::of(s)) } else { Gate::default() };
+        let mut lease = self.hold(Around::of(s), &mut follows)?;
+        let index = lease.slot.shared.index;
+        let result = self.enqueue(s, &follows, &mut lease, &mut retired);
+        drop(lease);
+        drop(gate);
+        retired.iter().for_each(|cargo| cargo.retire());
         let task = result?;
         if let Some(trace) = trace {
             trace.emit(Event::AfterEnqueue, &OpInfo::of(&task.op, label, Some(index)));
@@ -174,27 +155,28 @@ impl Core {
         op: O,
     ) -> Result<()> {
         let Some(slot) = self.slots.get(index) else { return Ok(()) };
-        let options = device.options();
-        let s = Submission { op, epoch, options, relay: None, views: &[], read_count: 0, reads: (), writes: () };
+        let (mut op, mut spans) = (Some(op), Some(((), ())));
+        let mut s = Submission::new(&mut op, &mut spans, epoch, device.options(), (&[], 0));
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
-        let result = self.enqueue(s, &Follows::new(), &mut lease, &mut retired).map(drop).map_err(|f| f.error);
+        let result =
+            self.enqueue(&mut s, &Follows::new(), &mut lease, &mut retired).map(drop).map_err(|undone| undone.error);
         drop(lease);
         retired.iter().for_each(|cargo| cargo.retire());
         result
     }
 
-    fn hold<'c, 'x>(&'c self, s: Around<'_, 'x>, gated: bool) -> Result<Held<'c, 'x>> {
-        let gate = if gated { Gate::enter(s) } else { Gate::default() };
-        let mut follows = self.gather(s);
-        let mut lease = self.lease(&follows);
+    /// A slot, and what it must be made to follow.
+    fn hold(&self, s: Around<'_, '_>, follows: &mut Follows) -> Result<Lease<'_>> {
+        self.gather(s, follows);
+        let mut lease = self.lease(follows);
         if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
             // Leases are taken one at a time, so that two threads cannot wait for each other's.
             drop(lease);
-            self.close_open(s.epoch, &mut follows)?;
-            lease = self.lease(&follows);
+            self.close_open(s.epoch, follows)?;
+            lease = self.lease(follows);
         }
-        Ok(Held { lease, gate, follows, retired: Retired::new() })
+        Ok(lease)
     }
 
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
@@ -202,35 +184,32 @@ impl Core {
     }
 
     /// Everything under the lease.
-    fn enqueue<'a, 'x, O: Op>(
+    fn enqueue<O: Op>(
         self: &Arc<Self>,
-        s: Submission<'a, 'x, O>,
+        s: &mut Submission<'_, '_, O>,
         follows: &Follows,
         lease: &mut Lease<'_>,
         retired: &mut Retired,
-    ) -> Result<Arc<CudaTask<O>>, Failed<'a, 'x, O>> {
-        let (epoch, label, around) = (s.epoch, s.options.label, Around::of(&s));
+    ) -> Result<Arc<CudaTask<O>>, Undone> {
+        let (epoch, label, around) = (s.epoch, s.options.label, Around::of(s));
+        let (op, (reads, writes)) = (s.op()?, s.spans()?);
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
-        let name = s.op.subject().unwrap_or(const { &O::NAME });
+        let name = op.subject().unwrap_or(const { &O::NAME });
         let Begun { _bound, timer, landed, submitted } =
             self.begin(around, follows, (shared, state), retired, O::Raw::BYTES, name)?;
         #[cfg(feature = "nvtx")]
         let _range = super::api::nvtx::range(label.unwrap_or(name));
         let (outcome, parts) = {
-            let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
+            let mut queue = Enqueue::new(self, epoch, shared, state, reads, writes, landed);
             let outcome = caught(&mut || {
                 s.relay.as_ref().map_or(Ok(()), Relay::begin)?;
-                s.op.cuda(&mut queue)
+                op.cuda(&mut queue)
             })
             .and_then(|()| queue.bring_result());
             (outcome, queue.into_parts())
         };
-        let ended = self.end(around, (shared, state), outcome, parts, timer.as_ref());
-        let Ended { mark, landed, keep, outcome } = match ended {
-            Ok(ended) => ended,
-            Err(Undone { error, untouched: true }) => return Err(Failed { error, again: Some(Box::new(s)) }),
-            Err(Undone { error, .. }) => return Err(error.into()),
-        };
+        let Ended { mark, landed, keep, outcome } =
+            self.end(around, (shared, state), outcome, parts, timer.as_ref())?;
         let (ticket, event) = (mark.ticket, mark.event);
         let flight = Flight {
             mark,
@@ -241,9 +220,9 @@ impl Core {
             submitted: submitted.filter(|_| outcome.is_ok()),
             label,
         };
-        let task = Arc::new(CudaTask { op: s.op, flight });
+        let task = boxed(s, flight)?;
         state.ring.push(ticket, event, Some(task.clone() as Arc<dyn Cargo>));
-        outcome.map(|()| task).map_err(Failed::from)
+        outcome.map(|()| task).map_err(Undone::from)
     }
 
     /// Up to the op's CUDA half.

@@ -39,10 +39,12 @@ use crate::sync::Arc;
 use crate::worker::Relay;
 use crate::{Device, Error, Result};
 
-/// One admitted and checked piece of work, on its way into an engine.
+/// One admitted and checked piece of work, on its way into an engine. The op and its operands lie where they were made, on
+/// the stack of who submits, until the engine takes them to where they stay: they may be long, and every function on the
+/// way would copy them.
 pub(crate) struct Submission<'a, 'x, O: Op> {
-    /// Taken by the engine.
-    pub(crate) op: O,
+    op: &'a mut Option<O>,
+    spans: &'a mut Option<SpansOf<O>>,
     pub(crate) epoch: &'a Arc<Epoch>,
     pub(crate) options: &'a Options,
     /// In a worker, for its client.
@@ -51,8 +53,45 @@ pub(crate) struct Submission<'a, 'x, O: Op> {
     pub(crate) views: &'a [View<'x>],
     /// How many of the views are reads.
     pub(crate) read_count: usize,
-    pub(crate) reads: Spans<O::Reads>,
-    pub(crate) writes: Spans<WritesOf<O>>,
+}
+
+/// Where the operands lie: those that are read, those that are written.
+pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
+
+impl<'a, 'x, O: Op> Submission<'a, 'x, O> {
+    /// `views` are the reads, then the writes.
+    pub(crate) fn new(
+        op: &'a mut Option<O>,
+        spans: &'a mut Option<SpansOf<O>>,
+        epoch: &'a Arc<Epoch>,
+        options: &'a Options,
+        (views, read_count): (&'a [View<'x>], usize),
+    ) -> Self {
+        Submission { op, spans, epoch, options, relay: None, views, read_count }
+    }
+
+    pub(crate) fn op(&self) -> Result<&O> {
+        self.op.as_ref().ok_or_else(taken)
+    }
+
+    /// Its operands.
+    pub(crate) fn spans(&self) -> Result<&SpansOf<O>> {
+        self.spans.as_ref().ok_or_else(taken)
+    }
+
+    pub(crate) fn take_op(&mut self) -> Result<O> {
+        self.op.take().ok_or_else(taken)
+    }
+
+    #[cfg(feature = "host")]
+    pub(crate) fn take_spans(&mut self) -> Result<SpansOf<O>> {
+        self.spans.take().ok_or_else(taken)
+    }
+}
+
+#[cold]
+fn taken() -> Error {
+    Error::library("work that was already handed on")
 }
 
 /// What submitting gives: the work in flight, or the error with the buffers that were moved in.
@@ -72,7 +111,17 @@ impl Device {
     /// A typed error before anything native was called, with the moved-in buffers back: a stale or foreign operand, an
     /// argument that the op's own check refuses, a device that is poisoned, lost or busy.
     pub fn dispatch<O: Op>(&self, op: O, reads: Ins<'_, O>, writes: Outs<O>) -> Submitted<O::Output> {
-        match self.submit(op, &reads, &writes) {
+        self.dispatch_from(&mut Some(op), &reads, writes)
+    }
+
+    /// The same, of an op and operands that stay where they are until the engine takes them.
+    pub(crate) fn dispatch_from<O: Op>(
+        &self,
+        op: &mut Option<O>,
+        reads: &Ins<'_, O>,
+        writes: Outs<O>,
+    ) -> Submitted<O::Output> {
+        match self.submit(op, reads, &writes) {
             Ok(task) => Ok(PendingDispatch::new(task, writes, self.wait_policy())),
             Err(error) => {
                 let error = error.in_op(O::NAME, O::LIBRARY);
@@ -82,7 +131,7 @@ impl Device {
         }
     }
 
-    fn submit<O: Op>(&self, op: O, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
+    fn submit<O: Op>(&self, op: &mut Option<O>, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
         if crate::host::inside_op() {
             return Err(Error::unsupported(
                 "a dispatch from inside an operation's host half would deadlock its device",
@@ -90,10 +139,14 @@ impl Device {
         }
         let current;
         let mut views = Views::new();
-        let read_spans = O::Reads::read(reads, &mut Visit(&mut views));
-        let read_count = views.len();
-        let write_spans = WritesOf::<O>::write(writes, &mut Visit(&mut views));
-        mark_overwritten(&op, &mut views, read_count, &write_spans);
+        let read_count;
+        let mut spans = Some((O::Reads::read(reads, &mut Visit(&mut views)), {
+            read_count = views.len();
+            WritesOf::<O>::write(writes, &mut Visit(&mut views))
+        }));
+        if let (Some(op), Some((_, writes))) = (&*op, &spans) {
+            mark_overwritten(op, &mut views, read_count, writes);
+        }
         // The device is that of what is written, if anything is.
         let epoch = match views.get(read_count).or(views.first()) {
             Some(view) => &view.region.epoch,
@@ -102,20 +155,11 @@ impl Device {
                 &current
             }
         };
-        let submission = Submission {
-            op,
-            epoch,
-            options: self.options(),
-            relay: None,
-            views: &views,
-            read_count,
-            reads: read_spans,
-            writes: write_spans,
-        };
+        let submission = Submission::new(op, &mut spans, epoch, self.options(), (&views, read_count));
         self.check(&submission)?;
         match &epoch.engine {
             #[cfg(feature = "host")]
-            Engine::Host(engine) => Ok(engine.submit(submission)),
+            Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
             #[cfg(target_os = "linux")]
@@ -129,7 +173,7 @@ impl Device {
         self.check(&submission)?;
         match &submission.epoch.engine {
             #[cfg(feature = "host")]
-            Engine::Host(engine) => Ok(engine.submit(submission)),
+            Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
             // A worker has none of its own; and were there a way on from here, it would have no end for the compiler.
@@ -139,8 +183,9 @@ impl Device {
 
     /// Steps 1 and 2.
     fn check<O: Op>(&self, s: &Submission<'_, '_, O>) -> Result<()> {
-        self.admit(s.epoch, s.views, s.read_count, &s.op)?;
-        s.op.check(&s.reads, &s.writes)?;
+        let (op, (reads, writes)) = (s.op()?, s.spans()?);
+        self.admit(s.epoch, s.views, s.read_count, op)?;
+        op.check(reads, writes)?;
         self.inner().in_flight.admit(s.epoch)
     }
 

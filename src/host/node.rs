@@ -138,19 +138,20 @@ mod typed {
 
     impl HostEngine {
         /// Steps 3 to 6.
-        pub(crate) fn submit<O: Op>(self: &Arc<Self>, s: Submission<'_, '_, O>) -> TaskOf<O> {
+        pub(crate) fn submit<O: Op>(self: &Arc<Self>, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
             let epoch = s.epoch;
-            epoch.remember(s.op.subject().copied().unwrap_or(O::NAME));
+            let (op, (reads, writes)) = (s.take_op()?, s.take_spans()?);
+            epoch.remember(op.subject().copied().unwrap_or(O::NAME));
             epoch.counters.dispatched();
             let trace = epoch.counters.trace();
-            let after = trace.map(|t| (t, OpInfo::of(&s.op, s.options.label, None)));
+            let after = trace.map(|t| (t, OpInfo::of(&op, s.options.label, None)));
             if let Some((trace, info)) = &after {
                 trace.emit(Event::BeforeEnqueue, info);
             }
             let node = Arc::new(Node {
                 frame: self.frame(epoch, s.options, trace.is_some(), s.relay),
-                op: s.op,
-                cargo: Mutex::new(Some(Cargo { reads: s.reads, writes: s.writes, _keep: kept(s.views) })),
+                op,
+                cargo: Mutex::new(Some(Cargo { reads, writes, _keep: kept(s.views) })),
                 outcome: Mutex::new(Outcome { raw: None, time: None, abandoned: false }),
             });
             let me: Arc<dyn Runnable> = node.clone();
@@ -162,7 +163,7 @@ mod typed {
             if self.is_inline() {
                 node.wait(Wait::Adaptive, None);
             }
-            node
+            Ok(node)
         }
 
         fn frame(self: &Arc<Self>, epoch: &Arc<Epoch>, options: &Options, traced: bool, relay: Option<Relay>) -> Frame {

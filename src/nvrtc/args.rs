@@ -152,9 +152,11 @@ pub struct Args<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(super) slots: SmallVec<[Slot; 16]>,
-    /// The values of all that are no buffers, one behind the other: as bytes, not aligned.
-    pub(super) bytes: SmallVec<[u8; 64]>,
-    /// Where the length is to be filled in.
+    /// The values of all that are no buffers, each in words of its own; what is left of a value's last word is zero.
+    pub(super) words: SmallVec<[u64; 12]>,
+    /// Bytes of the values themselves.
+    pub(super) value_bytes: usize,
+    /// The words where the length is to be filled in.
     pub(super) len_at: SmallVec<[u16; 1]>,
     /// One bit for each of the first 64 written operands: every element of it is.
     pub(super) overwritten: u64,
@@ -167,7 +169,7 @@ pub(super) enum Slot {
     Read(DType, u16),
     /// The written operand of this number.
     Write(DType, u16, Written),
-    /// A value at this place among the bytes.
+    /// A value of `len` bytes that begins with this word.
     Value { at: u16, len: u16, kind: ValueKind },
 }
 
@@ -180,6 +182,7 @@ pub(super) enum ValueKind {
 
 impl<'a> Args<'a> {
     /// No arguments yet.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
@@ -208,7 +211,7 @@ impl<'a> Args<'a> {
             Value::Scalar(dtype, bytes) => {
                 self.value(bytes.get(..dtype.size()).unwrap_or_default(), ValueKind::Scalar(dtype));
             }
-            Value::Pointer(address) => self.value(&address.to_ne_bytes(), ValueKind::Pointer),
+            Value::Pointer(address) => self.pointer(address),
             Value::Len => self.length(),
             Value::Plain(bytes) => self.value(&bytes, ValueKind::Plain),
         }
@@ -235,25 +238,56 @@ impl<'a> Args<'a> {
 
     #[inline]
     pub(super) fn scalar<T: Element>(&mut self, value: T) {
-        self.value(bytemuck::bytes_of(&value), ValueKind::Scalar(T::DTYPE));
+        if size_of::<T>() > 8 {
+            return self.value(bytemuck::bytes_of(&value), ValueKind::Scalar(T::DTYPE));
+        }
+        // Of a length that the compiler knows: no call.
+        let mut word = [0; 8];
+        for (to, from) in word.iter_mut().zip(bytemuck::bytes_of(&value)) {
+            *to = *from;
+        }
+        self.word(u64::from_ne_bytes(word), place(size_of::<T>()), ValueKind::Scalar(T::DTYPE));
     }
 
+    /// A value in one word.
     #[inline]
+    fn word(&mut self, word: u64, len: u16, kind: ValueKind) {
+        let at = place(self.passed.words.len());
+        self.passed.words.push(word);
+        self.passed.value_bytes += len as usize;
+        self.passed.slots.push(Slot::Value { at, len, kind });
+    }
+
     pub(super) fn value(&mut self, bytes: &[u8], kind: ValueKind) {
-        let at = place(self.passed.bytes.len());
-        self.passed.bytes.extend_from_slice(bytes);
+        let at = place(self.passed.words.len());
+        self.passed.words.extend(words_of(bytes));
+        self.passed.value_bytes += bytes.len();
         self.passed.slots.push(Slot::Value { at, len: place(bytes.len()), kind });
     }
 
     #[inline]
+    pub(super) fn pointer(&mut self, address: u64) {
+        self.word(address, 8, ValueKind::Pointer);
+    }
+
+    #[inline]
     pub(super) fn length(&mut self) {
-        self.passed.len_at.push(place(self.passed.bytes.len()));
-        self.value(&[0; 8], ValueKind::Scalar(DType::U64));
+        self.passed.len_at.push(place(self.passed.words.len()));
+        self.word(0, 8, ValueKind::Scalar(DType::U64));
     }
 }
 
 /// Of parameters that any kernel can have.
 const MOST_BYTES: usize = 32764;
+
+/// Bytes in words, the last one filled up with zeroes.
+pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        u64::from_ne_bytes(word)
+    })
+}
 
 /// A place among the arguments. What has more than fit is refused before it is looked at: see [`Args::complete`].
 fn place(index: usize) -> u16 {
@@ -272,7 +306,7 @@ impl Args<'_> {
 
     /// Looks whether any kernel could take so much, and fills in the length where [`Len`] was passed.
     pub(super) fn complete(&mut self) -> Result<()> {
-        let bytes = self.passed.bytes.len() + 8 * (self.reads.len() + self.writes.len());
+        let bytes = self.passed.value_bytes + 8 * (self.reads.len() + self.writes.len());
         if bytes > MOST_BYTES || self.len() > MOST_BYTES {
             return Err(Error::invalid("args", format!("{bytes} bytes, a kernel takes {MOST_BYTES} at most")));
         }
@@ -285,9 +319,8 @@ impl Args<'_> {
             return Err(self.lengths_differ());
         }
         for at in &self.passed.len_at {
-            let place = self.passed.bytes.get_mut(*at as usize..).and_then(|rest| rest.first_chunk_mut::<8>());
-            if let Some(place) = place {
-                *place = (len as u64).to_ne_bytes();
+            if let Some(place) = self.passed.words.get_mut(*at as usize) {
+                *place = len as u64;
             }
         }
         Ok(())
@@ -317,7 +350,8 @@ impl Passed {
 
     /// The bytes of a value.
     pub(super) fn bytes_of(&self, at: u16, len: u16) -> &[u8] {
-        self.bytes.get(at as usize..at as usize + len as usize).unwrap_or_default()
+        let words = self.words.get(at as usize..).unwrap_or_default();
+        bytemuck::cast_slice(words).get(..len as usize).unwrap_or_default()
     }
 
     /// A value of argument `index`; `None` when it is of another size.

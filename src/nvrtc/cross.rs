@@ -1,7 +1,7 @@
 //! How a launch crosses to a worker: which code, the configuration, and the arguments as bytes. The buffers are named by
 //! the order itself.
 
-use super::args::{Passed, Slot};
+use super::args::{Passed, Slot, words_of};
 use super::config::LaunchConfig;
 use super::launch::{Code, Launch};
 #[cfg(feature = "cuda")]
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Before the arguments; behind it, each of them, then their bytes.
+/// Before the arguments; behind it, each of them, then the words of their values.
 #[derive(Serialize, Deserialize)]
 struct Head<'k> {
     kernel: &'k str,
@@ -45,13 +45,13 @@ fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
         Code::Cuda(Function::There(distant)) => What::Kernel { module: distant.module.address, number: distant.number },
         _ => return Err(Error::library("a kernel of this process in a worker")),
     };
-    out.bytes.reserve(64 + 8 * passed.slots.len() + passed.bytes.len());
+    out.bytes.reserve(64 + 8 * passed.slots.len() + 8 * passed.words.len());
     let slots = passed.slots.len() as u32;
     out.value(&Head { kernel, what, config: *config, moved: *bytes, overwritten: passed.overwritten, slots })?;
     for slot in &passed.slots {
         out.value(slot)?;
     }
-    out.bytes.extend_from_slice(&passed.bytes);
+    out.bytes.extend_from_slice(bytemuck::cast_slice(&passed.words));
     Ok(())
 }
 
@@ -65,7 +65,7 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
     }
     // The driver reads a value where it lies.
     let reaches = |slot: &Slot| match slot {
-        Slot::Value { at, len, .. } => *at as usize + *len as usize <= rest.len(),
+        Slot::Value { at, len, .. } => 8 * *at as usize + *len as usize <= rest.len(),
         _ => true,
     };
     if !slots.iter().all(reaches) {
@@ -78,8 +78,8 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         #[cfg(not(feature = "cuda"))]
         What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
     };
-    let passed =
-        Passed { slots, bytes: SmallVec::from_slice(rest), len_at: SmallVec::new(), overwritten: head.overwritten };
+    let mut passed = Passed { slots, overwritten: head.overwritten, ..Passed::default() };
+    passed.words.extend(words_of(rest));
     let kernel = super::intern::name(head.kernel);
     Ok(Launch { kernel, code, config: head.config, passed, bytes: head.moved })
 }

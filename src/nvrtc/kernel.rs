@@ -276,29 +276,25 @@ impl Kernel {
     ) -> Submitted<AnyBuffers> {
         let mut args = args.into();
         match args.complete() {
-            Ok(()) => self.submit(config.into(), args, Fit::Unknown),
+            Ok(()) => self.submit(config.into(), &mut args, Fit::Unknown),
             Err(error) => Err(self.refuse(error, args.writes)),
         }
     }
 
     /// Everything of a launch but the promise. The arguments are [complete](Args::complete).
-    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, args: Args<'a>, fit: Fit) -> Submitted<AnyBuffers> {
-        let Args { passed, reads, writes } = args;
-        let code = match self.check(&config, &passed, fit) {
+    pub(super) fn submit<'a>(&'a self, config: LaunchConfig, args: &mut Args<'a>, fit: Fit) -> Submitted<AnyBuffers> {
+        let code = match self.check(&config, &args.passed, fit) {
             Ok(code) => code,
-            Err(error) => return Err(self.refuse(error, writes)),
+            Err(error) => return Err(self.refuse(error, std::mem::take(&mut args.writes))),
         };
         let bytes = |len: usize, dtype: crate::DType| (len * dtype.size()) as u64;
-        let moved: u64 = reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
-            + writes.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>();
+        let moved: u64 = args.reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
+            + args.writes.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>();
         #[cfg(feature = "cuda")]
-        let reads = {
-            let mut reads = reads;
-            reads.extend(self.inner.module.globals_in());
-            reads
-        };
+        args.reads.extend(self.inner.module.globals_in());
+        let passed = std::mem::take(&mut args.passed);
         let op = Launch { kernel: self.inner.name, code, config, passed, bytes: moved };
-        self.device.dispatch(op, reads, writes)
+        self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes))
     }
 
     /// A launch that is not made, with the buffers that were moved in.

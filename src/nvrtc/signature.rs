@@ -208,7 +208,7 @@ impl Param for DevicePtr {
 impl<'a> Passes<'a, DevicePtr> for DevicePtr {
     #[inline]
     fn pass(self, to: &mut Args<'a>) {
-        to.value(&self.0.to_ne_bytes(), ValueKind::Pointer);
+        to.pointer(self.0);
     }
 }
 

@@ -112,7 +112,7 @@ impl<S: Signature> TypedKernel<S> {
         });
         let answer = match checked {
             // That the signature fits the kernel was seen when the two were put together.
-            Ok(()) => self.kernel.submit(config, args, Fit::Known),
+            Ok(()) => self.kernel.submit(config, &mut args, Fit::Known),
             Err(error) => Err(self.kernel.refuse(error, args.writes)),
         };
         match answer {

@@ -176,7 +176,7 @@ impl WorkerEngine {
     }
 
     /// Steps 3 to 6, but for the order on the device, which is the worker's.
-    pub(crate) fn submit<O: Op>(&self, s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+    pub(crate) fn submit<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
         let epoch = s.epoch;
         let Some(wire) = O::wire() else {
             return Err(Error::unsupported(format!(
@@ -185,21 +185,22 @@ impl WorkerEngine {
                 epoch.label
             )));
         };
-        let info = epoch.counters.trace().map(|_| OpInfo::of(&s.op, s.options.label, None));
+        let (op, (reads, writes)) = (s.op()?, s.spans()?);
+        let info = epoch.counters.trace().map(|_| OpInfo::of(op, s.options.label, None));
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
             trace.emit(Event::BeforeEnqueue, info);
         }
         let mut spec = Outgoing { bytes: Vec::new(), block: None };
-        (wire.encode)(&s.op, &mut spec)?;
+        (wire.encode)(op, &mut spec)?;
         let mut shape = Shape::new();
-        <O::Reads as Elems>::shape(&s.reads, &mut shape);
-        <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
+        <O::Reads as Elems>::shape(reads, &mut shape);
+        <WritesOf<O> as Elems>::shape(writes, &mut shape);
         // What follows the reads is worth nothing when the order is not carried out.
         let spared = if O::SPARES { s.views.len() } else { s.read_count };
         let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
-        let task = Arc::new(WorkerTask { flying, op: s.op });
+        let task = Arc::new(WorkerTask { flying, op: s.take_op()? });
         epoch.remember(task.op.subject().unwrap_or(&O::NAME));
         self.send(epoch, task.clone(), &order, (s.views, s.read_count), info)?;
         if self.inline {

@@ -139,7 +139,7 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
     let modules = &server.modules;
-    let op = (wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
+    let mut op = Some((wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?);
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive = Receive { views: views.iter(), shape: task.shape.iter() };
@@ -150,18 +150,15 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     if receive.views.len() != 0 {
         return Err(incomplete());
     }
-    mark_overwritten(&op, &mut views, read_count, &writes);
+    if let Some(op) = &op {
+        mark_overwritten(op, &mut views, read_count, &writes);
+    }
     let reply = task.reply;
-    let work = server.device.submit_here(Submission {
-        op,
-        epoch: &epoch,
-        options: &Options { timed: task.timed, ..Options::default() },
-        relay: Some(Relay { reply: reply.clone(), suffer: task.suffer }),
-        views: &views,
-        read_count,
-        reads,
-        writes,
-    })?;
+    let options = Options { timed: task.timed, ..Options::default() };
+    let mut spans = Some((reads, writes));
+    let mut submission = Submission::new(&mut op, &mut spans, &epoch, &options, (&views, read_count));
+    submission.relay = Some(Relay { reply: reply.clone(), suffer: task.suffer });
+    let work = server.device.submit_here(submission)?;
     let answered = Arc::clone(&work);
     server.when_settled(work, Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())));
     Ok(())
