@@ -36,6 +36,18 @@ fn timed(criterion: &mut Criterion, name: &str, bytes: usize, mut f: impl FnMut(
     group.finish();
 }
 
+/// Reads x, on all threads.
+fn sum(x: &[f64]) {
+    // Thirty-two sums, so that additions do not wait for each other.
+    let sum = |x: &[f64]| {
+        let mut sums = [0.0; 32];
+        x.as_chunks().0.iter().for_each(|x: &[f64; 32]| sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += x));
+        sums.iter().sum::<f64>()
+    };
+    let part = x.len().div_ceil(4 * rayon::current_num_threads());
+    black_box(x.par_chunks(part).map(sum).sum::<f64>());
+}
+
 /// Everything, in the order in which the rows belong together.
 pub(crate) fn bandwidth(criterion: &mut Criterion) {
     let mut random = Random(1);
@@ -51,15 +63,7 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
         y.par_chunks_mut(part).zip(x.par_chunks(part)).for_each(add);
         black_box(&y);
     });
-    timed(criterion, "plain loop: sum", 8 * LONG, || {
-        // Sixteen sums, so that additions do not wait for each other.
-        let sum = |x: &[f64]| {
-            let mut sums = [0.0; 16];
-            x.as_chunks().0.iter().for_each(|x: &[f64; 16]| sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += x));
-            sums.iter().sum::<f64>()
-        };
-        black_box(x.par_chunks(part).map(sum).sum::<f64>());
-    });
+    timed(criterion, "plain loop: sum", 8 * LONG, || sum(&x));
 
     let device = Device::host().unwrap();
     let blas = device.blas();
@@ -91,6 +95,8 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
         both = both.take().map(|(x, y)| blas.rot(0.6, 0.8, x, y).unwrap().await_result().unwrap());
     });
 
+    timed(criterion, "plain loop: sum of a matrix", 8 * SIDE * SIDE, || sum(&matrix));
+    timed(criterion, "plain loop: sum of half a matrix", 4 * SIDE * SIDE, || sum(matrix.split_at(SIDE * SIDE / 2).0));
     let spec = Gemv::new(SIDE, SIDE);
     let bytes = 8 * SIDE * SIDE;
     let y = || up(x.get(..SIDE).unwrap());
@@ -102,6 +108,9 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
     row(criterion, "symv, half a matrix", bytes / 2, y(), |y| {
         blas.symv(Symv::new(SIDE, Uplo::Lower), &a, &short, y).unwrap()
     });
+    row(criterion, "symv, packed", bytes / 2, y(), |y| {
+        blas.symv(Symv::packed(SIDE, Uplo::Lower), &a, &short, y).unwrap()
+    });
     // A diagonal that keeps the solutions in bounds.
     let mut easy: Vec<f64> = matrix.iter().map(|x| x * 1e-4).collect();
     easy.iter_mut().step_by(SIDE + 1).for_each(|x| *x = 1.0);
@@ -109,7 +118,13 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
     row(criterion, "trmv, half a matrix", bytes / 2, y(), |x| {
         blas.trmv(Trmv::new(SIDE, Uplo::Upper), &easy, x).unwrap()
     });
+    row(criterion, "trmv, transposed", bytes / 2, y(), |x| {
+        blas.trmv(Trmv::new(SIDE, Uplo::Upper).trans(Transpose::Yes), &easy, x).unwrap()
+    });
     row(criterion, "trsv, half a matrix", bytes / 2, y(), |x| {
         blas.trsv(Trmv::new(SIDE, Uplo::Lower), &easy, x).unwrap()
+    });
+    row(criterion, "trsv, transposed", bytes / 2, y(), |x| {
+        blas.trsv(Trmv::new(SIDE, Uplo::Lower).trans(Transpose::Yes), &easy, x).unwrap()
     });
 }

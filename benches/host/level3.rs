@@ -1,14 +1,19 @@
-//! Level 3 through a dispatch against a `gemm` of the same number of operations: what the special matrices cost.
+//! Level 3 through a dispatch: against a `gemm` of the same number of operations, which says what the special matrices
+//! cost, and against OpenBLAS on as many threads, where there is one.
 
+use crate::openblas::{self, Squares};
 use criterion::{Criterion, Throughput};
 use std::time::Duration;
-use windlass::blas::{Batch, BlasElement, Symm, Syrk, Triangular};
+use windlass::blas::{Batch, BlasElement, GemmElement, Symm, Syrk, Triangular};
 use windlass::{Complex, Device, Gemm, Side, Uplo};
 
 pub(crate) fn level3(criterion: &mut Criterion) {
-    squares::<f32>(criterion, "f32", |x| x as f32);
-    squares::<f64>(criterion, "f64", |x| x);
-    squares::<Complex<f32>>(criterion, "c32", |x| Complex::new(x as f32, 0.0));
+    for n in [1024, 2048] {
+        squares::<f32>(criterion, "f32", n, |x| x as f32);
+        squares::<f64>(criterion, "f64", n, |x| x);
+        squares::<Complex<f32>>(criterion, "c32", n, |x| Complex::new(x as f32, 0.0));
+        squares::<Complex<f64>>(criterion, "c64", n, |x| Complex::new(x, 0.0));
+    }
     batches::<f32>(criterion, "f32", |x| x as f32);
     batches::<f64>(criterion, "f64", |x| x);
 }
@@ -20,11 +25,10 @@ fn matrix<T>(rows: usize, cols: usize, of: fn(f64) -> T) -> Vec<T> {
     (0..rows * cols).map(|at| element(at, random.unit())).collect()
 }
 
-fn squares<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) -> T) {
-    let n = 1024;
+fn squares<T: BlasElement>(criterion: &mut Criterion, text: &str, n: usize, of: fn(f64) -> T) {
     let (device, data) = (Device::host().unwrap(), matrix(n, n, of));
     let (blas, up) = (device.blas(), || device.upload(&data[..]).unwrap().await_result().unwrap());
-    let (a, b, mut c) = (up(), up(), Some(up()));
+    let (a, b, mut c, mut theirs) = (up(), up(), Some(up()), data.clone());
     let (left, lower) = (Side::Left, Uplo::Lower);
     let each = if T::DTYPE.is_complex() { 4 } else { 1 };
     let mut group = criterion.benchmark_group(format!("level 3, {n}, {text}"));
@@ -38,6 +42,13 @@ fn squares<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) ->
                     c = Some($call.unwrap().await_result().unwrap());
                 });
             });
+            if let Some(library) = openblas::open() {
+                let mut squares = Squares { n, a: &data, b: &data, c: &mut theirs };
+                let one = <T as GemmElement>::ONE;
+                group.bench_function(concat!($name, ", OpenBLAS"), |bencher| {
+                    bencher.iter(|| library.call($name, one, &mut squares));
+                });
+            }
         };
     }
     row!("gemm", 2, |c| blas.gemm(Gemm::new(n, n, n), &a, &b, c));
@@ -63,5 +74,14 @@ fn batches<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) ->
             c = Some(pending.await_result().unwrap());
         });
     });
+    if let Some(library) = openblas::open() {
+        let (mut theirs, one) = (data.clone(), <T as GemmElement>::ONE);
+        group.bench_function("a loop over OpenBLAS", |bencher| {
+            bencher.iter(|| {
+                let matrices = data.chunks(n * n).zip(theirs.chunks_mut(n * n));
+                matrices.for_each(|(a, c)| library.call("gemm", one, &mut Squares { n, a, b: a, c }));
+            });
+        });
+    }
     group.finish();
 }

@@ -1,7 +1,7 @@
 //! Level 3, every routine in every type: large matrices against the raw call, small ones by what their enqueue costs.
 //!
 //! `letters` has the raw functions by their signatures, `side` the operands of both sides and the measurement, `squares`
-//! and `batches` the rows: a row is a name, our call and the raw one, written once for all types.
+//! `batches` and `systems` the rows: a row is a name, our call and the raw one, written once for all types.
 //!
 //! To add a routine, add its row; the letter of its type is put into its name.
 
@@ -9,6 +9,7 @@ mod batches;
 mod letters;
 mod side;
 mod squares;
+mod systems;
 
 use crate::harness::Bench;
 use windlass::blas::GemmElement;
@@ -70,4 +71,10 @@ pub(crate) fn run(bench: &mut Bench) {
     }
     let (n, count) = if bench.tiny { (4, 3) } else { (32, 4096) };
     batches::strided::<f32>(bench, n, count);
+    for (n, count) in if bench.tiny { [(4, 3), (2, 2)] } else { [(32, 4096), (128, 512)] } {
+        systems::every::<f32>(bench, n, count);
+        systems::every::<f64>(bench, n, count);
+        systems::every::<Complex<f32>>(bench, n, count);
+        systems::every::<Complex<f64>>(bench, n, count);
+    }
 }

@@ -85,6 +85,15 @@ impl<T: Kind> Sides<T> {
         })
     }
 
+    pub(super) fn stream(&self) -> CUstream {
+        self.stream
+    }
+
+    /// Numbers of the raw side, in device memory.
+    pub(super) fn numbers(&self, bench: &Bench, numbers: &[i32]) -> Memory {
+        bench.raw.upload(numbers, self.stream)
+    }
+
     /// Both sides once, from the same C: what is left must be the same but for rounding, which may depend on addresses.
     fn compare(&self, name: &str, bench: &Bench, ours: &[T], call: impl Fn() -> c_int) {
         bench.raw.enter();

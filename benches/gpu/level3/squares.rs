@@ -7,7 +7,7 @@ use crate::harness::Bench;
 use windlass::blas::{
     BlasElement, ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular,
 };
-use windlass::{Gemm, Side, Uplo};
+use windlass::{DeviceBuffer, Gemm, Side, Submitted, Uplo};
 
 const LEFT: Side = Side::Left;
 const LOWER: Uplo = Uplo::Lower;
@@ -39,6 +39,46 @@ fn product<T: Kind>(bench: &mut Bench, sides: &Sides<T>) {
     }
 }
 
+impl<T: Kind> Sides<T> {
+    /// A row of two factors, from flags of zero.
+    ///
+    /// # Safety
+    /// The function is one of [`TwoFactors`].
+    unsafe fn two_factors(
+        &self,
+        bench: &mut Bench,
+        (name, symbol): (&str, &str),
+        ours: impl Fn(DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>,
+    ) {
+        let l = self.n as i64;
+        // SAFETY: the caller's promise; all matrices have n x n elements; the factors outlive the call.
+        unsafe {
+            self.row::<TwoFactors>(bench, (name, symbol, 1), ours, |f, r| {
+                f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l)
+            });
+        }
+    }
+
+    /// A row of one factor, from flags of zero.
+    ///
+    /// # Safety
+    /// The function is one of [`OneFactor`].
+    unsafe fn one_factor(
+        &self,
+        bench: &mut Bench,
+        (name, symbol): (&str, &str),
+        ours: impl Fn(DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>,
+    ) {
+        let l = self.n as i64;
+        // SAFETY: as above.
+        unsafe {
+            self.row::<OneFactor>(bench, (name, symbol, 1), ours, |f, r| {
+                f(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l)
+            });
+        }
+    }
+}
+
 /// What every type of BLAS has.
 pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
     let sides = Sides::<T>::new(bench, n, 1);
@@ -48,30 +88,10 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
     // SAFETY: of all rows: the functions have these signatures; all matrices have n x n elements, and a vector is the
     // first column of one; the factors outlive the calls.
     unsafe {
-        sides.row::<TwoFactors>(
-            bench,
-            ("symm", "symm_v2_64", 1),
-            |c| blas.symm(Symm::new(LEFT, LOWER, n, n), a, b, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
-        );
-        sides.row::<OneFactor>(
-            bench,
-            ("syrk", "syrk_v2_64", 1),
-            |c| blas.syrk(Syrk::new(LOWER, n, n), a, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l),
-        );
-        sides.row::<TwoFactors>(
-            bench,
-            ("syr2k", "syr2k_v2_64", 1),
-            |c| blas.syr2k(Syr2k::new(LOWER, n, n), a, b, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
-        );
-        sides.row::<TwoFactors>(
-            bench,
-            ("syrkx", "syrkx_64", 1),
-            |c| blas.syrkx(Syr2k::new(LOWER, n, n), a, b, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
-        );
+        sides.two_factors(bench, ("symm", "symm_v2_64"), |c| blas.symm(Symm::new(LEFT, LOWER, n, n), a, b, c));
+        sides.one_factor(bench, ("syrk", "syrk_v2_64"), |c| blas.syrk(Syrk::new(LOWER, n, n), a, c));
+        sides.two_factors(bench, ("syr2k", "syr2k_v2_64"), |c| blas.syr2k(Syr2k::new(LOWER, n, n), a, b, c));
+        sides.two_factors(bench, ("syrkx", "syrkx_64"), |c| blas.syrkx(Syr2k::new(LOWER, n, n), a, b, c));
         sides.row::<Triangle>(
             bench,
             ("trmm", "trmm_v2_64", 1),
@@ -102,32 +122,12 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
 /// What only complex types have.
 pub(super) fn hermitian<T: Kind + ComplexElement>(bench: &mut Bench, n: usize) {
     let sides = Sides::<T>::new(bench, n, 1);
-    let (l, blas, a, b) = (n as i64, bench.device.blas(), &sides.a, &sides.b);
+    let (blas, a, b) = (bench.device.blas(), &sides.a, &sides.b);
     // SAFETY: of all rows: as above.
     unsafe {
-        sides.row::<TwoFactors>(
-            bench,
-            ("hemm", "hemm_v2_64", 1),
-            |c| blas.hemm(Symm::new(LEFT, LOWER, n, n), a, b, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
-        );
-        sides.row::<OneFactor>(
-            bench,
-            ("herk", "herk_v2_64", 1),
-            |c| blas.herk(Herk::new(LOWER, n, n), a, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l),
-        );
-        sides.row::<TwoFactors>(
-            bench,
-            ("her2k", "her2k_v2_64", 1),
-            |c| blas.her2k(Her2k::new(LOWER, n, n), a, b, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
-        );
-        sides.row::<TwoFactors>(
-            bench,
-            ("herkx", "herkx_64", 1),
-            |c| blas.herkx(Her2k::new(LOWER, n, n), a, b, c),
-            |f, r| f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l),
-        );
+        sides.two_factors(bench, ("hemm", "hemm_v2_64"), |c| blas.hemm(Symm::new(LEFT, LOWER, n, n), a, b, c));
+        sides.one_factor(bench, ("herk", "herk_v2_64"), |c| blas.herk(Herk::new(LOWER, n, n), a, c));
+        sides.two_factors(bench, ("her2k", "her2k_v2_64"), |c| blas.her2k(Her2k::new(LOWER, n, n), a, b, c));
+        sides.two_factors(bench, ("herkx", "herkx_64"), |c| blas.herkx(Her2k::new(LOWER, n, n), a, b, c));
     }
 }

@@ -62,6 +62,8 @@ pub trait Field:
     fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]);
     /// The sums of products of x with four others (their conjugates), over as many elements as all have.
     fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4];
+    /// [`axpy4`](Self::axpy4) onto y and [`dot4`](Self::dot4) with x in one pass, over as many elements as all have.
+    fn axpy_dot4(conj: bool, factors: [Self; 4], a: [&[Self]; 4], x: &[Self], y: &mut [Self]) -> [Complex64; 4];
     /// Rounds a sum.
     fn rounded(sum: Complex64) -> Self;
 
@@ -71,7 +73,7 @@ pub trait Field:
     }
 }
 
-macro_rules! fields { ($($real:ty),*) => {$(
+macro_rules! fields { ($($real:ty, $lanes:literal;)*) => {$(
     impl Field for $real {
         type Part = $real;
         const IDENTITY: Self = 1.0;
@@ -143,7 +145,17 @@ macro_rules! fields { ($($real:ty),*) => {$(
         fn dot4(_: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
             let n = a.iter().map(|a| a.len()).fold(x.len(), usize::min);
             let a = a.map(|a| a.get(..n).unwrap_or_default());
-            kernel::dot4(a, x.get(..n).unwrap_or_default()).map(Complex64::from)
+            let mut lanes = [[0.0; $lanes]; 4];
+            kernel::dot4(&mut lanes, a, x.get(..n).unwrap_or_default());
+            lanes.map(|lanes| Complex::new(total(&lanes), 0.0))
+        }
+        fn axpy_dot4(_: bool, factors: [Self; 4], a: [&[Self]; 4], x: &[Self], y: &mut [Self]) -> [Complex64; 4] {
+            let n = a.iter().map(|a| a.len()).fold(x.len().min(y.len()), usize::min);
+            let a = a.map(|a| a.get(..n).unwrap_or_default());
+            let (x, y) = (x.get(..n).unwrap_or_default(), y.get_mut(..n).unwrap_or_default());
+            let mut lanes = [[0.0; $lanes]; 4];
+            kernel::axpy_dot4(factors, &mut lanes, a, x, y);
+            lanes.map(|lanes| Complex::new(total(&lanes), 0.0))
         }
         fn rounded(sum: Complex64) -> Self {
             sum.re as $real
@@ -229,12 +241,17 @@ macro_rules! fields { ($($real:ty),*) => {$(
         fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
             a.map(|a| Self::dot(conj, a, x))
         }
+        fn axpy_dot4(conj: bool, factors: [Self; 4], a: [&[Self]; 4], x: &[Self], y: &mut [Self]) -> [Complex64; 4] {
+            Self::axpy4(factors, a, y);
+            Self::dot4(conj, a, x)
+        }
         fn rounded(sum: Complex64) -> Self {
             Complex::new(sum.re as $real, sum.im as $real)
         }
     }
 )*} }
-fields!(f32, f64);
+// With lanes of four sums at once: a vector of AVX2 for each.
+fields! { f32, 8; f64, 4; }
 
 impl<R: kernel::Real> ComplexLanes<R> {
     /// The sum that the lanes make up; with the first factors conjugated if asked for.

@@ -227,36 +227,84 @@ pub(super) fn scal<R: Real>(factor: Factor<R>, x: &mut [R]) {
     run(Scal(factor, x));
 }
 
-/// Lanes of each of four sums at a time.
-const NARROW: usize = 8;
+/// Lanes of four sums at once.
+///
+/// They are left in memory, each sum's together: summed up right behind the loop, the four ends look so much alike that
+/// the compiler makes vectors across the four instead, and shuffles every element for it (half the speed was lost by that).
+pub(super) type Lanes4<R, const N: usize> = [[R; N]; 4];
 
-/// The sums of products of x with four others, all as long as x: one pass over x for the four.
-pub(super) fn dot4<R: Real>(a: [&[R]; 4], x: &[R]) -> [f64; 4] {
-    struct Dot4<'a, R>([&'a [R]; 4], &'a [R]);
-    impl<R: Real> Kernel for Dot4<'_, R> {
-        type Output = [f64; 4];
+/// `lanes[c][l] += a[c][i] * x[i]` for `l = i % N`: one pass over x for four others, all as long as x.
+pub(super) fn dot4<R: Real, const N: usize>(lanes: &mut Lanes4<R, N>, a: [&[R]; 4], x: &[R]) {
+    struct Dot4<'a, R, const N: usize>(&'a mut Lanes4<R, N>, [&'a [R]; 4], &'a [R]);
+    impl<R: Real, const N: usize> Kernel for Dot4<'_, R, N> {
+        type Output = ();
 
         #[inline(always)]
-        fn body(self) -> [f64; 4] {
-            let Self([a, b, c, d], x) = self;
-            let mut lanes = [[R::default(); NARROW]; 4];
-            let [la, lb, lc, ld] = &mut lanes;
-            let (x, x_tail) = x.as_chunks::<NARROW>();
-            let [(a, a_tail), (b, b_tail), (c, c_tail), (d, d_tail)] = [a, b, c, d].map(|a| a.as_chunks::<NARROW>());
+        fn body(self) {
+            let Self(out, [a, b, c, d], x) = self;
+            let [mut la, mut lb, mut lc, mut ld] = *out;
+            let (x, x_tail) = x.as_chunks::<N>();
+            let [(a, a_tail), (b, b_tail), (c, c_tail), (d, d_tail)] = [a, b, c, d].map(|a| a.as_chunks::<N>());
             for ((((x, a), b), c), d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
-                each_lane(la, a, x, |a, x| a * x);
-                each_lane(lb, b, x, |b, x| b * x);
-                each_lane(lc, c, x, |c, x| c * x);
-                each_lane(ld, d, x, |d, x| d * x);
+                each_lane(&mut la, a, x, |a, x| a * x);
+                each_lane(&mut lb, b, x, |b, x| b * x);
+                each_lane(&mut lc, c, x, |c, x| c * x);
+                each_lane(&mut ld, d, x, |d, x| d * x);
             }
-            let mut sums = lanes.map(|lanes| lanes.iter().map(|x| (*x).into()).sum::<f64>());
-            for (sum, tail) in sums.iter_mut().zip([a_tail, b_tail, c_tail, d_tail]) {
-                *sum += tail.iter().zip(x_tail).map(|(a, x)| (*a * *x).into()).sum::<f64>();
-            }
-            sums
+            *out = [la, lb, lc, ld];
+            tails(out, [a_tail, b_tail, c_tail, d_tail], x_tail);
         }
     }
-    run(Dot4(a, x))
+    run(Dot4(lanes, a, x));
+}
+
+/// The products that are left behind the last whole chunk.
+#[inline(always)]
+fn tails<R: Real, const N: usize>(lanes: &mut Lanes4<R, N>, tails: [&[R]; 4], x: &[R]) {
+    for (lanes, tail) in lanes.iter_mut().zip(tails) {
+        lanes.iter_mut().zip(tail).zip(x).for_each(|((lane, a), x)| *lane = *lane + *a * *x);
+    }
+}
+
+/// [`axpy4`] with `factors` and [`dot4`] at once, all slices of one length: each element of the four is loaded once, and
+/// memory has no rest between the two.
+pub(super) fn axpy_dot4<R: Real, const N: usize>(
+    factors: [R; 4],
+    lanes: &mut Lanes4<R, N>,
+    a: [&[R]; 4],
+    x: &[R],
+    y: &mut [R],
+) {
+    struct Both<'a, R, const N: usize>([R; 4], &'a mut Lanes4<R, N>, [&'a [R]; 4], &'a [R], &'a mut [R]);
+    impl<R: Real, const N: usize> Kernel for Both<'_, R, N> {
+        type Output = ();
+
+        #[inline(always)]
+        #[expect(clippy::indexing_slicing, reason = "l < N, the length of all")]
+        fn body(self) {
+            let Self([f, g, h, k], out, [a, b, c, d], x, y) = self;
+            let [mut la, mut lb, mut lc, mut ld] = *out;
+            let ((x, x_tail), (y, y_tail)) = (x.as_chunks::<N>(), y.as_chunks_mut::<N>());
+            let [(a, a_tail), (b, b_tail), (c, c_tail), (d, d_tail)] = [a, b, c, d].map(|a| a.as_chunks::<N>());
+            for (((((y, x), a), b), c), d) in y.iter_mut().zip(x).zip(a).zip(b).zip(c).zip(d) {
+                // Stored when all is loaded: the compiler does not know here that y is no part of the others.
+                let mut next = *y;
+                for l in 0..N {
+                    next[l] = next[l] + f * a[l] + g * b[l] + h * c[l] + k * d[l];
+                }
+                *y = next;
+                each_lane(&mut la, a, x, |a, x| a * x);
+                each_lane(&mut lb, b, x, |b, x| b * x);
+                each_lane(&mut lc, c, x, |c, x| c * x);
+                each_lane(&mut ld, d, x, |d, x| d * x);
+            }
+            *out = [la, lb, lc, ld];
+            let rest = y_tail.iter_mut().zip(a_tail).zip(b_tail).zip(c_tail).zip(d_tail);
+            rest.for_each(|((((y, a), b), c), d)| *y = *y + f * *a + g * *b + h * *c + k * *d);
+            tails(out, [a_tail, b_tail, c_tail, d_tail], x_tail);
+        }
+    }
+    run(Both(factors, lanes, a, x, y));
 }
 
 /// `y += f0 * a0 + f1 * a1 + f2 * a2 + f3 * a3`, all as long as y: one pass over y for the four.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::Trans;
 use super::super::level1::Field;
-use super::super::parallel::{self, Parts, each_part};
+use super::super::parallel::{Parts, each_part};
 use super::dense::{dense, holds, modify, scale};
 use super::stored::{Column, Stored, common};
 use super::{At, PARALLEL, TASK};
@@ -71,7 +71,7 @@ fn multiply<T: Field>(
     if trans != Trans::No {
         let sums = |from: usize, y: &mut [T]| {
             begin(from, y);
-            dots(from, trans == Trans::Conj, alpha, a, x, &column, y);
+            dots(from, trans == Trans::Conj, a, x, &column, &|y, sum| y + alpha * sum, y);
         };
         if !parallel {
             return sums(0, y);
@@ -86,18 +86,7 @@ fn multiply<T: Field>(
     if stored.rows <= TALL && stored.elements() >= PARALLEL && stored.cols >= 4 * STRETCHES {
         // Cut by columns, which are read from end to end, the same way for any number of threads.
         begin(0, y);
-        let least = stored.cols.div_ceil(STRETCHES);
-        let sums: Vec<(usize, Vec<T>)> = parallel::map(STRETCHES, &|i| {
-            let stretch = (i * least).min(stored.cols)..((i + 1) * least).min(stored.cols);
-            let rows = stored.rows_of(&stretch);
-            let mut sum = vec![T::default(); rows.len()];
-            add(rows.clone(), stretch, &mut sum);
-            (rows.start, sum)
-        });
-        for (first, sum) in sums {
-            T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
-        }
-        return;
+        return stored.by_stretches(STRETCHES, y, &|stretch, rows, sum| add(rows, stretch, sum));
     }
     let block = |from: usize, y: &mut [T]| {
         for (i, y) in y.chunks_mut(ROWS).enumerate() {
@@ -115,8 +104,16 @@ fn multiply<T: Field>(
     }
 }
 
-/// `y_i += alpha * (column from + i) . x`, four columns at a time.
-fn dots<T: Field>(from: usize, conj: bool, alpha: T, a: &[T], x: &[T], column: &impl Fn(usize) -> Column, y: &mut [T]) {
+/// `y_i = put(y_i, (column from + i) . x)`, four columns at a time.
+pub(super) fn dots<T: Field>(
+    from: usize,
+    conj: bool,
+    a: &[T],
+    x: &[T],
+    column: &impl Fn(usize) -> Column,
+    put: &impl Fn(T, T) -> T,
+    y: &mut [T],
+) {
     let dot = |column: Column| T::dot(conj, column.of(a), column.rows(x));
     let (fours, rest) = y.as_chunks_mut::<4>();
     let done = from + 4 * fours.len();
@@ -129,11 +126,11 @@ fn dots<T: Field>(from: usize, conj: bool, alpha: T, a: &[T], x: &[T], column: &
         for ((y, sum), c) in y.iter_mut().zip(sums).zip(columns) {
             let ends = [c.within(&(c.first..rows.start)), c.within(&(rows.end.max(c.first)..c.end()))];
             let [head, tail] = ends.map(|part| if part.len == 0 { Default::default() } else { dot(part) });
-            *y = *y + alpha * T::rounded(head + sum + tail);
+            *y = put(*y, T::rounded(head + sum + tail));
         }
     }
     for (i, y) in rest.iter_mut().enumerate() {
-        *y = *y + alpha * T::rounded(dot(column(done + i)));
+        *y = put(*y, T::rounded(dot(column(done + i))));
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::super::level1::Field;
+use super::super::parallel;
+
 /// How the elements of a matrix lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
@@ -159,6 +162,44 @@ impl Stored {
     }
 }
 
+impl Stored {
+    /// Stretches of columns that hold about as many elements each, `count` at most, in multiples of four columns.
+    fn stretches(&self, count: usize) -> Vec<Range<usize>> {
+        let all: usize = (0..self.cols).map(|j| self.column(j).len).sum();
+        let (mut cuts, mut first, mut seen) = (Vec::with_capacity(count), 0, 0);
+        for j in 0..self.cols {
+            seen += self.column(j).len;
+            let due = (all as u128 * (cuts.len() as u128 + 1)).div_ceil(count.max(1) as u128);
+            if (seen as u128 >= due && (j + 1).is_multiple_of(4)) || j + 1 == self.cols {
+                cuts.push(first..j + 1);
+                first = j + 1;
+            }
+        }
+        cuts
+    }
+
+    /// Adds to y what `f(columns, rows, sum)` adds to zeros, for each stretch of columns and the rows that it has anything
+    /// in, by all threads. Stretches and the order in which they are added depend on sizes alone.
+    pub(super) fn by_stretches<T: Field>(
+        &self,
+        count: usize,
+        y: &mut [T],
+        f: &(impl Fn(Range<usize>, Range<usize>, &mut [T]) + Sync),
+    ) {
+        let stretches = self.stretches(count);
+        let sums: Vec<(usize, Vec<T>)> = parallel::map(stretches.len(), &|i| {
+            let stretch = stretches.get(i).cloned().unwrap_or_default();
+            let rows = self.rows_of(&stretch);
+            let mut sum = vec![T::default(); rows.len()];
+            f(stretch, rows.clone(), &mut sum);
+            (rows.start, sum)
+        });
+        for (first, sum) in sums {
+            T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
+        }
+    }
+}
+
 /// The rows that all four columns have.
 pub(super) fn common(columns: &[Column; 4]) -> Range<usize> {
     let first = columns.iter().map(|c| c.first).max().unwrap_or(0);
@@ -204,6 +245,23 @@ mod tests {
                     let in_columns = (from..to).any(|column| place(layout, i, column).is_some());
                     assert!(!in_rows || columns.contains(&i), "column {i} of rows {from}..{to} of {layout:?}");
                     assert!(!in_columns || rows.contains(&i), "row {i} of columns {from}..{to} of {layout:?}");
+                }
+            }
+        }
+    }
+
+    /// Nothing is left out or taken twice, and no stretch is much more than its share.
+    #[test]
+    fn stretches_are_all_columns_in_even_shares() {
+        for n in [1, 3, 4, 64, 100, 2047] {
+            for layout in [Layout::Full { ld: n }, Layout::Packed { upper: true }, Layout::Packed { upper: false }] {
+                let stored = Stored { rows: n, cols: n, layout };
+                let (stretches, elements) = (stored.stretches(16), |j: usize| stored.column(j).len);
+                assert!(stretches.len() <= 16 && stretches.iter().flat_map(|s| s.clone()).eq(0..n), "{stretches:?}");
+                let all: usize = (0..n).map(elements).sum();
+                for stretch in stretches {
+                    let share: usize = stretch.clone().map(elements).sum();
+                    assert!(share <= all / 16 + 4 * n, "{share} of {all} in {stretch:?} of {layout:?}");
                 }
             }
         }

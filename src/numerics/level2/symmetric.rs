@@ -5,7 +5,6 @@ use std::ops::Range;
 use num_complex::Complex64;
 
 use super::super::level1::Field;
-use super::super::parallel;
 use super::dense::{dense, holds, modify, scale};
 use super::stored::{Column, Stored, common};
 use super::{At, PARALLEL, PIECE};
@@ -43,18 +42,9 @@ pub(crate) fn symv<T: Field>(
         if stored.elements() < PARALLEL {
             return columns(&stored, hermitian, alpha, a, &x, 0..n, 0, y);
         }
-        let stretches = (n / STRETCH).clamp(1, STRETCHES);
-        let least = n.div_ceil(stretches);
-        let sums: Vec<(usize, Vec<T>)> = parallel::map(stretches, &|i| {
-            let stretch = (i * least).min(n)..((i + 1) * least).min(n);
-            let rows = stored.rows_of(&stretch);
-            let mut sum = vec![T::default(); rows.len()];
-            columns(&stored, hermitian, alpha, a, &x, stretch, rows.start, &mut sum);
-            (rows.start, sum)
+        stored.by_stretches((n / STRETCH).clamp(1, STRETCHES), y, &|stretch, rows, sum| {
+            columns(&stored, hermitian, alpha, a, &x, stretch, rows.start, sum);
         });
-        for (first, sum) in sums {
-            T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
-        }
     });
 }
 
@@ -139,8 +129,8 @@ fn beside_four<T: Field>(
         let rows = first..(first + most).min(middle.end);
         let elements = columns.map(|column| column.within(&rows).of(a));
         let piece = Column { first, len: rows.len(), at: 0 };
-        T::axpy4(factors, elements, piece.rows_mut(y, base));
-        mirrored.iter_mut().zip(T::dot4(hermitian, elements, piece.rows(x))).for_each(|(all, sum)| *all += sum);
+        let sums = T::axpy_dot4(hermitian, factors, elements, piece.rows(x), piece.rows_mut(y, base));
+        mirrored.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
     }
     mirrored
 }
