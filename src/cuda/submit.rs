@@ -217,7 +217,7 @@ impl Core {
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, &s.reads, &s.writes, landed);
             let outcome = caught(&mut || {
-                s.relay.as_ref().map_or(Ok(()), Relay::begin)?;
+                s.relay.as_ref().map_or(Ok(()), Relay::suffer)?;
                 s.op.cuda(&mut queue)
             })
             .and_then(|()| queue.bring_result());
@@ -231,6 +231,8 @@ impl Core {
         };
         let (ticket, event) = (mark.ticket, mark.event);
         let flight = Flight {
+            #[cfg(target_os = "linux")]
+            ahead: if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() },
             mark,
             state: AtomicU8::new(0),
             landed: Mutex::new(landed),

@@ -161,6 +161,10 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
         writes,
     })?;
     let answered = Arc::clone(&work);
-    server.when_settled(work, Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())));
+    server.when_settled(
+        work,
+        reply.clone(),
+        Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())),
+    );
     Ok(())
 }
