@@ -100,6 +100,20 @@ impl Core {
         Follow { slot, ticket: mark.ticket, event: mark.event }
     }
 
+    /// What is still to be followed on other slots than that numbered `own`.
+    #[cfg(target_os = "linux")]
+    pub(super) fn ahead(&self, follows: &Follows, own: usize) -> Vec<Mark> {
+        let mark = |follow: &Follow| {
+            let slot = match &follow.slot {
+                Whose::Ours(index) if *index == own => return None,
+                Whose::Ours(index) => self.slots.get(*index)?.shared.clone(),
+                Whose::Peer(shared) => shared.clone(),
+            };
+            Some(Mark { slot, ticket: follow.ticket, event: follow.event })
+        };
+        follows.iter().filter(|follow| !follow.is_past(self)).filter_map(mark).collect()
+    }
+
     /// Finds the events that answer for open tickets, recording where there is none yet.
     pub(super) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
         for follow in follows.iter_mut().filter(|f| f.event.is_none()) {

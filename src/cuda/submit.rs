@@ -202,7 +202,7 @@ impl Core {
         let (outcome, parts) = {
             let mut queue = Enqueue::new(self, epoch, shared, state, reads, writes, landed);
             let outcome = caught(&mut || {
-                s.relay.as_ref().map_or(Ok(()), Relay::begin)?;
+                s.relay.as_ref().map_or(Ok(()), Relay::suffer)?;
                 op.cuda(&mut queue)
             })
             .and_then(|()| queue.bring_result());
@@ -212,6 +212,8 @@ impl Core {
             self.end(around, (shared, state), outcome, parts, timer.as_ref())?;
         let (ticket, event) = (mark.ticket, mark.event);
         let flight = Flight {
+            #[cfg(target_os = "linux")]
+            ahead: if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() },
             mark,
             state: AtomicU8::new(0),
             landed: Mutex::new(landed),

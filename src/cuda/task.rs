@@ -50,6 +50,9 @@ pub(super) struct CudaTask<O: Op> {
 /// All of a task that does not depend on its op: what is done with that is compiled once.
 pub(super) struct Flight {
     pub(super) mark: Mark,
+    /// In a worker, whose client wants to know when the device is at it: what it follows on other slots.
+    #[cfg(target_os = "linux")]
+    pub(super) ahead: Vec<Mark>,
     pub(super) state: AtomicU8,
     pub(super) landed: Mutex<Landed>,
     /// Pinned memory that the device reads; goes back when the ring lets go of the task.
@@ -297,6 +300,16 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn unsubscribe(&self, _: &Arc<Parker>) {}
+
+    #[cfg(target_os = "linux")]
+    fn place(&self) -> (usize, u64) {
+        (self.mark.slot.index, self.mark.ticket)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn may_run(&self) -> bool {
+        self.ahead.iter().all(Mark::poll)
+    }
 }
 
 /// Two events with time, around the work.

@@ -33,6 +33,16 @@ pub(crate) trait Task<H>: Send + Sync {
     fn tell(&self, then: Then) -> Option<Then> {
         Some(then)
     }
+    /// Where it stands in an engine that works queue by queue: which queue, and the place in it.
+    #[cfg(target_os = "linux")]
+    fn place(&self) -> (usize, u64) {
+        (0, 0)
+    }
+    /// What it follows in other queues is done: the device is at it once all before it in its own are.
+    #[cfg(target_os = "linux")]
+    fn may_run(&self) -> bool {
+        true
+    }
 }
 
 /// Called when work settles.

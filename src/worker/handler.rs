@@ -160,6 +160,10 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     submission.relay = Some(Relay { reply: reply.clone(), suffer: task.suffer });
     let work = server.device.submit_here(submission)?;
     let answered = Arc::clone(&work);
-    server.when_settled(work, Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())));
+    server.when_settled(
+        work,
+        reply.clone(),
+        Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())),
+    );
     Ok(())
 }

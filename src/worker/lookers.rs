@@ -1,61 +1,201 @@
-//! Who sees that work is done on a device that tells nobody.
+//! Who sees that work is done on a device that tells nobody, and when the device is at it.
+//!
+//! Each queue of the device works in order. So only the first of each is looked at: it is the one that the device is at,
+//! as soon as what it follows in other queues is done. That is when the watchdog begins to count, so that nothing is held
+//! against work which only waits.
 
-use crate::dispatch::Then;
-use std::time::Duration;
+use super::reply::Reply;
+use crate::dispatch::{Task, Then};
+use crate::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 /// Work of an engine that tells nobody when it settles.
 #[derive(Default)]
-pub(super) struct Lookers(std::sync::OnceLock<Option<std::sync::mpsc::Sender<(Look, Then)>>>);
+pub(super) struct Lookers(OnceLock<Option<Sender<Record>>>);
 
-type Look = Box<dyn Fn() -> bool + Send>;
+/// Work in flight, without its type.
+trait Work: Send {
+    fn is_settled(&self) -> bool;
+    fn may_run(&self) -> bool;
+}
+
+impl<H> Work for Arc<dyn Task<H>> {
+    fn is_settled(&self) -> bool {
+        (**self).is_settled()
+    }
+    fn may_run(&self) -> bool {
+        (**self).may_run()
+    }
+}
+
+struct Record {
+    queue: usize,
+    place: u64,
+    work: Box<dyn Work>,
+    /// Told when the device is at it; `None` when it was.
+    reply: Option<Reply>,
+    then: Then,
+}
+
+impl Record {
+    /// True when the work is done.
+    fn look(&mut self) -> bool {
+        if self.work.is_settled() {
+            return true;
+        }
+        if self.reply.is_some()
+            && self.work.may_run()
+            && let Some(reply) = self.reply.take()
+        {
+            reply.start();
+        }
+        false
+    }
+}
 
 impl Lookers {
-    pub(super) fn add(&self, look: Look, then: Then) {
+    pub(super) fn add<H: 'static>(&self, work: Arc<dyn Task<H>>, reply: Reply, then: Then) {
         let sender = self.0.get_or_init(|| {
-            let (sender, receiver) = std::sync::mpsc::channel::<(Look, Then)>();
-            let run = move || look_around(&receiver);
+            let (sender, receiver) = channel();
+            let outlet = reply.outlet.clone();
+            let run = move || {
+                let _whole = outlet.whole();
+                look_around(&receiver);
+            };
             std::thread::Builder::new().name("windlass looker".into()).spawn(run).ok().map(|_| sender)
         });
+        let (queue, place) = work.place();
+        let mut record = Record { queue, place, work: Box::new(work), reply: Some(reply), then };
         match sender {
             Some(sender) => {
-                let _ = sender.send((look, then));
+                let _ = sender.send(record);
             }
             // No thread: in order, then.
             None => {
-                while !look() {
+                while !record.look() {
                     std::thread::yield_now();
                 }
-                then();
+                (record.then)();
             }
         }
     }
 }
 
-/// Looks at everything in flight, over and over; sleeps when there is nothing.
-fn look_around(receiver: &std::sync::mpsc::Receiver<(Look, Then)>) {
-    let mut flying: Vec<(Look, Then)> = Vec::new();
-    let mut quiet = std::time::Instant::now();
+/// What is in flight, queue by queue.
+#[derive(Default)]
+struct Flying(Vec<VecDeque<Record>>);
+
+impl Flying {
+    fn add(&mut self, record: Record) {
+        if self.0.len() <= record.queue {
+            self.0.resize_with(record.queue + 1, VecDeque::new);
+        }
+        if let Some(queue) = self.0.get_mut(record.queue) {
+            // Two lanes may come in another order than they were queued in.
+            let at = queue.iter().rposition(|earlier| earlier.place < record.place).map_or(0, |before| before + 1);
+            queue.insert(at, record);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(VecDeque::is_empty)
+    }
+
+    /// Calls what waits for work that is done. True when there was any.
+    fn look(&mut self) -> bool {
+        let mut any = false;
+        for queue in &mut self.0 {
+            while queue.front_mut().is_some_and(Record::look)
+                && let Some(record) = queue.pop_front()
+            {
+                (record.then)();
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// Looks over and over; sleeps when there is nothing in flight.
+fn look_around(receiver: &Receiver<Record>) {
+    let mut flying = Flying::default();
+    let mut quiet = Instant::now();
     loop {
         if flying.is_empty() {
             match receiver.recv() {
-                Ok(new) => flying.push(new),
+                Ok(new) => flying.add(new),
                 Err(_) => return,
             }
-            quiet = std::time::Instant::now();
+            quiet = Instant::now();
         }
-        flying.extend(receiver.try_iter());
-        let mut at = 0;
-        while let Some((look, _)) = flying.get(at) {
-            if look() {
-                let (_, then) = flying.remove(at);
-                then();
-                quiet = std::time::Instant::now();
-            } else {
-                at += 1;
-            }
+        receiver.try_iter().for_each(|new| flying.add(new));
+        if flying.look() {
+            quiet = Instant::now();
         }
         if quiet.elapsed() > Duration::from_micros(200) {
             std::thread::sleep(Duration::from_micros(20));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::{AtomicU32, Ordering};
+    use crate::worker::answers::{Answers, FOOTPRINT};
+    use crate::worker::reply::Outlet;
+    use crate::worker::segment::Segment;
+
+    const MAY_RUN: u32 = 1;
+    const DONE: u32 = 2;
+
+    #[derive(Clone, Default)]
+    struct Fake(Arc<AtomicU32>);
+
+    impl Work for Fake {
+        fn is_settled(&self) -> bool {
+            self.0.load(Ordering::Relaxed) == DONE
+        }
+        fn may_run(&self) -> bool {
+            self.0.load(Ordering::Relaxed) == MAY_RUN
+        }
+    }
+
+    #[test]
+    fn the_device_is_at_the_first_of_a_queue_once_what_it_follows_is_done() {
+        let (_parent, socket) = std::os::unix::net::UnixStream::pair().unwrap();
+        let answers = Answers::new(Arc::new(Segment::create("windlass-test", FOOTPRINT).unwrap().0), 0);
+        let socket = crate::sync::Mutex::new(socket);
+        let outlet = Arc::new(Outlet { answers: answers.clone(), socket, longest: 0 });
+        let ended: Arc<crate::sync::Mutex<Vec<u32>>> = Arc::default();
+        let works: [Fake; 4] = std::array::from_fn(|_| Fake::default());
+        let mut flying = Flying::default();
+        // The second of queue 3 comes first.
+        for (at, queue, place) in [(1, 3, 8), (0, 3, 7), (2, 3, 9), (3, 0, 1)] {
+            let ended = ended.clone();
+            flying.add(Record {
+                queue,
+                place,
+                work: Box::new(works[at as usize].clone()),
+                reply: Some(Reply { outlet: outlet.clone(), place: at }),
+                then: Box::new(move || ended.lock().push(at)),
+            });
+        }
+        let begun = || [0, 1, 2, 3].map(|place| answers.running(place).is_some());
+        assert!(!flying.look());
+        assert_eq!(begun(), [false; 4], "what they follow is not done");
+        works.iter().for_each(|work| work.0.store(MAY_RUN, Ordering::Relaxed));
+        assert!(!flying.look());
+        assert_eq!(begun(), [true, false, false, true], "the first of each queue");
+        works[2].0.store(DONE, Ordering::Relaxed);
+        assert!(!flying.look(), "the last of a queue was looked at");
+        works[0].0.store(DONE, Ordering::Relaxed);
+        assert!(flying.look() && begun()[1]);
+        works.iter().for_each(|work| work.0.store(DONE, Ordering::Relaxed));
+        assert!(flying.look() && flying.is_empty());
+        assert_eq!(*ended.lock(), [0, 3, 1, 2]);
     }
 }

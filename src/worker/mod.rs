@@ -181,7 +181,13 @@ pub(crate) enum Relay {}
 
 #[cfg(not(target_os = "linux"))]
 impl Relay {
+    #[cfg(feature = "host")]
     pub(crate) fn begin(&self) -> crate::Result<()> {
+        match *self {}
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn suffer(&self) -> crate::Result<()> {
         match *self {}
     }
 }

@@ -15,9 +15,15 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// The device begins with the work, on this thread.
+    /// The work begins, on this thread.
+    #[cfg(feature = "host")]
     pub(crate) fn begin(&self) -> Result<()> {
         self.reply.start();
+        self.suffer()
+    }
+
+    /// What the fault plan has for it.
+    pub(crate) fn suffer(&self) -> Result<()> {
         match self.suffer {
             None => Ok(()),
             Some(Suffer::Fail) => Err(Error::library("failed by the fault plan")),

@@ -17,7 +17,6 @@ use super::turn::{self, LANES};
 use super::welcome::{self, Admitted};
 use super::{Lent, layout, wire};
 use crate::device::Device;
-use crate::dispatch::Then;
 use crate::dispatch::raw::Left;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
@@ -251,9 +250,14 @@ impl Server {
     }
 
     /// Calls `then` when the work is settled.
-    pub(super) fn when_settled<H: 'static>(&self, work: Arc<dyn crate::dispatch::Task<H>>, then: Then) {
+    pub(super) fn when_settled<H: 'static>(
+        &self,
+        work: Arc<dyn crate::dispatch::Task<H>>,
+        reply: Reply,
+        then: crate::dispatch::Then,
+    ) {
         if let Some(then) = work.tell(then) {
-            self.lookers.add(Box::new(move || work.is_settled()), then);
+            self.lookers.add(work, reply, then);
         }
     }
 }
