@@ -1,7 +1,7 @@
-//! What a worker process costs: the same work on a host device in this process and in a child, interleaved.
+//! What a worker process costs: the same work on a device in this process and in a child, interleaved.
 //!
 //! ```console
-//! $ cargo bench --bench worker
+//! $ cargo bench --bench worker                       # WINDLASS_DEVICE=host (the default) or cuda:0
 //! ```
 //!
 //! Medians of runs in turn (A B A B). The operations are as small as they come, so that what is measured is the way there
@@ -77,8 +77,10 @@ fn recovery(device: &Device) -> Duration {
 
 fn main() {
     windlass::worker::init();
-    let builder = Device::builder().host().host_pool(HostPool::Threads(1)).restart_policy(RestartPolicy::unlimited());
-    let devices = [builder.clone().open().unwrap(), builder.isolated().open().unwrap()];
+    let named = std::env::var("WINDLASS_DEVICE").unwrap_or_else(|_| "host".into());
+    let builder = Device::builder().host_pool(HostPool::Threads(1)).restart_policy(RestartPolicy::unlimited());
+    let builder = builder.named(&named).unwrap();
+    let devices = [builder.clone().open().unwrap(), builder.clone().isolated().open().unwrap()];
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("{} on {cores} cores", devices[0].info().name);
     println!("{:<44}{:>14}{:>14}", "", "in process", "in a worker");
@@ -127,12 +129,14 @@ fn main() {
     row("upload of 256 MiB", ups);
     row("download of 256 MiB into touched memory", downs);
 
-    let standby = Device::builder().host().host_pool(HostPool::Threads(1)).isolated().standby(true);
-    let standby = standby.restart_policy(RestartPolicy::unlimited()).open().unwrap();
+    let standby = builder.isolated().standby(true).open().unwrap();
     for (name, device) in [("cold", &devices[1]), ("with a standby", &standby)] {
         let times: Vec<_> = (0..20)
             .map(|_| {
-                std::thread::sleep(Duration::from_millis(200)); // a standby is there again
+                std::thread::sleep(Duration::from_millis(200));
+                while std::ptr::eq(device, &standby) && device.stats().standby.is_none() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 recovery(device)
             })
             .collect();

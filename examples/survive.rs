@@ -1,25 +1,20 @@
 //! A computation that goes on although its device is lost in the middle, again and again.
 //!
-//! The largest eigenvalue of a matrix by power iteration, on an isolated device. Every fortieth round also submits work
-//! that ends the device: on a GPU a kernel that writes to an illegal address, on the CPU an abort. In process that would be
-//! the end of the program; here it is the end of a worker process, the supervisor starts another, the matrix is put back
-//! (`Mirrored`), and the round that was lost is done again.
+//! The largest eigenvalue of a matrix by power iteration, on an isolated device. Every fortieth round also launches a kernel
+//! that ends the device: on a GPU it writes to an illegal address, on the CPU its twin aborts. In process that would be the
+//! end of the program; here it is the end of a worker process, the supervisor starts another, the matrix is put back
+//! (`Mirrored`), the kernel is loaded again, and the round that was lost is done again.
 //!
 //! ```console
 //! $ cargo run --release --example survive            # WINDLASS_DEVICE=host or cuda:0
 //! ```
 
-use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, Error, Gemm, Mirrored, Op, Result, Slices, SlicesMut, Spans, Wire};
+use windlass::nvrtc::{DevicePtr, LaunchConfig};
+use windlass::{Device, Error, Gemm, Image, Kernel, Mirrored, Result};
 
-/// Work that no device survives.
-#[derive(Serialize, Deserialize)]
-struct Stray;
-
-#[cfg(feature = "cuda")]
-static STRAY: windlass::Ptx = windlass::Ptx::new(
-    "\
+/// Writes where nothing is.
+const STRAY: &str = "\
 .version 7.0
 .target sm_70
 .address_size 64
@@ -29,44 +24,24 @@ static STRAY: windlass::Ptx = windlass::Ptx::new(
     st.global.u64 [%address], %address;
     ret;
 }
-",
-);
+";
 
-impl Op for Stray {
-    const NAME: &'static str = "stray";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
-
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        std::process::abort()
-    }
-    #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> Result<()> {
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
-        // SAFETY: none: the kernel faults. It runs in a process that is there to be lost.
-        unsafe { queue.launch(&STRAY, c"stray", dims, &[8u64.into()]) }
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
+/// The kernel that no device survives, and on a CPU its twin.
+fn stray(device: &Device) -> Result<Kernel> {
+    let kernel = device.nvrtc().load(&Image::ptx(STRAY)?)?.kernel("stray")?;
+    kernel.twin::<(DevicePtr,)>(|_, _| std::process::abort())
 }
 
 const N: usize = 8;
 const ROUNDS: usize = 200;
 
 /// One round: `x = A x`, its length, and `x` scaled to length 1.
-fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: bool) -> Result<(f64, Vec<f64>)> {
+fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: Option<&Kernel>) -> Result<(f64, Vec<f64>)> {
     let x = device.upload(x)?.into_output();
     let y = device.blas().gemm(Gemm::new(N, 1, N), &a.get(), &x, device.uninit(N)?)?.into_output();
-    if faulty {
-        drop(device.dispatch(Stray, (), (device.zeros::<f64>(1)?,))?.await_result()?);
+    if let Some(stray) = faulty {
+        // SAFETY: none: it faults. It runs in a process that is there to be lost.
+        drop(unsafe { stray.launch(LaunchConfig::new(1, 1), (DevicePtr(8),)) }?.await_result()?);
     }
     let norm = device.blas().nrm2(&y)?.await_result()?;
     let y = device.blas().scal(1.0 / norm, y)?.into_output();
@@ -83,17 +58,19 @@ fn main() -> Result<()> {
     let entry = |i: usize, j: usize| [2.0, -1.0].get(i.abs_diff(j)).copied().unwrap_or(0.0);
     let a = device.mirrored((0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<f64>>())?;
     let mut x: Vec<f64> = (0..N).map(|i| 1.0 + i as f64).collect();
+    let mut stray = stray(&device)?;
     let (mut value, mut losses) = (0.0, 0);
     let start = Instant::now();
     for n in 1..=ROUNDS {
         let mut faulty = n % 40 == 20;
         (value, x) = loop {
-            match round(&device, &a, &x, faulty) {
+            match round(&device, &a, &x, faulty.then_some(&stray)) {
                 Ok(answer) => break answer,
                 Err(error @ (Error::ContextPoisoned { .. } | Error::GpuRefStale { .. } | Error::Upstream { .. })) => {
                     losses += 1;
                     println!("round {n}: {error}");
                     device.wait_healthy(Duration::from_secs(60))?;
+                    stray = stray.reload()?; // data and code of the lost worker are gone; the image is kept
                     faulty = false;
                 }
                 Err(error) => return Err(error),

@@ -56,6 +56,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// One of its operands stands for something without an owner: submissions that write it exclude the others.
     #[doc(hidden)]
     const GATED: bool = false;
+    /// It writes its outputs only to come between others: when it fails, they are what they were.
+    #[doc(hidden)]
+    const SPARES: bool = false;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives; which buffers it writes is part of that.

@@ -366,12 +366,12 @@ fn empty_batches_of_any_count_cost_nothing() {
             let c = blas.gemm_strided_batched(Gemm::new(3, 0, 0), batch, &byte, &byte, c).unwrap();
             assert_eq!(down(&device, &c.await_result().unwrap()), [7; 2]);
             let solve = Triangular::new(Side::Left, Uplo::Upper, 0, 0);
-            wait(blas.trsm_batched(solve, batch, &x, y()));
+            wait(blas.trsm_strided_batched(solve, batch, &x, y()));
             wait(blas.gemv_strided_batched(Gemv::new(0, 0).batch(count), &x, &x, y()));
         }
         let most = i32::MAX as usize;
-        wait(blas.getrs_batched(Lu::new(0, most), Transpose::No, 1, &x, &pivots, y()));
-        wait(blas.getrs_batched(Lu::new(2, 2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
+        wait(blas.getrs_strided_batched(Lu::new(0, most), Transpose::No, 1, &x, &pivots, y()));
+        wait(blas.getrs_strided_batched(Lu::new(2, 2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
         wait(lt.matmul(Matmul::new(0, 0, 0).batch(most), &x, &x, y()));
         wait(lt.matmul(Matmul::new(0, 3, 0).batch(most), &x, &x, y()));
         // The gradient of a bias beside no columns is zero, and there is room for two.

@@ -39,11 +39,23 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
                 let (on_device, spec) = (up(&device, &a[..]), Lu::new(n, 3).lda(ld).stride_a(stride));
                 let (c, info) = (device.uninit(n * n * 3).unwrap(), device.uninit(3).unwrap());
                 let (c, info) =
-                    device.blas().matinv_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
+                    device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
                 assert_eq!(down(&device, &info), [0; 3], "{n} rows, {ld} and {stride} apart");
                 for (i, c) in down(&device, &c).chunks(n * n).enumerate() {
                     let error = residual(n, &a[i * stride..], ld, c);
                     assert!(error < 1e-6, "matrix {i} of {n} rows, {ld} and {stride} apart, is off by {error}");
+                }
+                // The same matrices as a list.
+                let list: Vec<_> = (0..3)
+                    .map(|i| on_device.as_in().slice(i * stride..i * stride + ld * (n - 1) + n).unwrap())
+                    .collect();
+                let (c, info) = ((0..3).map(|_| device.uninit(n * n).unwrap()).collect(), device.uninit(3).unwrap());
+                let pending = device.blas().matinv_batched(Lu::new(n, 3).lda(ld), &list, c, info).unwrap();
+                let (c, info) = pending.await_result().unwrap();
+                assert_eq!(down(&device, &info), [0; 3]);
+                for (i, c) in c.iter().enumerate() {
+                    let error = residual(n, &a[i * stride..], ld, &down(&device, c));
+                    assert!(error < 1e-6, "matrix {i} of {n} rows in a list is off by {error}");
                 }
                 assert_eq!(down(&device, &on_device), a, "what is read stays");
             }
@@ -65,7 +77,7 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     let meant: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { (at % n) as i32 + 1 }).collect();
     let solve = |pivots: &[i32], trans| {
         let b = up(device, &b[..]);
-        let x = blas.getrs_batched(Lu::new(n, 2), trans, 1, &a, &up(device, pivots), b).unwrap();
+        let x = blas.getrs_strided_batched(Lu::new(n, 2), trans, 1, &a, &up(device, pivots), b).unwrap();
         down(device, &x.await_result().unwrap())
     };
     for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
@@ -73,7 +85,7 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     }
     let invert = |pivots: &[i32]| {
         let (c, info) = (device.uninit(n * n * 2).unwrap(), device.uninit(2).unwrap());
-        let pending = blas.getri_batched(Lu::new(n, 2), &a, &up(device, pivots), c, info).unwrap();
+        let pending = blas.getri_strided_batched(Lu::new(n, 2), &a, &up(device, pivots), c, info).unwrap();
         down(device, &pending.await_result().unwrap().0)
     };
     assert_eq!(invert(&given), invert(&meant));

@@ -8,7 +8,7 @@ mod standin;
 use common::{down, up};
 use standin::{Current, Mode, session};
 use std::time::Duration;
-use windlass::blaslt::{Epilogue, Operands};
+use windlass::blaslt::{Epilogue, Operands, Order};
 use windlass::{Device, DeviceBuffer, Error, Matmul, Transpose};
 
 const ASK: &str = "cublasLtMatmulAlgoGetHeuristic";
@@ -311,5 +311,59 @@ fn a_c_of_another_type_does_not_lie_where_d_does() {
     let d = d.await_result().unwrap();
     assert_eq!(down(&device, &d), vec![F8E4M3::from_f32(16.0); 16 * 16]);
     drop((ones, d, device));
+    driver.assert_finished();
+}
+
+/// The epilogue wants a factor that lies with its terms apart; of the others, and of what is refused for other reasons, the
+/// sum is a product of its own.
+#[test]
+fn gradients_of_factors_that_the_library_refuses_are_products_with_ones() {
+    let driver = session();
+    let device = device(1);
+    let lt = device.blas_lt();
+    // op(A) is 2 x 3 with rows (1, 2, 3) and (4, 5, 6), op(B) 3 x 1.
+    let (by_columns, by_rows) = ([1.0f32, 4.0, 2.0, 5.0, 3.0, 6.0], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let b = up(&device, [1.0f32, 10.0, 100.0]);
+    let spec = Matmul::new(2, 1, 3);
+    let gradient = |spec: Matmul<f32>, a: &DeviceBuffer<f32>, of_a: bool| {
+        let (d, grad) = (up(&device, [f32::NAN; 2]), up(&device, [f32::NAN; 3]));
+        let epilogue = if of_a { Epilogue::bgrad_a(grad) } else { Epilogue::bgrad_b(grad) };
+        let before = driver.calls_of(MATMUL);
+        let (d, grad) = lt.matmul_with(spec, Operands::new(a, &b), epilogue, d).unwrap().await_result().unwrap();
+        (down(&device, &d), down(&device, &grad), driver.calls_of(MATMUL) - before)
+    };
+    let (apart, along) = (up(&device, by_columns), up(&device, by_rows));
+    let (d, grad, calls) = gradient(spec, &apart, true);
+    assert_eq!((d, &grad[..2], calls), (vec![321.0, 654.0], &[6.0, 15.0][..], 1));
+    for _ in 0..2 {
+        let (d, grad, calls) = gradient(spec.trans_a(Transpose::Yes), &along, true);
+        assert_eq!((d, &grad[..2], calls), (vec![321.0, 654.0], &[6.0, 15.0][..], 2));
+        assert!(grad[2].is_nan(), "past the gradient");
+    }
+    let (d, grad, calls) = gradient(spec, &apart, false);
+    assert_eq!((d, grad[0], calls), (vec![321.0, 654.0], 111.0, 2));
+    let (d, grad, calls) = gradient(spec.trans_b(Transpose::Yes), &apart, false);
+    assert_eq!((d, grad[0], calls), (vec![321.0, 654.0], 111.0, 1));
+    // By rows it is the other way round.
+    let rows = spec.order_a(Order::Row);
+    let (d, grad, calls) = gradient(rows, &along, true);
+    assert_eq!((d, &grad[..2], calls), (vec![321.0, 654.0], &[6.0, 15.0][..], 2));
+    // Alpha does not count, and where it is zero the factors are read for the gradient alone.
+    let (d, grad, _) = gradient(spec.trans_a(Transpose::Yes).alpha(0.0), &along, true);
+    assert_eq!((d, &grad[..2]), (vec![0.0, 0.0], &[6.0, 15.0][..]));
+    // Refused for whatever reason.
+    driver.fail(ASK, 0, 15);
+    let (d, grad, calls) = gradient(spec.lda(2).alpha(2.0).beta(0.0).trans_b(Transpose::Yes).ldb(1), &apart, true);
+    driver.clear();
+    assert_eq!((d, &grad[..2], calls), (vec![642.0, 1308.0], &[6.0, 15.0][..], 2));
+    // A batch, each with its own gradient, and something between them.
+    let (a, b) = (up(&device, [1.0f32, 2.0, 3.0, 4.0]), up(&device, [1.0f32, 1.0, 1.0, 1.0]));
+    let (d, grad) = (up(&device, [f32::NAN; 2]), up(&device, [7.0f32; 4]));
+    let spec = Matmul::new(1, 1, 2).trans_a(Transpose::Yes).batch(2).stride_bias(3);
+    let pending = lt.matmul_with(spec, Operands::new(&a, &b), Epilogue::bgrad_a(grad), d).unwrap();
+    let (d, grad) = pending.await_result().unwrap();
+    assert_eq!((down(&device, &d), down(&device, &grad)), (vec![3.0, 7.0], vec![3.0, 7.0, 7.0, 7.0]));
+    drop((apart, along, a, b, d, grad));
+    drop((lt, device));
     driver.assert_finished();
 }

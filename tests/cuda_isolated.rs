@@ -3,17 +3,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
+#[path = "cuda_isolated/kernels.rs"]
+mod kernels;
 mod standin;
 #[allow(dead_code, reason = "a part of it")]
 #[path = "worker/system.rs"]
 mod system;
 
-use common::{assert_back_at, down, up, within};
+use common::{assert_back_at, down, eventually, up, within};
+use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::nvrtc::{Image, LaunchConfig};
-use windlass::{Device, DeviceBuilder, DeviceKind, Error, Matmul, Phase, RestartPolicy};
+use windlass::{
+    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
+    SlicesMut, Spans, Wire,
+};
 
 const INSIDE: &str = "WINDLASS_TEST_INSIDE";
 const LONG: Duration = Duration::from_secs(20);
@@ -25,17 +30,22 @@ fn inside(test: &str, variables: &[(&str, &str)], body: impl FnOnce() + Send + '
         return within(60, body);
     }
     let driver = standin::driver();
+    let report = format!("{}/{}-{test}.violations", env!("CARGO_TARGET_TMPDIR"), std::process::id());
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .envs(driver.environment())
         .envs(variables.iter().copied())
         .env("WINDLASS_STANDIN_MEMORY", "1073741824")
+        .env("WINDLASS_STANDIN_REPORT", &report)
         .env(INSIDE, "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("1 passed"), "{text}");
+    let violations = std::fs::read_to_string(&report).unwrap_or_default();
+    let _ = std::fs::remove_file(&report);
+    assert!(violations.is_empty(), "{violations}{text}");
 }
 
 fn isolated() -> DeviceBuilder {
@@ -63,6 +73,126 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
     });
 }
 
+/// How often the worker has called a function of the driver: the answer is an error's text.
+#[derive(Serialize, Deserialize)]
+struct Calls(String);
+
+impl Op for Calls {
+    const NAME: &'static str = "calls";
+    type Reads = ();
+    type Output = DeviceBuffer<u8>;
+    type Raw = ();
+    fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::library(format!("calls: {}", standin::driver().calls_of(&self.0))))
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn calls(device: &Device, function: &str) -> u64 {
+    let pending = device.dispatch(Calls(function.into()), (), (device.zeros::<u8>(1).unwrap(),)).unwrap();
+    let text = pending.await_result().unwrap_err().to_string();
+    let (_, count) = text.split_once("calls: ").expect(&text);
+    count.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+/// Several parts of shared memory, from its first byte past the largest of them.
+fn copies_both_ways(device: &Device) {
+    for len in [0usize, 1, 1000, 300_000, 3_000_000, 20_000_000] {
+        let data: Vec<u32> = (0..len as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+        let x = up(device, data.clone());
+        let (left, right) = x.split_at(len / 3).unwrap();
+        let (one, two) = (device.download(&left).unwrap(), device.download(&right).unwrap());
+        let mut back = one.await_result().unwrap();
+        back.extend(two.await_result().unwrap());
+        assert!(back == data, "{len}");
+    }
+}
+
+#[test]
+fn bulk_data_crosses_once_and_by_staging_where_the_driver_refuses() {
+    let test = "bulk_data_crosses_once_and_by_staging_where_the_driver_refuses";
+    let report = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda_isolated_report");
+    let _ = std::fs::remove_file(&report);
+    for refused in ["", "cuMemHostRegister:0:801,cuMemHostRegister:1:801,cuMemHostRegister:2:2"] {
+        let report = report.to_str().unwrap();
+        inside(test, &[("WINDLASS_STANDIN_FAIL", refused), ("WINDLASS_STANDIN_REPORT", report)], || {
+            let device = isolated().open().unwrap();
+            let staged = calls(&device, "cuMemHostAlloc");
+            copies_both_ways(&device);
+            let (parts, staged) = (calls(&device, "cuMemHostRegister"), calls(&device, "cuMemHostAlloc") - staged);
+            copies_both_ways(&device);
+            // Parts of 1, 1, 2 ... 64, 64 MiB, each once; how far up depends on what is under way at once.
+            let again = calls(&device, "cuMemHostRegister");
+            assert!(again <= 13, "{parts} parts, then {again}");
+            let all = std::env::var("WINDLASS_STANDIN_FAIL").unwrap().is_empty();
+            assert!(parts >= 6 && (staged == 0) == all, "{parts} parts, {staged} staged");
+            assert_back_at(&device, (0, 0, 0));
+        });
+    }
+    assert!(!report.exists(), "{}", std::fs::read_to_string(&report).unwrap_or_default());
+}
+
+/// How often NVML is open in this process, and how many devices it has opened.
+fn nvml() -> (i32, i32) {
+    // SAFETY: the stand-in, which does nothing when it is loaded; two functions without arguments.
+    unsafe {
+        let library = libloading::os::unix::Library::new("libnvidia-ml.so.1").unwrap();
+        let open = library.get::<unsafe extern "C" fn() -> i32>(b"standin_nvml_open\0").unwrap();
+        let devices = library.get::<unsafe extern "C" fn() -> i32>(b"standin_nvml_devices\0").unwrap();
+        let answer = (open(), devices());
+        std::mem::forget(library);
+        answer
+    }
+}
+
+#[test]
+fn the_driver_is_kept_awake_while_there_are_isolated_devices_and_no_longer() {
+    inside("the_driver_is_kept_awake_while_there_are_isolated_devices_and_no_longer", &[], || {
+        for _ in 0..3 {
+            assert_eq!(nvml(), (0, 0));
+            let one = isolated().open().unwrap();
+            let two = isolated().open().unwrap();
+            assert!(eventually(10, || one.stats().driver_held && two.stats().driver_held && nvml() == (1, 2)));
+            one.rebuild(LONG).unwrap();
+            assert!(one.stats().driver_held && nvml() == (1, 2), "it is held across workers, and by one process once");
+            drop(one);
+            assert!(two.stats().driver_held && nvml().0 == 1);
+            drop(two);
+            assert!(eventually(10, || nvml() == (0, 0)));
+        }
+    });
+}
+
+#[test]
+fn a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back() {
+    let test = "a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back";
+    // Of the 16 MiB below, which are several parts, the third.
+    inside(test, &[("WINDLASS_STANDIN_FAIL", "cuMemcpyDtoHAsync:4:1")], || {
+        let device = isolated().open().unwrap();
+        let x = up(&device, vec![7u8; 16 << 20]);
+        let mut failed = 0;
+        for _ in 0..8 {
+            match device.download(&x).unwrap().await_result().map_err(Error::from) {
+                Ok(back) => assert!(back.iter().all(|b| *b == 7)),
+                Err(Error::LibraryError { .. } | Error::InvalidArgument { .. }) => failed += 1,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        assert_eq!((failed, device.stats().faults), (1, 0));
+    });
+}
+
 #[test]
 fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
     inside("what_does_not_cross_to_a_gpu_in_a_worker_says_why", &[], || {
@@ -71,14 +201,6 @@ fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
             Error::Unsupported { reason, .. } => assert!(reason.contains(word), "{reason}"),
             other => panic!("{other:?}"),
         };
-        let head = ".version 8.0\n.target sm_80\n.address_size 64\n";
-        let ptx = format!("{head}.global .f32 factor;\n.visible .entry nothing(.param .u32 a) {{ ret; }}\n");
-        let module = device.nvrtc().load(&Image::ptx(ptx).unwrap()).unwrap();
-        refused(module.load().unwrap_err(), "worker process");
-        refused(module.global::<f32>("factor").map(drop).unwrap_err(), "worker process");
-        let kernel = module.kernel("nothing").unwrap();
-        // SAFETY: it does nothing.
-        refused(unsafe { kernel.launch(LaunchConfig::new(1, 1), (1u32,)) }.unwrap_err().error, "worker process");
         let (a, d) = (up(&device, [1.0f32; 4]), device.zeros::<f32>(4).unwrap());
         let tuned = device.blas_lt().autotune(Matmul::new(2, 2, 2), Operands::new(&a, &a), Epilogue::none(), d);
         let rejected = tuned.unwrap_err();
@@ -179,7 +301,7 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
         .spawn()
         .unwrap();
     let mut worker = None;
-    assert!(common::eventually(20, || {
+    assert!(eventually(20, || {
         worker = system::children_of(parent.id()).first().copied();
         worker.is_some()
     }));
@@ -187,6 +309,6 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     let start = Instant::now();
-    assert!(common::eventually(10, || system::is_gone(worker.unwrap())));
+    assert!(eventually(10, || system::is_gone(worker.unwrap())));
     assert!(start.elapsed() < Duration::from_secs(3), "after {:?}", start.elapsed());
 }

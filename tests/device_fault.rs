@@ -4,83 +4,23 @@
 //! ends CUDA for its process; that such a process still exits cleanly is part of the claim.
 
 #![cfg(feature = "cuda")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
+#[path = "common/faulty.rs"]
+mod faulty;
 
 use common::child::{self, in_a_process_of_its_own};
+use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, Enqueue, Error, Op, Phase, Result, Slices, SlicesMut, Spans};
-
-/// A kernel that faults.
-struct Faulty(&'static str);
-
-#[cfg(feature = "cuda")]
-static KERNELS: windlass::Ptx = windlass::Ptx::new(
-    "\
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry faulty(.param .u64 p, .param .u32 kind) {
-    .reg .u64 %a;
-    .reg .u32 %kind;
-    .reg .pred %is;
-    ld.param.u64 %a, [p];
-    ld.param.u32 %kind, [kind];
-    setp.eq.u32 %is, %kind, 0;
-    @%is ret;
-    setp.eq.u32 %is, %kind, 1;
-    @%is mov.u64 %a, 16;
-    setp.eq.u32 %is, %kind, 2;
-    @%is add.u64 %a, %a, 1;
-    setp.eq.u32 %is, %kind, 3;
-    @%is add.u64 %a, %a, 0x40000000000;
-    setp.eq.u32 %is, %kind, 4;
-    @%is bra stop;
-    st.global.u32 [%a], 1;
-    ret;
-stop:
-    trap;
-    ret;
-}
-",
-);
-
-impl Op for Faulty {
-    const NAME: &'static str = "faulty";
-    type Reads = ();
-    type Output = DeviceBuffer<f32>;
-    type Raw = ();
-    fn check(&self, (): &Spans<()>, _: &Spans<(f32,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("a fault of a GPU"))
-    }
-    #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let (x,) = *queue.writes();
-        let kind: u32 = match self.0 {
-            "nothing" => 0,
-            "illegal_address" => 1,
-            "misaligned" => 2,
-            "out_of_bounds" => 3,
-            _ => 4,
-        };
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
-        // SAFETY: an address and the kind; that the kernel breaks its promise is the point of the test.
-        unsafe { queue.launch(&KERNELS, c"faulty", dims, &[x.into(), kind.into()]) }
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-}
+use windlass::{Device, Error, Phase, Result};
 
 /// Rows and columns of a product that takes a GPU some 20 ms.
 const SIDE: usize = 8192;
 
 /// What happens in the process of one scenario.
-fn scenario(kind: &'static str, device: &str) -> Result<()> {
+fn scenario(number: usize, device: &str) -> Result<()> {
+    let kind = KINDS[number];
     let device = Device::named(device)?;
     let host = Device::host()?;
     let x = device.upload(vec![1.0f32; 1 << 20])?.into_output().share();
@@ -91,11 +31,11 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
     let (a, b) = (device.zeros(SIDE * SIDE)?, device.zeros(SIDE * SIDE)?);
     let y = device.blas().gemm(long, &a, &b, device.uninit(SIDE * SIDE)?)?.await_result()?;
-    let y = device.dispatch(Faulty("nothing"), (), (y,))?.await_result()?;
+    let y = device.dispatch(Faulty(0), (), (y,))?.await_result()?;
 
     // The fault waits for a long product, and what is submitted meanwhile waits for the fault.
     let y = device.blas().gemm(long, &a, &b, y)?.into_output();
-    let ((y,), faulty) = device.dispatch(Faulty(kind), (), (y,))?.split();
+    let ((y,), faulty) = device.dispatch(Faulty(number as u32), (), (y,))?.split();
     let start = Instant::now();
     let after: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y)).collect::<std::result::Result<_, _>>()?;
     println!("{kind}: {} submitted behind it in {:?}", after.len(), start.elapsed());
@@ -155,18 +95,56 @@ fn scenario(kind: &'static str, device: &str) -> Result<()> {
     Ok(())
 }
 
+/// A fault on one GPU while another works on: CUDA ends for both, and nothing of the other hangs.
+fn two_gpus() -> Result<()> {
+    let (bad, good) = (Device::cuda(0)?, Device::cuda(1)?);
+    let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
+    let (a, b) = (good.zeros(SIDE * SIDE)?, good.zeros(SIDE * SIDE)?);
+    let mut y = good.blas().gemm(long, &a, &b, good.uninit(SIDE * SIDE)?)?.await_result()?;
+    let x = bad.dispatch(Faulty(0), (), (bad.zeros(16)?,))?.await_result()?;
+    // Half a second of work on the good one.
+    let mut verdicts = Vec::new();
+    for _ in 0..32 {
+        let ((next,), verdict) = good.blas().gemm(long, &a, &b, y)?.split();
+        y = next;
+        verdicts.push(verdict);
+    }
+    let error = bad.dispatch(Faulty(1), (), (x,))?.await_result().expect_err("a fault").error;
+    assert!(matches!(error, Error::DeviceLost { .. }), "{error:?}");
+    let start = Instant::now();
+    let (mut lost, mut done) = (0, 0);
+    for verdict in verdicts {
+        match verdict.await_timeout(Duration::from_secs(1)) {
+            Ok(Ok(())) => done += 1,
+            Ok(Err(e)) if e.is_poisoning() => lost += 1,
+            Ok(Err(e)) => panic!("{e}"),
+            Err(_) => panic!("a pending of the other GPU never resolved"),
+        }
+    }
+    println!("two_gpus: {done} done and {lost} lost on the other GPU, all resolved in {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(1));
+    let start = Instant::now();
+    let error = good.fill(y, 1.0).expect_err("CUDA is over in this process").error;
+    println!("two_gpus: a later call on it fails in {:?} as {error}", start.elapsed());
+    assert!(error.is_poisoning(), "{error:?}");
+    assert_eq!((bad.health().phase, good.health().phase), (Phase::Lost, Phase::Lost));
+    Ok(())
+}
+
 #[test]
 fn child() {
     child::scenario(|kind, device| {
-        let kinds = ["illegal_address", "misaligned", "out_of_bounds", "trap_now"];
-        let kind = kinds.into_iter().find(|k| *k == kind).expect("a known scenario");
-        scenario(kind, device).expect(kind);
+        if kind == "two_gpus" {
+            return two_gpus().expect(kind);
+        }
+        let number = KINDS.into_iter().position(|known| known == kind).expect("a known scenario");
+        scenario(number, device).expect(kind);
     });
 }
 
 #[test]
 fn an_illegal_address_loses_the_device_and_nothing_else() {
-    in_a_process_of_its_own("illegal_address");
+    in_a_process_of_its_own("illegal address");
 }
 
 #[test]
@@ -176,10 +154,29 @@ fn a_misaligned_address_loses_the_device_and_nothing_else() {
 
 #[test]
 fn an_access_out_of_bounds_loses_the_device_and_nothing_else() {
-    in_a_process_of_its_own("out_of_bounds");
+    in_a_process_of_its_own("out of bounds");
 }
 
 #[test]
 fn a_trap_loses_the_device_and_nothing_else() {
-    in_a_process_of_its_own("trap_now");
+    in_a_process_of_its_own("trap");
+}
+
+#[test]
+fn a_failed_assertion_loses_the_device_and_nothing_else() {
+    in_a_process_of_its_own("assert");
+}
+
+#[test]
+fn a_recursion_without_end_loses_the_device_and_nothing_else() {
+    in_a_process_of_its_own("recursion");
+}
+
+#[test]
+fn a_fault_on_one_gpu_ends_the_other_and_nothing_hangs() {
+    if child::gpu().is_some() && Device::cuda_count() < 2 {
+        eprintln!("skipped: this machine has no second GPU");
+        return;
+    }
+    in_a_process_of_its_own("two_gpus");
 }

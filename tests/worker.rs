@@ -9,6 +9,8 @@ mod common;
 
 #[path = "worker/ends.rs"]
 mod ends;
+#[path = "worker/kernels.rs"]
+mod kernels;
 #[path = "worker/load.rs"]
 mod load;
 #[path = "worker/loss.rs"]

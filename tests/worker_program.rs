@@ -9,6 +9,7 @@ mod common;
 
 use common::{down, host, up};
 use serde::{Deserialize, Serialize};
+use windlass::nvrtc::{LaunchConfig, Write};
 use windlass::{DeviceBuffer, Error, Gemm, Matmul, Op, Result, Slices, SlicesMut, Spans, Wire, blas};
 
 /// An operation of one's own.
@@ -57,4 +58,9 @@ fn the_crates_own_program_knows_the_librarys_operations_and_no_others() {
     assert_eq!(down(&device, &d), [7.0, 15.0, 10.0, 22.0]);
     let error = device.dispatch(Own, (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap_err().error;
     assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("worker::init")), "{error}");
+    let twin = device.nvrtc().twin::<(Write<f32>,)>("one", |_, (x,)| x.set(0, 1.0)).unwrap();
+    let rejected = twin.launch(LaunchConfig::new(1, 1), (up(&device, [7.0f32]),)).unwrap_err();
+    let (error, (x,)) = (rejected.error, rejected.back.unwrap());
+    assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("worker::init")), "{error}");
+    assert_eq!((down(&device, &x), device.stats().faults), (vec![7.0], 0));
 }

@@ -1,22 +1,9 @@
 //! The general matrix product.
 
-use super::matrix::{check_matrix, check_size, fills};
-use super::modes::Math;
-#[cfg(feature = "blas")]
-use super::routine::Queue;
-use super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::scalar::Scalar;
+pub(super) use super::gemm_element::{Kind, Same, Single};
+use super::prelude::*;
 #[cfg(feature = "host")]
-use super::scalar::value;
-use super::scalar::{check_scalar, scalars};
-use super::{Blas, Scaled, Transpose};
-#[cfg(feature = "host")]
-use crate::numerics::{GemmSpec, gemm::HostGemm};
-use crate::op::{Cost, Spans};
-use crate::{Complex, DeviceBuffer, Element, Error, In, Result, Submitted, bf16, f16};
-use std::fmt::Debug;
-use std::marker::PhantomData;
+use crate::numerics::GemmSpec;
 
 /// `C = alpha * op(A) * op(B) + beta * C`: `op(A)` is `m x k`, `op(B)` is `k x n`, `C` is `m x n`.
 ///
@@ -39,136 +26,6 @@ pub struct Gemm<T: GemmElement> {
     pub(super) beta: T::Scalar,
 }
 
-/// An element type that matrices are multiplied of: f32, f64, `Complex` of both, f16, bf16 (scalars in f32), and i8
-/// (scalars and result in i32). Sealed, as [`Element`] is.
-pub trait GemmElement: Element {
-    /// The type of `alpha` and `beta`.
-    type Scalar: Element;
-    /// The type of `C`.
-    type Out: Element;
-    #[doc(hidden)]
-    const ONE: Self::Scalar;
-    /// The library's codes of the types of A, C and the computation.
-    #[doc(hidden)]
-    const CODES: GemmCodes;
-    #[doc(hidden)]
-    #[cfg(feature = "host")]
-    fn multiply(spec: &crate::numerics::GemmSpec<Self::Scalar>, a: &[Self], b: &[Self], c: &mut [Self::Out]);
-}
-
-/// cuBLAS's codes for a product's types.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct GemmCodes {
-    /// `cudaDataType` of A and B.
-    pub input: u32,
-    /// `cudaDataType` of C.
-    pub output: u32,
-    /// `cublasComputeType_t`.
-    pub compute: u32,
-}
-
-#[cfg(feature = "blas")]
-impl GemmCodes {
-    /// Whether groups of products of this type are one call: real types.
-    pub(super) fn grouped(self) -> bool {
-        const REAL: [u32; 4] = [0, 1, 2, 14];
-        REAL.contains(&self.input)
-    }
-
-    /// `cublasComputeType_t` in a math mode.
-    pub(super) fn compute_in(self, math: Math) -> u32 {
-        const SINGLE: [u32; 2] = [0, 4];
-        match math {
-            // Each type's pedantic code follows the plain one.
-            Math::Pedantic => self.compute + 1,
-            Math::Tf32 if SINGLE.contains(&self.input) => 77, // 32F_FAST_TF32
-            Math::Default | Math::Tf32 | Math::EmulatedBf16x9 => self.compute,
-        }
-    }
-}
-
-macro_rules! gemm_elements { ($($t:ty, $scalar:ty, $out:ty, $one:expr, $i:literal, $o:literal, $c:literal;)*) => { $(
-    impl GemmElement for $t {
-        type Scalar = $scalar;
-        type Out = $out;
-        const ONE: $scalar = $one;
-        const CODES: GemmCodes = GemmCodes { input: $i, output: $o, compute: $c };
-        #[cfg(feature = "host")]
-        fn multiply(spec: &crate::numerics::GemmSpec<$scalar>, a: &[$t], b: &[$t], c: &mut [$out]) {
-            <$t as HostGemm>::gemm(spec, a, b, c);
-        }
-    }
-)* } }
-// cudaDataType: R_32F 0, R_64F 1, R_16F 2, R_8I 3, C_32F 4, C_64F 5, R_32I 10, R_16BF 14;
-// cublasComputeType_t: 32F 68, 64F 70, 32I 72.
-gemm_elements! {
-    f32, f32, f32, 1.0, 0, 0, 68;
-    f64, f64, f64, 1.0, 1, 1, 70;
-    Complex<f32>, Complex<f32>, Complex<f32>, Complex { re: 1.0, im: 0.0 }, 4, 4, 68;
-    Complex<f64>, Complex<f64>, Complex<f64>, Complex { re: 1.0, im: 0.0 }, 5, 5, 70;
-    f16, f32, f16, 1.0, 2, 2, 68;
-    bf16, f32, bf16, 1.0, 14, 14, 68;
-    i8, i32, i32, 1, 3, 10, 72;
-}
-
-/// An element type whose products may stay in f32: f16 and bf16. Sealed, as [`Element`] is.
-pub trait MixedElement: GemmElement<Scalar = f32> {
-    #[doc(hidden)]
-    #[cfg(feature = "host")]
-    fn multiply_single(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [f32]);
-}
-
-macro_rules! mixed_elements { ($($t:ty),*) => { $(
-    impl MixedElement for $t {
-        #[cfg(feature = "host")]
-        fn multiply_single(spec: &GemmSpec<f32>, a: &[Self], b: &[Self], c: &mut [f32]) {
-            crate::numerics::widen::gemm_widened(spec, a, b, c);
-        }
-    }
-)* } }
-mixed_elements!(f16, bf16);
-
-/// What a product of `T` is stored as.
-pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
-    /// The type of C.
-    type Out: Element;
-    /// Its `cudaDataType`.
-    #[cfg(feature = "blas")]
-    const OUTPUT: u32;
-    /// The product on the host engine.
-    #[cfg(feature = "host")]
-    fn multiply(spec: &GemmSpec<T::Scalar>, a: &[T], b: &[T], c: &mut [Self::Out]);
-}
-
-/// As the type has it.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct Same;
-
-/// As f32.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct Single;
-
-impl<T: GemmElement> Kind<T> for Same {
-    type Out = T::Out;
-    #[cfg(feature = "blas")]
-    const OUTPUT: u32 = T::CODES.output;
-    #[cfg(feature = "host")]
-    fn multiply(spec: &GemmSpec<T::Scalar>, a: &[T], b: &[T], c: &mut [T::Out]) {
-        T::multiply(spec, a, b, c);
-    }
-}
-
-impl<T: MixedElement> Kind<T> for Single {
-    type Out = f32;
-    #[cfg(feature = "blas")]
-    const OUTPUT: u32 = 0;
-    #[cfg(feature = "host")]
-    fn multiply(spec: &GemmSpec<f32>, a: &[T], b: &[T], c: &mut [f32]) {
-        T::multiply_single(spec, a, b, c);
-    }
-}
-
 impl<T: GemmElement> Gemm<T> {
     /// The plain product of an `m x k` and a `k x n` matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
@@ -187,18 +44,6 @@ impl<T: GemmElement> Gemm<T> {
         }
     }
 
-    /// What is done to A before.
-    pub fn trans_a(mut self, trans: Transpose) -> Self {
-        self.trans_a = trans;
-        self
-    }
-
-    /// What is done to B before.
-    pub fn trans_b(mut self, trans: Transpose) -> Self {
-        self.trans_b = trans;
-        self
-    }
-
     /// All three matrices are row-major: element `(i, j)` of `A` is at `i * lda + j`, and leading dimensions are those of
     /// rows. Costs nothing: the transposed product is the same numbers in column-major order.
     ///
@@ -215,24 +60,6 @@ impl<T: GemmElement> Gemm<T> {
     /// ```
     pub fn row_major(mut self) -> Self {
         self.row_major = true;
-        self
-    }
-
-    /// Elements between the columns (in row-major order the rows) of A as stored.
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.lda = Some(lda);
-        self
-    }
-
-    /// Elements between the columns (in row-major order the rows) of B as stored.
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        self.ldb = Some(ldb);
-        self
-    }
-
-    /// Elements between the columns (in row-major order the rows) of C.
-    pub fn ldc(mut self, ldc: usize) -> Self {
-        self.ldc = Some(ldc);
         self
     }
 
@@ -281,6 +108,18 @@ impl<T: GemmElement> Gemm<T> {
     }
 }
 
+setters!(Gemm<T: GemmElement> {
+    /// What is done to A before.
+    trans_a: Transpose;
+    /// What is done to B before.
+    trans_b: Transpose;
+    /// Elements between the columns (in row-major order the rows) of A as stored.
+    lda: usize;
+    /// Elements between the columns (in row-major order the rows) of B as stored.
+    ldb: usize;
+    /// Elements between the columns (in row-major order the rows) of C.
+    ldc: usize;
+});
 scalars!(Gemm<T: GemmElement>, alpha: T::Scalar, beta: T::Scalar);
 
 /// A product and where its scalars are.
@@ -294,7 +133,7 @@ struct Product<T: GemmElement, K> {
 }
 
 impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
-    const NAME: &'static str = "gemm";
+    const NAME: &'static str = if K::MIXED { "gemm_mixed" } else { "gemm" };
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<K::Out>;
     type Raw = ();
@@ -355,7 +194,7 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
     let k = if alpha.is_zero() { 0 } else { spec.k };
     let whole = (a, b, lda, ldb);
     if bytes {
-        if alpha.mode() == crate::cuda::PointerMode::Device {
+        if alpha.mode() == PointerMode::Device {
             return Err(Error::unsupported("scalars of 8-bit products are given by value"));
         }
         // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.

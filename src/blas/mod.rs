@@ -39,17 +39,37 @@
 //!   unless [`Blas::atomics`] allows it not to. The host engine's levels 1 and 2 also give the same bits for any number of
 //!   threads; products of matrices, and what is made of them (level 3, LU), may not. The engines round differently.
 //!
-//! Not there: batches of `trsm` and of LU by lists of buffers (at fixed distances only), groups of products with scalars in
-//! device memory or of halves into f32, `rotg` and `rotmg` of numbers on the host, and on a GPU scalars in device memory
-//! for products of i8.
+//! - **Batches.** What ends in `_strided_batched` finds its matrices at even distances in one buffer, what ends in
+//!   `_batched` each in a buffer of its own; `_grouped` takes lists of several shapes.
 //!
-//! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half
-//! side by side. `routine.rs` holds what they share, `vector.rs` and `matrix.rs` the checked views, `scalar.rs` the
-//! scalars, `modes.rs` how the library may compute.
+//! Not there: `rotg` and `rotmg` of numbers on the host; on a GPU, scalars in device memory for products of i8, and what
+//! BLAS has no routine for: packed and banded complex symmetric matrices, batches of band matrices. What is not there on
+//! one engine alone answers [`Error::Unsupported`](crate::Error::Unsupported) on it.
+//!
+//! # Where what is
+//! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half side
+//! by side.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `routine` | what all routines share: the trait, the op that is made of one with the modes of its front, the queue of a CUDA half |
+//! | `prelude`, `setters` | what the file of a routine needs; the setters of specifications |
+//! | `element` | the element types of levels 1 and 2, and by which letter and code the library knows them |
+//! | `vector`, `matrix`, `flags` | what an operand looks like, and that it lies inside its buffer |
+//! | `scalar` | scalars by value or in device memory |
+//! | `modes` | how the library may compute: math, atomics, determinism |
+//! | `level1` | vectors: updates, copies, rotations; `reduction` for those that give one number |
+//! | `level2` | a matrix and vectors: `triangle` for the three ways in which one is stored |
+//! | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and bytes that the library refuses |
+//! | `level3` | matrices, and their batches; its own `mod.rs` goes on from here |
+//!
+//! A new routine is a new file with a `Routine` and the methods of [`Blas`], and a line in `register`. What the host engine
+//! computes is in `numerics`.
 
 mod element;
 mod flags;
 mod gemm;
+mod gemm_element;
 #[cfg(feature = "blas")]
 mod gemm_i8;
 mod level1;
@@ -60,13 +80,15 @@ mod modes;
 mod prelude;
 mod routine;
 mod scalar;
+mod setters;
 mod vector;
 
 pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 #[doc(hidden)]
 pub use element::{Letter, OnHost};
 pub use flags::{Diag, Side, Transpose, Uplo};
-pub use gemm::{Gemm, GemmElement, MixedElement};
+pub use gemm::Gemm;
+pub use gemm_element::{GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
 pub use level3::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;

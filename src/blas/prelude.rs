@@ -2,7 +2,7 @@
 
 #[cfg(feature = "host")]
 pub(super) use super::element::HostVector;
-pub(super) use super::matrix::{check_matrix, check_size};
+pub(super) use super::matrix::{check_matrix, check_size, fills};
 #[cfg(feature = "blas")]
 pub(super) use super::routine::Queue;
 pub(super) use super::routine::Routine;
@@ -11,14 +11,16 @@ pub(super) use super::scalar::Scalar;
 #[cfg(feature = "host")]
 pub(super) use super::scalar::value;
 pub(super) use super::scalar::{check_scalar, scalars};
+pub(super) use super::setters::setters;
 pub(super) use super::vector::{Strided, Vector, VectorMut};
 pub(super) use super::{
-    Blas, BlasElement, ComplexElement, Diag, GemmElement, RealElement, Scaled, Transpose, Uplo, VectorElement,
+    Blas, BlasElement, ComplexElement, Diag, Gemm, GemmElement, MixedElement, RealElement, Scaled, Side, Transpose,
+    Uplo, VectorElement,
 };
 #[cfg(feature = "blas")]
 pub(super) use crate::cuda::PointerMode;
 #[cfg(feature = "host")]
 pub(super) use crate::numerics;
 pub(super) use crate::op::{Cost, Spans};
-pub(super) use crate::{DeviceBuffer, Error, In, PendingDispatch, Result, Submitted};
+pub(super) use crate::{DeviceBuffer, Error, In, List, PendingDispatch, Result, Submitted};
 pub(super) use std::marker::PhantomData;

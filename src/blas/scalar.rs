@@ -118,7 +118,12 @@ pub(super) struct Scalar<S> {
 impl<S: Element> Scalar<S> {
     /// In device memory where `at` says so.
     pub(super) fn new(value: S, at: &Option<Span<S>>) -> Self {
-        Scalar { value, at: at.as_ref().map(Span::address) }
+        Scalar::at(value, at.as_ref())
+    }
+
+    /// In device memory where there is a place for it.
+    pub(super) fn at(value: S, at: Option<&Span<S>>) -> Self {
+        Scalar { value, at: at.map(Span::address) }
     }
 
     /// Known to be zero when the work is enqueued.

@@ -1,4 +1,6 @@
-//! The product on a GPU: what the library is told.
+//! The product on a GPU: what the library is told. What it refuses to do beside a product is in `gradient`.
+
+mod gradient;
 
 use super::Order;
 use super::epilogue::{Beside, Extra, Function, Kind, WritePlaces};
@@ -64,6 +66,14 @@ impl Layout {
     }
 }
 
+/// A matrix as the library has it.
+fn matrix(data_type: u32, layout: Layout) -> MatrixOf {
+    let Layout { rows, columns, order, ld, stride, .. } = layout;
+    let order = u32::from(order == Order::Row);
+    let [rows, columns] = [rows, columns].map(|x| x as u64);
+    MatrixOf { data_type, order, rows, columns, ld: ld as i64, stride: stride as i64 }
+}
+
 /// What the library moves at a time.
 const VECTOR: usize = 16;
 
@@ -106,18 +116,31 @@ impl Side {
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let geometry = self.geometry()?;
+        let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
+        if of_factors && self.sums_along_memory(&geometry) {
+            return self.product(queue, &geometry, true);
+        }
+        match self.product(queue, &geometry, false) {
+            // What the library refuses is not on the stream.
+            Err(crate::Error::Unsupported { .. }) if of_factors => self.product(queue, &geometry, true),
+            outcome => outcome,
+        }
+    }
+
+    /// `apart`: the gradient of a factor is a product of its own.
+    fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, apart: bool) -> Result<()> {
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
         if let Way::Ask(survey) = &self.way
             && let Some(others) = survey.lock().writes
         {
             writes = others;
         }
-        let geometry = self.geometry()?;
         if matches!(self.way, Way::Ask(_)) && (self.spec.is_empty() || self.spec.k == 0) {
             return Ok(());
         }
         if self.spec.is_empty() {
-            return self.nothing(queue, &writes, &geometry);
+            return self.nothing(queue, &writes, geometry);
         }
         let mut ahead = SmallVec::<[Ahead; 2]>::new();
         if let (true, Some(place)) = (self.writes_gaps(&geometry.aux), writes.beside) {
@@ -130,11 +153,13 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
         if of_factors && self.spec.k == 0 {
             ahead.push(Ahead::ZeroGradients);
+        }
+        if of_factors && (self.spec.k == 0 || apart) {
             kind.beside = Beside::Nothing;
         }
         let no_product = reads.factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default();
-        let zeros = self.spec.k == 0 || (no_product && !of_factors);
-        let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, &geometry, zeros);
+        let zeros = self.spec.k == 0 || (no_product && (apart || !of_factors));
+        let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, geometry, zeros);
         let gradient = self.align_vectors(queue, &mut problem, &mut addresses, &mut ahead)?;
         if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
             // D cannot be its own C when their types differ, and the library (13.1) refuses the address all the same.
@@ -154,7 +179,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let problem = Problem { alignment: addresses.alignment(), ..problem };
         let alpha_beta = [Factor::of(&self.spec.alpha_of::<T>()), Factor::of(&self.spec.beta)];
         let which = match &self.way {
-            Way::Usual => Which::Known { asked: !ahead.is_empty() && queue.lt_find(&problem, &addresses)? },
+            Way::Usual => Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses)? },
             Way::This(choice) => Which::This(choice),
             Way::Ask(survey) => {
                 let mut survey = survey.lock();
@@ -165,11 +190,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 return Ok(());
             }
         };
+        let sums = if apart { Some(self.gradient(queue, &reads, &writes, geometry)?) } else { None };
         for step in ahead {
             match step {
                 // SAFETY: all of an operand, or all of scratch of this length.
                 Ahead::Zeros(at, bytes) => unsafe { queue.fill(at, bytes, &[0]) }?,
-                Ahead::ZeroGradients => self.zero_gradients(queue, &writes, &geometry)?,
+                Ahead::ZeroGradients => self.zero_gradients(queue, &writes, geometry)?,
                 Ahead::Copy(Aside { from, to, rows, columns }) => {
                     // SAFETY: the columns lie in their operand at this distance (checked), and the room was made for them.
                     unsafe { queue.copy_columns(to, from, rows, columns) }?;
@@ -179,6 +205,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         // SAFETY: all lie in operands, whose lengths were checked with the problem's layouts, or in scratch that was made
         // for it above.
         unsafe { queue.lt_matmul(&problem, &addresses, &alpha_beta, which) }?;
+        if let Some(sums) = sums {
+            return self.sum(queue, &sums);
+        }
         match gradient {
             // SAFETY: from scratch that holds these columns to the operand that they were to be written to, whose distance
             // of columns was checked with it.
@@ -278,12 +307,6 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 beside => beside,
             };
         }
-        let matrix = |data_type, layout: Layout| {
-            let Layout { rows, columns, order, ld, stride, .. } = layout;
-            let order = u32::from(order == Order::Row);
-            let [rows, columns] = [rows, columns].map(|x| x as u64);
-            MatrixOf { data_type, order, rows, columns, ld: ld as i64, stride: stride as i64 }
-        };
         let reads_bias = reads.bias.map_or(0, |place| place.address);
         let aux = match kind.function {
             Function::ReluGradient => reads.mask,

@@ -186,12 +186,16 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>
         Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::RowGradient, grad) }
     }
 
-    /// `x`, and the sum of `op(A)` over `k`: an element for each row of D.
+    /// `x`, and the sum of `op(A)` over `k`: an element for each row of D. Alpha does not count.
+    ///
+    /// A GPU's library does it beside the product where `op(A)` lies with its terms apart (column-major and not
+    /// transposed); elsewhere it is a second product, of `op(A)` and ones.
     pub fn bgrad_a(grad: DeviceBuffer<Bias>) -> Self {
         plain(Function::None, Beside::GradientOfA, grad)
     }
 
-    /// `x`, and the sum of `op(B)` over `k`: an element for each column of D.
+    /// `x`, and the sum of `op(B)` over `k`: an element for each column of D. As [`bgrad_a`](Self::bgrad_a): beside the
+    /// product where B is column-major and transposed, elsewhere by a second one.
     pub fn bgrad_b(grad: DeviceBuffer<Bias>) -> Self {
         plain(Function::None, Beside::GradientOfB, grad)
     }

@@ -45,7 +45,7 @@
 //! bytes.
 //!
 //! The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table above as code; `op` checks and does
-//! it on the CPU, `cuda_half` on a GPU. A new row of the table is a line in `types`; what the host engine multiplies is in
+//! it on the CPU, `cuda_half` on a GPU, `autotune` measures there. A new row of the table is a line in `types`; what the host engine multiplies is in
 //! `numerics::matmul`.
 
 mod autotune;

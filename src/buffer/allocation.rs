@@ -147,9 +147,15 @@ impl Allocation {
     /// No bytes, of no device.
     #[cfg(feature = "cuda")]
     pub(super) fn nothing() -> Self {
+        Self::uncounted(64, Home::Empty)
+    }
+
+    /// No bytes, and counted by no device: it stands for something else than memory.
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    pub(crate) fn uncounted(address: u64, home: Home) -> Self {
         let meter = Meter::new(0);
         meter.count.fetch_add(1, Ordering::Relaxed); // the drop takes it off
-        Self::new(64, 0, Home::Empty, Arc::new(meter))
+        Self::new(address, 0, home, Arc::new(meter))
     }
 
     pub(super) fn add_region(&self) {

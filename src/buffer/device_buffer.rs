@@ -47,9 +47,13 @@ impl<T: Element> DeviceBuffer<T> {
     #[cfg(feature = "cuda")]
     pub(crate) fn token(epoch: &Arc<Epoch>) -> Self {
         // Counted by nobody: it is no memory.
-        let allocation = Arc::new(Allocation::nothing());
-        let region = Region::gated(allocation, epoch.clone());
-        Self::new(region, 0, 0)
+        Self::token_of(Arc::new(Allocation::nothing()), epoch)
+    }
+
+    /// As [`token`](Self::token), for something that is named by an allocation of no bytes.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn token_of(allocation: Arc<Allocation>, epoch: &Arc<Epoch>) -> Self {
+        Self::new(Region::gated(allocation, epoch.clone()), 0, 0)
     }
 
     /// Elements in the window.

@@ -72,11 +72,16 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
         #[cfg(feature = "cuda")]
         {
             let (source,) = *queue.reads();
-            match self.reserved.lock().take() {
+            if let Some(reserved) = self.reserved.lock().take() {
                 // SAFETY: an operand, and as many bytes were reserved as it has.
-                Some(reserved) => unsafe { queue.copy_to_staging(source.address(), reserved) },
-                None => Err(crate::Error::library("a download without staging")),
+                return unsafe { queue.copy_to_staging(source.address(), reserved) };
             }
+            #[cfg(target_os = "linux")]
+            if let Some(lent) = &self.lent {
+                // SAFETY: an operand, of as many bytes as were lent; without staging, because the GPU reaches them.
+                return unsafe { queue.copy_to_lent(source.address(), lent) };
+            }
+            Err(crate::Error::library("a download without staging"))
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -94,15 +99,21 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
             },
             decode: |incoming| {
                 let len: usize = incoming.value()?;
+                let bytes = len.checked_mul(size_of::<T>());
+                if incoming.lent.as_ref().is_some_and(|lent| Some(lent.len()) != bytes) {
+                    return Err(Error::library("a download into a block of another length"));
+                }
                 #[cfg(feature = "cuda")]
-                let engine = incoming.epoch.engine.as_cuda();
+                let reserved = match (incoming.epoch.engine.as_cuda(), &incoming.lent, bytes) {
+                    (Some(engine), Some(lent), _) if engine.reaches(incoming.epoch, lent)? => None,
+                    (Some(engine), _, Some(bytes)) => Some(engine.reserve(incoming.epoch, bytes)?),
+                    _ => None,
+                };
                 Ok(Download {
                     form: None,
                     len,
                     #[cfg(feature = "cuda")]
-                    reserved: crate::sync::Mutex::new(
-                        engine.map(|e| e.reserve(incoming.epoch, len * size_of::<T>())).transpose()?,
-                    ),
+                    reserved: crate::sync::Mutex::new(reserved),
                     block: crate::sync::Mutex::default(),
                     lent: incoming.lent,
                     _type: PhantomData,

@@ -6,6 +6,8 @@
 mod device_copy;
 mod download;
 mod fill;
+#[cfg(any(feature = "cuda", target_os = "linux"))]
+pub(crate) mod parallel;
 mod peer_copy;
 mod source;
 mod upload;

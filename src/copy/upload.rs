@@ -58,8 +58,8 @@ impl<T: Element> Op for Upload<T> {
             #[cfg(target_os = "linux")]
             Payload::Lent(lent) => {
                 let target: &mut [u8] = bytemuck::cast_slice_mut(target);
-                let data = lent.bytes().get(..target.len());
-                target.copy_from_slice(data.ok_or_else(|| Error::library("less data came than was announced"))?);
+                let data = Some(lent.bytes()).filter(|data| data.len() == target.len());
+                target.copy_from_slice(data.ok_or_else(|| Error::library("other data came than was announced"))?);
             }
             #[cfg(any(feature = "cuda", target_os = "linux"))]
             _ => return Err(Error::library("staged data on a host device")),
@@ -73,6 +73,9 @@ impl<T: Element> Op for Upload<T> {
         match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
             // SAFETY: an operand, which was made for the data that was staged, or compared with it.
             Payload::Staged(staging) => unsafe { queue.copy_from_staging(target.address(), staging) },
+            #[cfg(target_os = "linux")]
+            // SAFETY: as above; the GPU reaches it, or it would have been staged.
+            Payload::Lent(lent) => unsafe { queue.copy_from_lent(target.address(), &lent) },
             Payload::Gone => Ok(()),
             _ => Err(Error::library("host data that was not staged")),
         }
@@ -95,8 +98,13 @@ impl<T: Element> Op for Upload<T> {
             decode: |incoming| {
                 let len: usize = incoming.value()?;
                 let lent = incoming.lent.ok_or_else(|| Error::library("an upload without its data"))?;
+                if Some(lent.len()) != len.checked_mul(size_of::<T>()) {
+                    return Err(Error::library("an upload of another length than its data"));
+                }
                 #[cfg(feature = "cuda")]
-                if let Some(engine) = incoming.epoch.engine.as_cuda() {
+                if let Some(engine) = incoming.epoch.engine.as_cuda()
+                    && !engine.reaches(incoming.epoch, &lent)?
+                {
                     let data = Payload::Staged(engine.stage(incoming.epoch, lent.bytes())?);
                     return Ok(Upload { data: Mutex::new(data), len });
                 }

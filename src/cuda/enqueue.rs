@@ -28,7 +28,7 @@ pub struct Enqueue<'q, O: Op> {
     pub(super) state: &'q mut State,
     reads: &'q Spans<O::Reads>,
     writes: &'q Spans<WritesOf<O>>,
-    landed: Landed,
+    pub(super) landed: Landed,
     keep: SmallVec<[Block; 1]>,
     scratch: SmallVec<[u64; 2]>,
     result_asked: bool,

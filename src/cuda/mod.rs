@@ -47,11 +47,12 @@ mod memory;
 mod module;
 mod newest;
 mod open;
-mod parallel;
 mod peer;
 mod pinned;
 mod ptx;
 mod reclaim;
+#[cfg(target_os = "linux")]
+mod registered;
 mod ring;
 mod sequence;
 mod slot;
@@ -99,6 +100,9 @@ pub(crate) struct Core {
     pub(crate) pool: memory::Pool,
     pub(crate) reclaim: Arc<reclaim::Reclaim>,
     pub(crate) pinned: Arc<pinned::PinnedPool>,
+    /// What of a parent's memory the driver knows, in a worker.
+    #[cfg(target_os = "linux")]
+    pub(crate) registered: registered::Registered,
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: task::Timers,
     pub(crate) modules: Arc<module::Modules>,

@@ -23,7 +23,10 @@ use std::sync::OnceLock;
 /// The driver, initialised.
 fn driver() -> Result<&'static Driver> {
     let api = Driver::load()?;
-    api.init().ok().map_err(|code| fault::error(code, "cuInit"))?;
+    api.init().ok().map_err(|code| match code {
+        Code(100) => Error::invalid("ordinal", "the driver finds no GPU (cuInit: CUDA_ERROR_NO_DEVICE)"),
+        code => fault::error(code, "cuInit"),
+    })?;
     // After cuInit, so that at the exit ours runs before the driver's own handler.
     static WATCH: std::sync::Once = std::sync::Once::new();
     WATCH.call_once(process::watch_exit);
@@ -157,6 +160,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
         reclaim,
         slots: slots.into_boxed_slice(),
+        #[cfg(target_os = "linux")]
+        registered: super::registered::Registered::default(),
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(keeper.nudge.clone())),

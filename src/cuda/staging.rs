@@ -2,7 +2,8 @@
 
 use super::pinned::{Block, LARGEST, NoBlock};
 use super::slot::Shared;
-use super::{Core, CudaEngine, Native, fault, parallel};
+use super::{Core, CudaEngine, Native, fault};
+use crate::copy::parallel;
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::error::Site;

@@ -64,11 +64,13 @@ pub(super) struct Around<'a, 'x> {
     options: &'a Options,
     pub(super) views: &'a [View<'x>],
     pub(super) read_count: usize,
+    /// A failure leaves what it writes as it was.
+    spares: bool,
 }
 
 impl<'a, 'x> Around<'a, 'x> {
     fn of<O: Op>(s: &Submission<'a, 'x, O>) -> Self {
-        Around { epoch: s.epoch, options: s.options, views: s.views, read_count: s.read_count }
+        Around { epoch: s.epoch, options: s.options, views: s.views, read_count: s.read_count, spares: O::SPARES }
     }
 }
 
@@ -366,7 +368,7 @@ fn publish(s: Around<'_, '_>, completion: &Completion, ok: bool) {
             unsafe { view.region.of_owned(publish) };
             if ok {
                 view.written();
-            } else {
+            } else if !s.spares {
                 view.region.worth.set(Content::Failed);
             }
         }

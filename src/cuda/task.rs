@@ -36,6 +36,9 @@ pub(super) enum Landed {
     Nothing,
     Slot(SmallSlot),
     Staged(Staged),
+    /// Where another process waits for it.
+    #[cfg(target_os = "linux")]
+    InPlace,
 }
 
 /// The one allocation of a dispatch.
@@ -220,6 +223,8 @@ impl Flight {
         }
         Ok(match &*self.landed.lock() {
             Landed::Nothing => Landing::Slot([0; 64]),
+            #[cfg(target_os = "linux")]
+            Landed::InPlace => Landing::Slot([0; 64]),
             // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
             // device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
@@ -266,7 +271,11 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left> {
-        let landing = self.flight.landing(self, O::Output::EAGER);
+        let in_place = matches!(*self.flight.landed.lock(), Landed::InPlace);
+        let landing = self.flight.landing(self, O::Output::EAGER && !in_place);
+        if in_place {
+            return landing.map(|_| Left::Slot([0; 64])).map_err(|error| self.flight.locate(self, error));
+        }
         landing.and_then(O::Raw::land).and_then(|raw| raw.leave(to)).map_err(|error| self.flight.locate(self, error))
     }
 

@@ -26,7 +26,7 @@ impl Device {
         Self::builder().cuda(ordinal).open()
     }
 
-    /// The first healthy GPU, else the CPU.
+    /// The first GPU that opens, else the CPU.
     ///
     /// # Errors
     /// Only when there is neither.
@@ -59,7 +59,7 @@ impl Device {
         0
     }
 
-    /// Every GPU; the CPU alone where there is none.
+    /// Every GPU that opens; the CPU alone where there is none. Why one does not, [`cuda`](Self::cuda) says.
     ///
     /// # Errors
     /// As [`best`](Self::best).

@@ -194,8 +194,9 @@ impl<T: Element> Landed<T> {
             Place::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
             #[cfg(target_os = "linux")]
             Place::Shared(block) => {
-                let target: &mut [u8] = bytemuck::cast_slice_mut(target);
-                target.copy_from_slice(block.bytes().get(..target.len()).ok_or_else(misplaced)?);
+                // SAFETY: as above.
+                let whole = unsafe { block.copy_to(target.as_mut_ptr().cast(), size_of_val(target)) };
+                whole.then_some(()).ok_or_else(misplaced)?;
             }
         }
         Ok(())
@@ -208,36 +209,45 @@ impl<T: Element> Landed<T> {
     pub fn into_vec(self) -> Result<Vec<T>> {
         match self.0 {
             Place::Owned(data) => Ok(data),
-            // A block begins at a page.
             #[cfg(target_os = "linux")]
-            Place::Shared(block) => Ok(bytemuck::try_cast_slice(block.bytes()).map_err(|_| misplaced())?.to_vec()),
-            #[cfg(feature = "cuda")]
-            Place::Staged(staged) => {
-                let mut data: Vec<T> = Vec::new();
-                let len = staged.bytes() / size_of::<T>();
-                data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
-                    requested: staged.bytes() as u64,
-                    free: 0,
-                    total: 0,
-                    limit: 0,
-                    site: crate::error::Site::none(),
-                })?;
-                // Not filled first: the threads that copy are then also the ones that touch the pages first.
-                large_pages(data.as_mut_ptr().cast::<u8>(), staged.bytes());
-                // SAFETY: the capacity holds `len` elements, which is all of the download.
-                unsafe {
-                    staged.copy_to(data.as_mut_ptr().cast())?;
-                    data.set_len(len);
-                }
-                Ok(data)
+            Place::Shared(block) => {
+                let bytes = block.len();
+                // SAFETY: what is written there are the `bytes` bytes of it.
+                unsafe { filled(bytes, |at| block.copy_to(at, bytes).then_some(()).ok_or_else(misplaced)) }
             }
+            #[cfg(feature = "cuda")]
+            // SAFETY: `copy_to` writes as many bytes as it says it has.
+            Place::Staged(staged) => unsafe { filled(staged.bytes(), |at| staged.copy_to(at)) },
         }
     }
 }
 
+/// A vector whose first `bytes` bytes `fill` writes. Not filled first: the threads that copy are then also the ones that
+/// touch the pages first.
+///
+/// # Safety
+/// `fill` writes all of them when it says `Ok`.
+#[cfg(any(feature = "cuda", target_os = "linux"))]
+unsafe fn filled<T: Element>(bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<Vec<T>> {
+    let mut data: Vec<T> = Vec::new();
+    let len = bytes / size_of::<T>();
+    data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
+        requested: bytes as u64,
+        free: 0,
+        total: 0,
+        limit: 0,
+        site: crate::error::Site::none(),
+    })?;
+    large_pages(data.as_mut_ptr().cast::<u8>(), bytes);
+    fill(data.as_mut_ptr().cast())?;
+    // SAFETY: the capacity holds `len` elements, all of which the caller vouches for; every bit pattern is one.
+    unsafe { data.set_len(len) };
+    Ok(data)
+}
+
 /// Asks for large pages under fresh memory that is about to be written from end to end: taking pages one by one costs
 /// more than the copy. Only a hint.
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", target_os = "linux"))]
 fn large_pages(at: *mut u8, bytes: usize) {
     const LARGE: usize = 2 << 20;
     #[cfg(target_os = "linux")]

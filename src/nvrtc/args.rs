@@ -3,6 +3,7 @@
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::{DType, DeviceBuffer, Element, Error, GpuRef, In, Result};
 use bytemuck::{NoUninit, Pod};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// A plain `#[repr(C)]` struct, passed by value: as an argument, and as a parameter of a [`Signature`](super::Signature).
@@ -42,7 +43,7 @@ enum Value<'a> {
 }
 
 /// What a kernel does to a buffer that it writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Written {
     /// Parts of it, or it reads them first.
     Some,
@@ -160,7 +161,7 @@ pub(crate) struct Passed {
 }
 
 /// One argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Slot {
     /// The read operand of this number.
     Read(DType, u16),
@@ -170,7 +171,7 @@ pub(super) enum Slot {
     Value { at: u16, len: u16, kind: ValueKind },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ValueKind {
     Scalar(DType),
     Pointer,

@@ -2,9 +2,10 @@
 
 use super::limits::{DeviceLimits, KernelLimits};
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Three extents or indices, as CUDA counts them: x first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Dim3 {
     /// Along x, which varies fastest.
     pub x: u32,
@@ -94,7 +95,7 @@ fn blocks_of(n: usize, threads: u32) -> Result<u32> {
 /// assert_eq!((line.grid().x, line.block().x, tiles.block().y), (3907, 256, 16));
 /// # Ok::<(), windlass::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchConfig {
     grid: Dim3,
     block: Dim3,

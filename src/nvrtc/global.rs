@@ -100,25 +100,24 @@ impl<T: Element> std::fmt::Debug for Global<T> {
 
 #[cfg(feature = "cuda")]
 mod on_gpu {
+    use super::super::loaded::{Loaded, distant};
     use super::super::module::{Held, Module};
-    use crate::buffer::Content;
-    use crate::cuda::{LoadedModule, Reserved, Staging};
-    use crate::op::{Cost, Op, Output, Slices, SlicesMut, Spans};
+    use super::super::variable::{GlobalRead, GlobalWrite, Part, Room};
     use crate::sync::{Arc, Mutex};
-    use crate::{Device, DeviceBuffer, Element, Enqueue, Error, Landed, PendingDispatch, Result};
+    use crate::{Device, DeviceBuffer, Element, Error, PendingDispatch, Result};
     use std::marker::PhantomData;
 
     pub(super) struct Place<T> {
         device: Device,
         held: Arc<Held>,
-        module: Arc<LoadedModule>,
+        module: Loaded,
         address: u64,
         len: usize,
         _type: PhantomData<T>,
     }
 
     impl<T: Element> Place<T> {
-        pub(super) fn new(module: &Module, (loaded, address, bytes): (Arc<LoadedModule>, u64, usize)) -> Self {
+        pub(super) fn new(module: &Module, (loaded, address, bytes): (Loaded, u64, usize)) -> Self {
             let (device, held) = (module.device().clone(), module.held().clone());
             Place { device, held, module: loaded, address, len: bytes / size_of::<T>(), _type: PhantomData }
         }
@@ -141,18 +140,18 @@ mod on_gpu {
             let (token, epoch) = (self.token()?, self.held.epoch());
             epoch.admit()?;
             let bytes = self.len * size_of::<T>();
-            let reserved = epoch.engine.as_cuda().map(|engine| engine.reserve(epoch, bytes)).transpose()?;
-            let before = token.region.worth.get();
-            let (address, module) = (self.address, self.module.clone());
-            let op = GlobalRead { address, bytes, reserved: Mutex::new(reserved), module, _type: PhantomData };
-            let pending = self.device.dispatch(op, (), (token,)).map_err(|rejected| {
-                // A read that failed leaves the variables what they were.
-                if let (Some((token,)), Content::Valid) = (&rejected.back, before) {
-                    token.region.worth.set(Content::Valid);
-                }
-                rejected.error
-            })?;
-            pending.retype(|_| Ok(()))
+            #[cfg(target_os = "linux")]
+            let there = distant(epoch).map(|engine| engine.block(epoch, bytes).map(Room::There)).transpose()?;
+            #[cfg(not(target_os = "linux"))]
+            let there = None;
+            let room = match (there, epoch.engine.as_cuda()) {
+                (Some(room), _) => room,
+                (None, Some(engine)) => Room::Here(engine.reserve(epoch, bytes)?),
+                (None, None) => return Err(nowhere()),
+            };
+            let part = Part { address: self.address, bytes };
+            let op = GlobalRead { module: self.module.clone(), part, room: Mutex::new(room), _type: PhantomData };
+            self.device.dispatch(op, (), (token,))?.retype(|_| Ok(()))
         }
 
         pub(super) fn write(&self, data: &[T]) -> Result<PendingDispatch<()>> {
@@ -162,122 +161,41 @@ mod on_gpu {
             }
             let epoch = self.held.epoch();
             epoch.admit()?;
-            let engine = epoch.engine.as_cuda().ok_or_else(|| Error::library("a variable on a host device"))?;
             let bytes: &[u8] = bytemuck::cast_slice(data);
             let mut last = None;
             // Each piece follows the one before, as any two accesses do.
-            let most = engine.piece_of(bytes.len());
+            let most = self.piece_of(bytes.len())?;
             for (i, piece) in bytes.chunks(most).enumerate() {
-                let op = GlobalWrite {
-                    address: self.address + (i * most) as u64,
-                    bytes: piece.len(),
-                    staging: Mutex::new(Some(engine.stage(epoch, piece)?)),
-                    module: self.module.clone(),
-                };
+                let part = Part { address: self.address + (i * most) as u64, bytes: piece.len() };
+                let room = Mutex::new(self.stage(piece)?);
+                let op = GlobalWrite { module: self.module.clone(), part, room };
                 last = Some(self.device.dispatch(op, (), (self.token()?,))?);
             }
             last.ok_or_else(|| Error::library("a variable without bytes"))?.retype(|_| Ok(()))
         }
-    }
 
-    /// What a read gives: the token stays inside.
-    struct GlobalData<T>(PhantomData<T>);
-
-    impl<T: Element> Output for GlobalData<T> {
-        type Writes = (u8,);
-        type Host = Landed<T>;
-        const EAGER: bool = true;
-        fn join(_: (DeviceBuffer<u8>,), _: Landed<T>) -> Result<Self> {
-            Ok(GlobalData(PhantomData))
-        }
-    }
-
-    struct GlobalRead<T> {
-        address: u64,
-        bytes: usize,
-        reserved: Mutex<Option<Reserved>>,
-        module: Arc<LoadedModule>,
-        _type: PhantomData<T>,
-    }
-
-    impl<T: Element> Op for GlobalRead<T> {
-        const NAME: &'static str = "read_global";
-        const LIBRARY: &'static str = "nvrtc";
-        const GATED: bool = true;
-        type Reads = ();
-        type Output = GlobalData<T>;
-        type Raw = Landed<T>;
-
-        fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
-            Ok(())
-        }
-
-        fn cost(&self) -> Cost {
-            Cost { flops: 0, bytes: self.bytes as u64 }
-        }
-
-        fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<Landed<T>> {
-            Err(Error::unsupported("a host device loads no modules"))
-        }
-
-        fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-            self.module.admit(queue)?;
-            match self.reserved.lock().take() {
-                // SAFETY: a variable of a module that this op holds and that is of this epoch (admitted), of the length
-                // that the driver said; nothing else uses the module's variables meanwhile, by the token.
-                Some(reserved) => unsafe { queue.copy_to_staging(self.address, reserved) },
-                None => Err(Error::library("a read without staging")),
+        /// How many bytes go at a time.
+        fn piece_of(&self, bytes: usize) -> Result<usize> {
+            let epoch = self.held.epoch();
+            #[cfg(target_os = "linux")]
+            if let Some(engine) = distant(epoch) {
+                return Ok(engine.piece_of(bytes));
             }
+            Ok(epoch.engine.as_cuda().ok_or_else(nowhere)?.piece_of(bytes))
         }
 
-        fn finish(&self, landed: Landed<T>) -> Result<Landed<T>> {
-            Ok(landed)
-        }
-    }
-
-    struct GlobalWrite {
-        address: u64,
-        bytes: usize,
-        staging: Mutex<Option<Staging>>,
-        module: Arc<LoadedModule>,
-    }
-
-    impl Op for GlobalWrite {
-        const NAME: &'static str = "write_global";
-        const LIBRARY: &'static str = "nvrtc";
-        const GATED: bool = true;
-        type Reads = ();
-        type Output = DeviceBuffer<u8>;
-        type Raw = ();
-
-        fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
-            Ok(())
-        }
-
-        /// A write that failed is made good by the next one.
-        fn overwrites(&self, _: &Spans<(u8,)>) -> bool {
-            true
-        }
-
-        fn cost(&self) -> Cost {
-            Cost { flops: 0, bytes: self.bytes as u64 }
-        }
-
-        fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-            Err(Error::unsupported("a host device loads no modules"))
-        }
-
-        fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-            self.module.admit(queue)?;
-            match self.staging.lock().take() {
-                // SAFETY: as for a read; a piece of the variable, whose length was compared with the data's.
-                Some(staging) => unsafe { queue.copy_from_staging(self.address, staging) },
-                None => Err(Error::library("a write without staging")),
+        /// A copy of a piece, where the device can read it.
+        fn stage(&self, piece: &[u8]) -> Result<Room<crate::cuda::Staging>> {
+            let epoch = self.held.epoch();
+            #[cfg(target_os = "linux")]
+            if let Some(engine) = distant(epoch) {
+                return engine.stage(epoch, piece).map(Room::There);
             }
+            epoch.engine.as_cuda().ok_or_else(nowhere)?.stage(epoch, piece).map(Room::Here)
         }
+    }
 
-        fn finish(&self, (): ()) -> Result<()> {
-            Ok(())
-        }
+    fn nowhere() -> Error {
+        Error::library("a variable on a host device")
     }
 }

@@ -3,13 +3,17 @@
 use super::args::{Args, Passed};
 use super::config::LaunchConfig;
 use super::launch::{Code, Launch};
-use super::limits::{DeviceLimits, KernelAttributes, KernelLimits};
+use super::limits::{DeviceLimits, KernelLimits};
+#[cfg(feature = "cuda")]
+use super::loaded::Function;
 use super::module::{Held, Module};
 use super::parameters::{self, Parameter};
 use super::signature::{self, Signature};
 use super::twin::{ThreadIndex, Twin};
 use super::typed::{Check, TypedKernel};
 use crate::buffer::AnyBuffers;
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
 use crate::sync::Arc;
 use crate::{Device, Error, Rejected, Result, Submitted};
 
@@ -41,7 +45,7 @@ struct Inner {
     module: Arc<Held>,
     parameters: Option<Vec<Parameter>>,
     #[cfg(feature = "cuda")]
-    function: Option<Arc<crate::cuda::Function>>,
+    function: Option<Function>,
     twin: Option<Arc<Twin>>,
 }
 
@@ -54,14 +58,10 @@ impl Kernel {
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "the driver knows more"))]
         let mut parameters = module.parameters(name);
         #[cfg(feature = "cuda")]
-        let function = match module.epoch().engine.as_cuda() {
-            Some(engine) => {
-                let (core, epoch) = (&engine.core, module.epoch());
-                let function = module.function(name)?.ok_or_else(|| module.no_kernel(name))?;
-                if parameters.is_none() {
-                    parameters = function.parameters(core, epoch)?;
-                }
-                Some(Arc::new(function))
+        let function = match module.function(name, parameters.is_none())? {
+            Some((function, known)) => {
+                parameters = parameters.or(known);
+                Some(function)
             }
             None => None,
         };
@@ -144,6 +144,10 @@ impl Kernel {
     /// fails the launch. Threads of a block cannot wait for each other and share no memory of their own; a twin of a
     /// kernel that uses either computes the same another way.
     ///
+    /// On an isolated host device it runs in the worker process, which has the same functions but nothing that they have
+    /// captured: a twin that captures something is [`Error::Unsupported`] at its launch there, as every twin is over
+    /// another program than this one (`windlass-worker`).
+    ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::nvrtc::{LaunchConfig, Program, Read, Write};
@@ -169,7 +173,7 @@ impl Kernel {
         f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
     ) -> Result<Self> {
         self.fits::<S>()?;
-        Ok(self.clone().with_twin(Arc::new(Twin::new::<S>(f))))
+        Ok(self.clone().with_twin(Arc::new(Twin::new::<S, _>(f))))
     }
 
     /// Its parameters as a type: from then on a launch is safe, and gives the written buffers with their types.
@@ -309,15 +313,14 @@ impl Kernel {
     fn check(&self, config: &LaunchConfig, passed: &Passed, fit: Fit) -> Result<Code> {
         let inner = &*self.inner;
         inner.module.epoch().admit()?;
-        inner.module.crosses()?;
         if let (Some(own), Fit::Unknown) = (&inner.parameters, fit) {
             parameters::check(inner.name, passed, own)?;
         }
         #[cfg(feature = "cuda")]
         if let Some(function) = &inner.function {
-            config.check(inner.name, &function.limits, &function.attributes.limits())?;
+            config.check(inner.name, function.limits(), &function.attributes().limits())?;
             if config.is_cooperative() {
-                self.check_cooperative(config, function)?;
+                self.check_cooperative(config, function.limits().processors)?;
             }
             return Ok(Code::Cuda(function.clone()));
         }
@@ -329,73 +332,17 @@ impl Kernel {
         };
         signature::check(inner.name, passed, twin.kinds)?;
         config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
+        #[cfg(target_os = "linux")]
+        if let Some(worker) = inner.module.epoch().engine.as_worker() {
+            twin.crosses(inner.name, worker.is_same_program())?;
+        }
         Ok(Code::Twin(twin.clone()))
     }
 
-    /// All blocks of a cooperative launch must be on the device at once.
+    /// Its code on a GPU, and the life of the device that it is of.
     #[cfg(feature = "cuda")]
-    fn check_cooperative(&self, config: &LaunchConfig, function: &crate::cuda::Function) -> Result<()> {
-        let threads = config.block().count() as u32;
-        let each = self.active_blocks(threads, config.shared_bytes())?;
-        let (most, wanted) = (u128::from(each) * u128::from(function.limits.processors), config.grid().count());
-        if wanted <= most {
-            return Ok(());
-        }
-        let reason = format!(
-            "{wanted} blocks at once, the device holds {most} of `{}` ({each} on each of {} multiprocessors)",
-            self.name(),
-            function.limits.processors
-        );
-        Err(Error::invalid("grid", reason))
-    }
-
-    /// Registers, memory and limits of the kernel (`cuFuncGetAttribute`).
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] on a host device, where no code of the kernel is.
-    pub fn attributes(&self) -> Result<KernelAttributes> {
-        #[cfg(feature = "cuda")]
-        if let Some(function) = &self.inner.function {
-            return Ok(function.attributes);
-        }
-        Err(Error::unsupported("a host device has no code of a kernel that could be asked"))
-    }
-
-    /// Blocks of `threads` threads with `shared` bytes of dynamic shared memory that one multiprocessor holds at a time
-    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] on a host device; [`Error::GpuRefStale`] for a kernel of an earlier generation.
-    pub fn active_blocks(&self, threads: u32, shared: u32) -> Result<u32> {
-        #[cfg(feature = "cuda")]
-        if let (Some(function), Some(engine)) = (&self.inner.function, self.inner.module.epoch().engine.as_cuda()) {
-            return function.active_blocks(&engine.core, self.inner.module.epoch(), threads, shared);
-        }
-        let _ = (threads, shared);
-        Err(Error::unsupported("a host device has no multiprocessors"))
-    }
-
-    /// Threads of the block that fills the device best, with `shared` bytes of dynamic shared memory a block
-    /// (`cuOccupancyMaxPotentialBlockSize`). 256 on a host device.
-    ///
-    /// # Errors
-    /// [`Error::GpuRefStale`] for a kernel of an earlier generation; the driver's own.
-    pub fn best_block(&self, shared: u32) -> Result<u32> {
-        #[cfg(feature = "cuda")]
-        if let (Some(function), Some(engine)) = (&self.inner.function, self.inner.module.epoch().engine.as_cuda()) {
-            let (threads, _) = function.best_block(&engine.core, self.inner.module.epoch(), shared)?;
-            return Ok(threads);
-        }
-        let _ = shared;
-        Ok(256)
-    }
-
-    /// One thread an element at least, in blocks of [`best_block`](Self::best_block).
-    ///
-    /// # Errors
-    /// As [`best_block`](Self::best_block) and [`LaunchConfig::for_elements`].
-    pub fn config_for_elements(&self, n: usize) -> Result<LaunchConfig> {
-        LaunchConfig::for_elements_in_blocks(n, self.best_block(0)?.max(1))
+    pub(super) fn function(&self) -> Option<(&Function, &Arc<Epoch>)> {
+        Some((self.inner.function.as_ref()?, self.inner.module.epoch()))
     }
 }
 

@@ -2,7 +2,11 @@
 
 use super::args::{Passed, Slot};
 use super::config::LaunchConfig;
-use super::twin::Twin;
+#[cfg(feature = "cuda")]
+use super::loaded::Function;
+#[cfg(target_os = "linux")]
+use super::standing::Standing;
+use super::twin::{self, Twin};
 use crate::buffer::{AnyBuffers, Dyn};
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::sync::Arc;
@@ -13,8 +17,11 @@ use smallvec::SmallVec;
 #[derive(Clone)]
 pub(super) enum Code {
     Twin(Arc<Twin>),
+    /// A twin of the client's, in a worker.
+    #[cfg(target_os = "linux")]
+    Standing(&'static Standing),
     #[cfg(feature = "cuda")]
-    Cuda(Arc<crate::cuda::Function>),
+    Cuda(Function),
 }
 
 /// Made by a kernel only, which has checked everything against its own parameters and limits.
@@ -76,7 +83,9 @@ impl Op for Launch {
 
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
         match &self.code {
-            Code::Twin(twin) => twin.run(self.kernel, &self.config, &self.passed, &reads, writes),
+            Code::Twin(twin) => twin::run(&*twin.threads, self.kernel, &self.config, &self.passed, &reads, writes),
+            #[cfg(target_os = "linux")]
+            Code::Standing(twin) => twin::run(&twin.threads, self.kernel, &self.config, &self.passed, &reads, writes),
             #[cfg(feature = "cuda")]
             Code::Cuda(_) => Err(Error::library("a GPU's kernel on a host device")),
         }
@@ -84,7 +93,9 @@ impl Op for Launch {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let Code::Cuda(function) = &self.code else { return Err(Error::library("a host twin on a GPU")) };
+        let Code::Cuda(Function::Here(function)) = &self.code else {
+            return Err(Error::library("a launch that this process has no code for"));
+        };
         let (reads, writes) = (queue.reads(), queue.writes());
         let missing = || Error::library("an argument without its buffer");
         // Of a buffer the parameter is its address, which lies in the operands as it is wanted.
@@ -101,6 +112,11 @@ impl Op for Launch {
         // before the call returns, so it needs no alignment; that the kernel touches only what it was given is what the
         // caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
         unsafe { function.launch(queue, &self.config, &mut pointers) }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<crate::Wire<Self>> {
+        super::cross::wire()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

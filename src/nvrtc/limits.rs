@@ -1,7 +1,9 @@
 //! What a launch is checked against.
 
+use serde::{Deserialize, Serialize};
+
 /// What a device allows of any launch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct DeviceLimits {
     /// Threads of a block.
     pub(crate) block_threads: u32,
@@ -48,7 +50,7 @@ impl KernelLimits {
 }
 
 /// What the driver knows of a kernel; see [`Kernel::attributes`](super::Kernel::attributes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelAttributes {
     /// The most threads that a block can have, with the registers that it uses.

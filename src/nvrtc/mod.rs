@@ -27,10 +27,12 @@
 //! - `job.rs`: one piece of work and what its answer depends on; `key.rs`: that, hashed; `files.rs` and `scan.rs`: the
 //!   headers on disk that it may have read; `cache/`: where it is kept.
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
-//! - `module.rs`: an image on a device; `global.rs`: its variables; `kernel.rs`: a function of it. A kernel is launched
+//! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, of this process or of a worker; `global.rs` and
+//!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: a function of it. A kernel is launched
 //!   with `args.rs`, as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows;
 //!   `launch.rs` is the launch as an operation. `signature.rs` and `typed.rs`: launches that are safe.
 //! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
+//! - `cross.rs`: how a launch crosses to a worker, and `standing.rs`: which twins do.
 //!
 //! # What holds
 //! - An image is never given out for another program, option, header, name, architecture or compiler than its own:
@@ -49,6 +51,8 @@ mod cells;
 mod check;
 mod compiler;
 mod config;
+#[cfg(target_os = "linux")]
+mod cross;
 mod extent;
 mod files;
 mod flight;
@@ -61,11 +65,14 @@ mod key;
 mod launch;
 mod limits;
 mod link;
+#[cfg(feature = "cuda")]
+mod loaded;
 mod module;
 #[cfg(feature = "nvrtc")]
 mod native;
 #[cfg(feature = "nvrtc")]
 mod native_link;
+mod occupancy;
 mod options;
 mod parameters;
 mod pending;
@@ -75,11 +82,15 @@ mod ptx;
 mod recognise;
 mod scan;
 mod signature;
+#[cfg(target_os = "linux")]
+mod standing;
 mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
 mod twin;
 mod typed;
+#[cfg(feature = "cuda")]
+mod variable;
 
 #[cfg(not(feature = "nvrtc"))]
 use absent as backend;
@@ -98,6 +109,8 @@ pub use kernel::Kernel;
 pub(crate) use limits::DeviceLimits;
 pub use limits::KernelAttributes;
 pub use link::Link;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use loaded::Found;
 pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
 #[cfg(feature = "cuda")]
@@ -157,6 +170,20 @@ impl Nvrtc {
     /// The device.
     pub(crate) fn device(&self) -> &Device {
         &self.device
+    }
+}
+
+/// What another executable may be asked to do.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    registry.add::<launch::Launch>();
+    #[cfg(feature = "cuda")]
+    {
+        fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {
+            registry.add::<variable::GlobalRead<T>>();
+        }
+        crate::element::each_element!(each(registry));
+        registry.add::<variable::GlobalWrite>();
     }
 }
 

@@ -10,9 +10,9 @@ use crate::{Device, DeviceKind, Error, Result};
 use std::sync::Weak;
 
 #[cfg(feature = "cuda")]
-use crate::DeviceBuffer;
+use super::loaded::{self, Function, Loaded};
 #[cfg(feature = "cuda")]
-use crate::cuda::{Function, LoadedModule};
+use crate::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
 
@@ -35,12 +35,17 @@ pub(super) struct Held {
     code: Code,
     epoch: Arc<Epoch>,
     #[cfg(feature = "cuda")]
-    loaded: OnceCell<Arc<LoadedModule>>,
-    /// Stands for the module's variables in the order of things; none where it has none.
-    #[cfg(feature = "cuda")]
-    globals: Option<DeviceBuffer<u8>>,
+    loaded: OnceCell<OnGpu>,
     /// The same module in a later generation.
     next: Mutex<Weak<Held>>,
+}
+
+/// A module on a GPU.
+#[cfg(feature = "cuda")]
+struct OnGpu {
+    code: Loaded,
+    /// Stands for the module's variables in the order of things; none where it has none.
+    globals: Option<DeviceBuffer<u8>>,
 }
 
 /// Where a module's code is.
@@ -125,9 +130,8 @@ impl Nvrtc {
     pub fn priorities(&self) -> Result<(i32, i32)> {
         #[cfg(feature = "cuda")]
         {
-            let epoch = self.device().epoch();
-            if let Some(engine) = epoch.engine.as_cuda() {
-                return engine.core.inside(&epoch, || engine.core.limits(&epoch)).map(|limits| limits.priorities);
+            if let Some(limits) = loaded::limits(&self.device().epoch())? {
+                return Ok(limits.priorities);
             }
         }
         Ok(super::limits::DeviceLimits::HOST.priorities)
@@ -212,22 +216,11 @@ impl std::fmt::Debug for Module {
 
 impl Held {
     fn new(code: Code, epoch: Arc<Epoch>) -> Self {
-        #[cfg(feature = "cuda")]
-        let globals = {
-            // What PTX declares can be read; of other images it is not known.
-            let may_have = match &code {
-                Code::Twins(_) => false,
-                Code::Image(_, text) => text.as_ref().is_none_or(|text| text.has_variables()),
-            };
-            (may_have && epoch.engine.as_cuda().is_some()).then(|| DeviceBuffer::token(&epoch))
-        };
         Held {
             code,
             epoch,
             #[cfg(feature = "cuda")]
             loaded: OnceCell::new(),
-            #[cfg(feature = "cuda")]
-            globals,
             next: Mutex::default(),
         }
     }
@@ -250,18 +243,6 @@ impl Held {
         let fresh = Arc::new(Held::new(self.code.clone(), epoch));
         *next = Arc::downgrade(&fresh);
         Ok(fresh)
-    }
-
-    /// Whether its kernels can run where the device is: a worker process has no code of this one.
-    pub(super) fn crosses(&self) -> Result<()> {
-        if !self.epoch.engine.is_isolated() {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "modules, and twins of kernels, do not cross to the worker process of {}; open the device without \
-             `isolated`",
-            self.epoch.label
-        )))
     }
 
     /// The name that it has in the image.
@@ -305,38 +286,44 @@ impl Held {
 #[cfg(feature = "cuda")]
 impl Held {
     /// Loads it, once. `None` on a host device.
-    pub(super) fn load(&self) -> Result<Option<&Arc<LoadedModule>>> {
-        self.crosses()?;
-        let Some(engine) = self.epoch.engine.as_cuda() else { return Ok(None) };
+    pub(super) fn load(&self) -> Result<Option<&Loaded>> {
+        if !Loaded::is_for(&self.epoch) {
+            return Ok(None);
+        }
         let load = || {
-            let Code::Image(image, _) = &self.code else {
+            let Code::Image(image, text) = &self.code else {
                 return Err(Error::unsupported("a module without code, for twins alone: a GPU needs an image"));
             };
-            let is_text = image.kind() == ImageKind::Ptx;
-            let mut bytes = image.bytes().to_vec();
-            bytes.push(0); // PTX ends with it; a binary knows its own length
-            engine.core.load_module(&self.epoch, &bytes, is_text).map(Arc::new)
-        };
-        let located = |error: Error| {
-            error.in_op("load", "nvrtc").locate(|site| {
-                site.set_device(self.epoch.label.to_string(), self.epoch.generation);
-            })
+            let code = Loaded::load(&self.epoch, image)?;
+            // What PTX declares can be read; of other images it is not known.
+            let may_have = text.as_ref().is_none_or(|text| text.has_variables());
+            let globals = may_have.then(|| code.token(&self.epoch));
+            Ok(OnGpu { code, globals })
         };
         self.epoch.admit()?;
-        self.loaded.get_or_try_init(load).map(Some).map_err(located)
+        self.loaded.get_or_try_init(load).map(|gpu| Some(&gpu.code)).map_err(|error| self.located(error))
     }
 
-    /// The kernel `name`, on a GPU.
-    pub(super) fn function(&self, name: &str) -> Result<Option<Function>> {
-        let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else { return Ok(None) };
-        let lowered = std::ffi::CString::new(self.lowered(name))
-            .map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))?;
-        Function::find(&engine.core, &self.epoch, module, &lowered)
+    fn located(&self, error: Error) -> Error {
+        error.in_op("load", "nvrtc").locate(|site| {
+            site.set_device(self.epoch.label.to_string(), self.epoch.generation);
+        })
     }
 
-    /// The address and the bytes of the variable `name`.
-    pub(super) fn global(&self, name: &str) -> Result<Option<(Arc<LoadedModule>, u64, usize)>> {
-        let (Some(module), Some(engine)) = (self.load()?, self.epoch.engine.as_cuda()) else {
+    /// The kernel `name`, on a GPU, and its parameters where the driver tells them and they are wanted.
+    pub(super) fn function(
+        &self,
+        name: &str,
+        with_parameters: bool,
+    ) -> Result<Option<(Function, Option<Vec<Parameter>>)>> {
+        let Some(module) = self.load()? else { return Ok(None) };
+        let found = module.function(&self.epoch, self.lowered(name), with_parameters)?;
+        found.map(Some).ok_or_else(|| self.no_kernel(name))
+    }
+
+    /// The module, and the address and the bytes of the variable `name`.
+    pub(super) fn global(&self, name: &str) -> Result<Option<(Loaded, u64, usize)>> {
+        let Some(module) = self.load()? else {
             return Err(Error::unsupported(
                 "a host device loads no modules, so there are no variables of theirs: let the twin capture what is \
                  constant, and pass what changes as an argument",
@@ -347,18 +334,16 @@ impl Held {
             (Code::Image(image, _), same) if same == name => image.lowered_name(&format!("&{name}")).unwrap_or(name),
             (_, lowered) => lowered,
         };
-        let lowered = std::ffi::CString::new(lowered)
-            .map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))?;
-        let found = module.global(&engine.core, &self.epoch, &lowered)?;
+        let found = module.variable(&self.epoch, lowered)?;
         Ok(found.map(|(address, bytes)| (module.clone(), address, bytes)))
     }
 
     /// What a launch reads besides its arguments.
     pub(super) fn globals_in(&self) -> Option<crate::AnyIn<'_>> {
-        self.globals.as_ref().map(crate::AnyIn::from)
+        self.globals().map(crate::AnyIn::from)
     }
 
     pub(super) fn globals(&self) -> Option<&DeviceBuffer<u8>> {
-        self.globals.as_ref()
+        self.loaded.get()?.globals.as_ref()
     }
 }

@@ -2,16 +2,17 @@
 
 use super::args::{Passed, Slot, ValueKind};
 use crate::{DType, Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// One parameter of a kernel, as far as its code tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Parameter {
     bytes: usize,
     class: Class,
 }
 
 /// What PTX says of a parameter's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Class {
     Integer,
     Float,

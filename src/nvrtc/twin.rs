@@ -4,6 +4,8 @@ use super::args::{Passed, Slot};
 use super::cells::{Cells, Fault, Values};
 use super::config::{Dim3, LaunchConfig};
 use super::signature::{Kind, Signature};
+#[cfg(target_os = "linux")]
+use super::standing::Standing;
 use crate::buffer::{AnySlice, AnySliceMut};
 use crate::{DType, Element, Error, Result};
 use bytemuck::Pod;
@@ -44,55 +46,82 @@ impl ThreadIndex {
     }
 }
 
+/// Runs the threads of some blocks: from the first, so many. `None` when the arguments are not those of the twin.
+pub(super) type Threads = dyn Fn(&Run<'_>, &LaunchConfig, u64, u64) -> Option<()> + Send + Sync;
+
 /// A twin without the types of its parameters.
 pub(crate) struct Twin {
     pub(super) kinds: &'static [Kind],
-    #[expect(clippy::type_complexity, reason = "named nowhere else")]
-    threads: Box<dyn Fn(&Run<'_>, &LaunchConfig, u64, u64) -> Option<()> + Send + Sync>,
+    pub(super) threads: Box<Threads>,
+    /// The same in any process of this executable; `None` when it captures something.
+    #[cfg(target_os = "linux")]
+    pub(super) standing: Option<&'static Standing>,
 }
 
 impl Twin {
-    pub(super) fn new<S: Signature>(f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static) -> Self {
+    pub(super) fn new<S: Signature, F>(f: F) -> Self
+    where
+        F: for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
+    {
         let threads = move |run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64| {
-            let views = S::views(shorten(run))?;
-            (first..first.saturating_add(count)).for_each(|block| each_thread(config, block, |at| f(at, views)));
-            Some(())
+            threads::<S, F>(&f, run, config, first, count)
         };
-        Twin { kinds: S::KINDS, threads: Box::new(threads) }
-    }
-
-    /// Runs every thread of the grid. A multiple of blocks at a time goes to a worker; nothing is allocated for a thread
-    /// or a block.
-    pub(super) fn run(
-        &self,
-        name: &str,
-        config: &LaunchConfig,
-        passed: &Passed,
-        reads: &[AnySlice<'_>],
-        writes: SmallVec<[AnySliceMut<'_>; 4]>,
-    ) -> Result<()> {
-        /// Threads of a piece of work: enough to be worth handing over.
-        const PIECE: u64 = 4096;
-        let fault = Fault::default();
-        let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::of).collect();
-        let run = Run { passed, reads, writes: &writes, fault: &fault };
-        // 2^31 * 65535^2 blocks at most: checked, so neither product overflows.
-        let blocks = config.grid().count() as u64;
-        let per_piece = (PIECE / (config.block().count() as u64).max(1)).max(1);
-        let pieces = blocks.div_ceil(per_piece);
-        let piece = |piece: u64| {
-            let first = piece * per_piece;
-            // After an access past the end nothing that comes out matters.
-            let goes_on = !fault.happened();
-            let ran = !goes_on || (self.threads)(&run, config, first, per_piece.min(blocks - first)).is_some();
-            (ran && goes_on).then_some(())
-        };
-        let ran = if pieces == 1 { piece(0) } else { (0..pieces).into_par_iter().try_for_each(piece) };
-        match fault.take() {
-            Some(outside) => Err(Error::library(format!("the twin of `{name}` {outside}"))),
-            None if ran.is_none() => Err(Error::library(format!("the twin of `{name}` was given other arguments"))),
-            None => Ok(()),
+        Twin {
+            kinds: S::KINDS,
+            threads: Box::new(threads),
+            #[cfg(target_os = "linux")]
+            standing: Standing::of::<S, F>(),
         }
+    }
+}
+
+/// Some blocks of a twin.
+pub(super) fn threads<S: Signature, F>(
+    f: &F,
+    run: &Run<'_>,
+    config: &LaunchConfig,
+    first: u64,
+    count: u64,
+) -> Option<()>
+where
+    F: for<'t> Fn(ThreadIndex, S::Views<'t>),
+{
+    let views = S::views(shorten(run))?;
+    (first..first.saturating_add(count)).for_each(|block| each_thread(config, block, |at| f(at, views)));
+    Some(())
+}
+
+/// Runs every thread of the grid. A multiple of blocks at a time goes to a helper of the pool; nothing is allocated for a
+/// thread or a block.
+pub(super) fn run(
+    threads: &Threads,
+    name: &str,
+    config: &LaunchConfig,
+    passed: &Passed,
+    reads: &[AnySlice<'_>],
+    writes: SmallVec<[AnySliceMut<'_>; 4]>,
+) -> Result<()> {
+    /// Threads of a piece of work: enough to be worth handing over.
+    const PIECE: u64 = 4096;
+    let fault = Fault::default();
+    let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::of).collect();
+    let run = Run { passed, reads, writes: &writes, fault: &fault };
+    // 2^31 * 65535^2 blocks at most: checked, so neither product overflows.
+    let blocks = config.grid().count() as u64;
+    let per_piece = (PIECE / (config.block().count() as u64).max(1)).max(1);
+    let pieces = blocks.div_ceil(per_piece);
+    let piece = |piece: u64| {
+        let first = piece * per_piece;
+        // After an access past the end nothing that comes out matters.
+        let goes_on = !fault.happened();
+        let ran = !goes_on || threads(&run, config, first, per_piece.min(blocks - first)).is_some();
+        (ran && goes_on).then_some(())
+    };
+    let ran = if pieces == 1 { piece(0) } else { (0..pieces).into_par_iter().try_for_each(piece) };
+    match fault.take() {
+        Some(outside) => Err(Error::library(format!("the twin of `{name}` {outside}"))),
+        None if ran.is_none() => Err(Error::library(format!("the twin of `{name}` was given other arguments"))),
+        None => Ok(()),
     }
 }
 

@@ -168,6 +168,8 @@ pub struct Stats {
     pub recovery: Option<Duration>,
     /// The process of an isolated device's standby, when it is ready to take over.
     pub standby: Option<u32>,
+    /// The driver of an isolated device's GPU is kept awake between workers, through NVML.
+    pub driver_held: bool,
     /// Orders sent to the worker of an isolated device.
     pub orders: u64,
     /// Bytes of orders and of data that crossed to it and back.

@@ -5,6 +5,7 @@
 //! fits so that the same pages are used again, and a large block's pages are given back with it.
 
 use super::segment::Segment;
+use crate::copy::parallel;
 use crate::engine::process;
 use crate::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
@@ -90,22 +91,25 @@ impl Block {
         self.len
     }
 
-    /// The bytes. The worker is not writing them: it has not been told of the block, or has answered.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        match self.arena.segment.at(self.offset, self.len) {
-            // SAFETY: inside the mapping, which the arena keeps; nobody writes (see above), and the block is one's own.
-            Some(at) => unsafe { std::slice::from_raw_parts(at.as_ptr(), self.len) },
-            None => &[],
+    /// Copies `bytes` in, as far as there is room, with several threads: before the worker is told of the block.
+    pub(super) fn fill(&mut self, bytes: &[u8]) {
+        let len = bytes.len().min(self.len);
+        if let Some(at) = self.arena.segment.at(self.offset, len) {
+            // SAFETY: inside the mapping; the block is one's own and borrowed exclusively.
+            unsafe { parallel::copy(at.as_ptr(), bytes.as_ptr(), len) };
         }
     }
 
-    /// The bytes, to be filled before the worker is told of them.
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        match self.arena.segment.at(self.offset, self.len) {
-            // SAFETY: as above, and the borrow is exclusive.
-            Some(at) => unsafe { std::slice::from_raw_parts_mut(at.as_ptr(), self.len) },
-            None => &mut [],
-        }
+    /// Copies the first `len` bytes to `target`, with several threads; false when there are not as many. The worker does
+    /// not write them: it has answered.
+    ///
+    /// # Safety
+    /// `target` is valid for writes of `len` bytes, and nobody else touches it meanwhile.
+    pub(crate) unsafe fn copy_to(&self, target: *mut u8, len: usize) -> bool {
+        let Some(at) = self.arena.segment.at(self.offset, len).filter(|_| len <= self.len) else { return false };
+        // SAFETY: inside the mapping, where nobody writes (see above); the target is the caller's promise.
+        unsafe { parallel::copy(target, at.as_ptr(), len) };
+        true
     }
 }
 
@@ -129,6 +133,24 @@ impl Lent {
         let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         segment.at(offset, len)?;
         Some(Lent { segment: segment.clone(), offset, len })
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where it lies in the segment.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.len
+    }
+
+    /// The address of the segment's bytes from `start` to `end`, or to its own end if that comes first, and how many.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn segment_from(&self, start: usize, end: usize) -> Option<(std::ptr::NonNull<u8>, usize)> {
+        let len = end.min(self.segment.len()).checked_sub(start)?;
+        Some((self.segment.at(start, len)?, len))
     }
 
     /// The bytes, as the client left them.
@@ -158,15 +180,24 @@ mod tests {
         Arena::new(Arc::new(Segment::create("windlass-test", pages * PAGE).unwrap().0))
     }
 
+    fn read(block: &Block) -> Vec<u8> {
+        let mut bytes = vec![0; block.len()];
+        // SAFETY: as long as the block.
+        assert!(unsafe { block.copy_to(bytes.as_mut_ptr(), bytes.len()) });
+        // SAFETY: nothing is written.
+        assert!(!unsafe { block.copy_to(bytes.as_mut_ptr(), bytes.len() + 1) });
+        bytes
+    }
+
     #[test]
     fn blocks_do_not_overlap_and_their_room_comes_back_whole() {
         let arena = arena(8);
         let mut blocks: Vec<_> = (0..8).map(|_| arena.block(PAGE).unwrap()).collect();
         assert!(arena.block(1).is_none());
         for (i, block) in blocks.iter_mut().enumerate() {
-            block.bytes_mut().fill(i as u8);
+            block.fill(&[i as u8; 2 * PAGE]);
         }
-        assert!(blocks.iter().enumerate().all(|(i, block)| block.bytes().iter().all(|b| *b == i as u8)));
+        assert!(blocks.iter().enumerate().all(|(i, block)| read(block) == [i as u8; PAGE]));
         for order in [[3, 4, 0, 2, 1, 0, 1, 0], [0; 8], [7, 6, 5, 4, 3, 2, 1, 0]] {
             order.into_iter().for_each(|at| drop(blocks.remove(at)));
             assert_eq!(*arena.free.lock(), BTreeMap::from([(0, 8 * PAGE)]));
@@ -192,7 +223,7 @@ mod tests {
         let block = arena.block(100).unwrap();
         let lent = Lent::new(&arena.segment, block.place()).unwrap();
         lent.fill(&[7; 200]);
-        assert_eq!((block.bytes(), lent.bytes()), (&[7u8; 100][..], &[7u8; 100][..]));
+        assert_eq!((&read(&block)[..], lent.bytes()), (&[7u8; 100][..], &[7u8; 100][..]));
         assert!(Lent::new(&arena.segment, (PAGE as u64, 2 * PAGE as u64)).is_none());
         assert!(Lent::new(&arena.segment, (u64::MAX, 1)).is_none());
     }

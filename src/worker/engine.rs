@@ -27,6 +27,8 @@ pub(crate) struct WorkerEngine {
     pub(super) info: DeviceInfo,
     pub(super) inline: bool,
     pub(super) spare: Option<Arc<Spare>>,
+    #[cfg(feature = "cuda")]
+    pub(super) hold: Option<Arc<super::hold::Hold>>,
     #[cfg(feature = "host")]
     pub(super) plan: Option<crate::host::FaultPlan>,
 }
@@ -36,6 +38,10 @@ pub(crate) struct WorkerEngine {
 pub(crate) struct WorkerBytes(Weak<Link>);
 
 impl WorkerBytes {
+    pub(super) fn of(link: &Arc<Link>) -> Self {
+        WorkerBytes(Arc::downgrade(link))
+    }
+
     /// Nobody uses it any more. No wait: the order to free it is sent with the next, behind all that used it.
     pub(crate) fn release(&self, id: u64) {
         if let Some(link) = self.0.upgrade() {
@@ -56,6 +62,15 @@ impl WorkerEngine {
         !self.link.has_ended()
     }
 
+    /// The worker is this very executable, so what lies in it lies there too.
+    pub(crate) fn is_same_program(&self) -> bool {
+        self.code == Code::Offset
+    }
+
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.info.kind == crate::DeviceKind::Cuda
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.link.pid
     }
@@ -70,6 +85,10 @@ impl WorkerEngine {
 
     pub(crate) fn fill(&self, stats: &mut Stats) {
         stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
+        #[cfg(feature = "cuda")]
+        {
+            stats.driver_held = self.hold.as_ref().is_some_and(|hold| hold.is_held());
+        }
         stats.slots = self.info.processors as usize;
         stats.slots_busy = usize::try_from(self.link.in_flight()).unwrap_or(usize::MAX).min(stats.slots);
     }
@@ -111,7 +130,7 @@ impl WorkerEngine {
             epoch.meter.take(bytes as u64)?;
         }
         let id = next_address(bytes);
-        let home = Home::Worker(WorkerBytes(Arc::downgrade(&self.link)));
+        let home = Home::Worker(WorkerBytes::of(&self.link));
         let allocation = Allocation::new(id, bytes as u64, home, epoch.meter.clone());
         let size = bytes.checked_div(len).unwrap_or(1);
         let mut body = [0u8; 32];
@@ -136,13 +155,13 @@ impl WorkerEngine {
 
     /// How many of `bytes` bytes go at a time: while the worker copies one piece, this side fills the next.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
-        bytes.min(4 << 20)
+        bytes.min(8 << 20)
     }
 
     /// Shared memory with a copy of `bytes`.
     pub(crate) fn stage(&self, epoch: &Epoch, bytes: &[u8]) -> Result<Block> {
         let mut block = self.block(epoch, bytes.len())?;
-        block.bytes_mut().copy_from_slice(bytes);
+        block.fill(bytes);
         Ok(block)
     }
 
@@ -165,11 +184,13 @@ impl WorkerEngine {
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(&s.reads, &mut shape);
         <WritesOf<O> as Elems>::shape(&s.writes, &mut shape);
-        let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, s.read_count), &shape, &spec)?;
+        // What follows the reads is worth nothing when the order is not carried out.
+        let spared = if O::SPARES { s.views.len() } else { s.read_count };
+        let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
         let task = Arc::new(WorkerTask { flying, op: s.op });
-        epoch.remember(O::NAME);
+        epoch.remember(task.op.subject().unwrap_or(&O::NAME));
         self.send(epoch, task.clone(), &order, (s.views, s.read_count), info)?;
         if self.inline {
             task.wait(Wait::Adaptive, None);
@@ -312,7 +333,7 @@ fn place(view: &View<'_>) -> Place {
 }
 
 /// Addresses that no memory has: they tell allocations of all workers apart, and keep distances within one.
-fn next_address(bytes: usize) -> u64 {
+pub(super) fn next_address(bytes: usize) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1 << 46);
     NEXT.fetch_add((bytes as u64).next_multiple_of(64) + 64, Ordering::Relaxed)
 }

@@ -1,11 +1,12 @@
 //! Which code carries an order out.
 //!
 //! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
-//! executable** it is named by its distance from an anchor: nothing needs to be registered, the user's own operations
-//! included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has compared
-//! the files, and an operation that lies in another loaded file than the anchor is refused, see `object.rs`.) **In another executable** it is named by a hash of its type's name, and looked up among the library's own.
+//! executable** it is named by its distance from a constant of the library: nothing needs to be registered, the user's own
+//! operations included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has
+//! compared the files, and an operation that lies in another loaded file is refused, see `distance.rs`.) **In another
+//! executable** it is named by a hash of its type's name, and looked up among the library's own.
 
-use super::object;
+use super::distance;
 use super::relay::Relay;
 use super::server::{Server, Task};
 use super::wire::Incoming;
@@ -18,8 +19,6 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::ops::Range;
-use std::sync::OnceLock;
 
 /// How operations are named to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +36,6 @@ pub(super) struct Handler {
 /// Marks a handler, so that a distance that leads elsewhere is noticed.
 const MARK: u64 = 0x7769_6e64_6c61_7373;
 
-static ANCHOR: Handler = Handler { magic: MARK, run: |_, _| Err(Error::library("no operation")) };
-
 struct Of<O>(PhantomData<O>);
 
 impl<O: Op> Of<O> {
@@ -50,15 +47,11 @@ pub(super) fn handler<O: Op>() -> &'static Handler {
     &Of::<O>::HANDLER
 }
 
-fn anchor() -> u64 {
-    &raw const ANCHOR as u64
-}
-
 impl Code {
     /// The number that names an operation.
     pub(super) fn of<O: Op>(self) -> Result<u64> {
         match self {
-            Code::Offset => distance(std::ptr::from_ref(handler::<O>()) as u64).ok_or_else(|| {
+            Code::Offset => distance::distance(handler::<O>()).map_err(|_| {
                 Error::unsupported(format!(
                     "`{}` lies in another shared object than windlass itself, and where that lies in a worker process is \
                      not known: link both into the program, or name a program `windlass-worker`",
@@ -68,13 +61,6 @@ impl Code {
             Code::Name => Ok(hash(std::any::type_name::<O>())),
         }
     }
-}
-
-/// How far from the anchor; `None` from another loaded file.
-fn distance(address: u64) -> Option<u64> {
-    static OWN: OnceLock<Range<usize>> = OnceLock::new();
-    let own = OWN.get_or_init(|| object::around(anchor() as usize));
-    own.contains(&(address as usize)).then(|| address.wrapping_sub(anchor()))
 }
 
 /// FNV-1a: the same in every build.
@@ -101,13 +87,11 @@ impl Handlers {
         match self {
             Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
             Handlers::Same => {
-                let at = anchor().wrapping_add(code);
-                if !at.is_multiple_of(align_of::<Handler>() as u64) {
-                    return Err(Error::library("an operation at no handler's address"));
-                }
-                // SAFETY: the parent runs the same file (the handshake compared them) and took the distance between the
-                // same two constants of it, so a handler lies here.
-                let handler = unsafe { &*(at as *const Handler) };
+                let at = distance::place::<Handler>(code)
+                    .ok_or_else(|| Error::library("an operation at no handler's address"))?;
+                // SAFETY: the parent runs the same file (the handshake compared them) and took the distance of such a
+                // constant in it, so a handler lies here.
+                let handler = unsafe { &*at };
                 if handler.magic == MARK {
                     Ok(handler)
                 } else {
@@ -139,6 +123,7 @@ impl Registry {
             crate::copy::register(&mut registry);
             crate::blas::register(&mut registry);
             crate::blaslt::register(&mut registry);
+            crate::nvrtc::register(&mut registry);
         }
         registry
     }
@@ -153,7 +138,8 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     let wire = O::wire().ok_or_else(|| Error::unsupported("an operation that says no way to cross"))?;
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
-    let op = (wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch })?;
+    let modules = &server.modules;
+    let op = (wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive = Receive { views: views.iter(), shape: task.shape.iter() };
@@ -179,19 +165,4 @@ fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
     let answered = Arc::clone(&work);
     server.when_settled(work, Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_lies_in_another_loaded_file_has_no_distance() {
-        assert_eq!(distance(anchor()), Some(0));
-        let here = std::ptr::from_ref(&MARK) as u64;
-        assert_eq!(distance(here).map(|d| d.wrapping_add(anchor())), Some(here));
-        let (there, heap) = (libc::getpid as *const () as u64, Box::new(0u64));
-        assert_eq!((distance(there), distance(std::ptr::from_ref(&*heap) as u64)), (None, None));
-        assert_eq!((distance(0), distance(u64::MAX)), (None, None));
-    }
 }

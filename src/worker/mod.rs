@@ -28,7 +28,13 @@
 //! Orders go into a ring in shared memory; nobody waits for the worker to read them, and the worker derives all order on the
 //! device from the buffers, as in any process. A finished operation sets a flag in shared memory, so
 //! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
-//! this side. Memory is given out at once: should the worker find none after all, the first operation on the buffer says so.
+//! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all,
+//! the first operation on the buffer says so.
+//!
+//! Code is compiled on this side, which needs no GPU for that; only the image crosses, and the module is loaded there. To
+//! load it, to find a kernel or a variable in it and to ask about occupancy is to wait for the worker's answer; to launch a
+//! kernel is not. A kernel's twin on a host device crosses when it is a function or a closure that captures nothing, and
+//! the worker program is this very executable.
 
 // What lives here:
 //
@@ -38,13 +44,15 @@
 //   link.rs      orders out, answers in               handler.rs   finds the op behind an order
 //   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
 //   awake.rs     the time that its watchdog counts    relay.rs     what the worker adds to an op
-//   process.rs   the child: its end, its status       reply.rs     answers; lookers.rs sees that work is done
-//   launch.rs    starts it, shakes hands              heart.rs     beats, and ends the process with its parent
-//   succession.rs what follows a worker that was lost inherited.rs what else came from the parent
-//   spare.rs     the standby                          program.rs   begins and ends the process
-//   object.rs    whether an op is this loaded file's
+//   process.rs   the child: its end, its status       modules.rs   code that is loaded there
+//   launch.rs    starts it, shakes hands              reply.rs     answers; lookers.rs sees that work is done
+//   succession.rs what follows a worker that was lost heart.rs     beats, and ends the process with its parent
+//   spare.rs     the standby                          inherited.rs what else came from the parent
+//   ask.rs       what is asked of the worker          program.rs   begins and ends the process
+//   hold.rs      keeps the GPU's driver awake
 //                          both
-//   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said
+//   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
+//   distance.rs what lies in both at the same place of the executable
 //
 // Races are named where they are met: "last order" (ring.rs), "late submit" (link.rs), "used again" (task.rs).
 
@@ -53,13 +61,19 @@ mod answers;
 #[cfg(target_os = "linux")]
 mod arena;
 #[cfg(target_os = "linux")]
+mod ask;
+#[cfg(target_os = "linux")]
 mod awake;
+#[cfg(target_os = "linux")]
+mod distance;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
 mod handler;
 #[cfg(target_os = "linux")]
 mod heart;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod hold;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(target_os = "linux")]
@@ -75,7 +89,7 @@ mod memory;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(target_os = "linux")]
-mod object;
+mod modules;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
@@ -104,16 +118,22 @@ mod wire;
 
 #[cfg(target_os = "linux")]
 pub(crate) use arena::{Block, Lent};
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use ask::Question;
+#[cfg(target_os = "linux")]
+pub(crate) use distance::{distance, place};
 #[cfg(target_os = "linux")]
 pub(crate) use engine::{WorkerBytes, WorkerEngine};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
+pub(crate) use modules::Modules;
+#[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
 #[cfg(target_os = "linux")]
 pub(crate) use succession::open;
-pub(crate) use wire::Outgoing;
 pub use wire::Wire;
+pub(crate) use wire::{Incoming, Outgoing, garbled};
 
 /// There are no workers here.
 #[cfg(not(target_os = "linux"))]

@@ -15,6 +15,7 @@ pub(super) const ALLOC: u8 = 1;
 pub(super) const FREE: u8 = 2;
 pub(super) const RUN: u8 = 3;
 pub(super) const MEMORY: u8 = 4;
+pub(super) const ASK: u8 = 5;
 
 /// The head of every frame: kind, padding, place of the answer.
 pub(super) fn head(kind: u8, place: u32) -> [u8; 8] {

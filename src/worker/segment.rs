@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub(crate) struct Segment {
     base: NonNull<u8>,
     len: usize,
+    /// Its pages stay what they are.
+    pinned: bool,
 }
 
 // SAFETY: the mapping is plain memory that lives as long as the value. What is read and written through it is either an
@@ -53,9 +55,14 @@ impl Segment {
         let base = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, 0) }
             .map_err(|e| Error::library(format!("{len} bytes of shared memory could not be mapped: {e}")))?;
         match NonNull::new(base.cast::<u8>()) {
-            Some(base) => Ok(Segment { base, len }),
+            Some(base) => Ok(Segment { base, len, pinned: false }),
             None => Err(Error::library("shared memory was mapped at address 0")),
         }
+    }
+
+    /// A GPU knows where its pages lie: none is given back from now on.
+    pub(super) fn pin(&mut self) {
+        self.pinned = true;
     }
 
     /// Bytes.
@@ -88,8 +95,12 @@ impl Segment {
         unsafe { self.base.add(offset).cast::<AtomicU32>().as_ref() }
     }
 
-    /// Gives the pages of a range back to the system; they read as zeros again. Only a hint.
+    /// Gives the pages of a range back to the system; they read as zeros again. Only a hint, and none of [pinned](Self::pin)
+    /// ones: the system would put others in their place here, and the GPU would go on with the old.
     pub(super) fn forget(&self, offset: usize, len: usize) {
+        if self.pinned {
+            return;
+        }
         if let Some(at) = self.at(offset, len) {
             // SAFETY: whole bytes of our own mapping, which the caller owns; a range that is not made of pages is refused.
             let _ = unsafe { rustix::mm::madvise(at.as_ptr().cast(), len, rustix::mm::Advice::LinuxRemove) };

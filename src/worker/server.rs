@@ -8,6 +8,7 @@ use super::handler::Handlers;
 use super::lookers::Lookers;
 use super::memory::{Memory, Operand};
 use super::message::Message;
+use super::modules::{self, Modules};
 use super::order::{self, Alloc, Free, Place, Run, Suffer};
 use super::reply::{GARBLED, Outlet};
 use super::ring::Ring;
@@ -16,6 +17,7 @@ use super::welcome::{self, Admitted};
 use super::{Lent, layout, program, wire};
 use crate::device::Device;
 use crate::dispatch::Then;
+use crate::dispatch::raw::Left;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
@@ -30,11 +32,15 @@ const SPIN: Duration = Duration::from_micros(30);
 /// How long after the first order memory may not be back yet that a worker before this one held.
 const SETTLING: Duration = Duration::from_secs(1);
 
+/// How long a GPU may take to finish what it has.
+const CALM: Duration = Duration::from_secs(10);
+
 /// The serving process.
 pub(super) struct Server {
     pub(super) device: Device,
     outlet: Arc<Outlet>,
-    bulk: Arc<Segment>,
+    pub(super) bulk: Arc<Segment>,
+    pub(super) modules: Modules,
     handlers: Handlers,
     lookers: Lookers,
     /// When the first memory was asked for.
@@ -59,8 +65,8 @@ pub(super) fn serve() -> i32 {
         Err(status) => return status,
     };
     let ring = Ring::new(control, layout::ORDERS, layout::ORDERS_CAPACITY);
-    let began = std::sync::OnceLock::new();
-    Server { device, outlet, bulk, handlers, lookers: Lookers::default(), began }.work(&ring)
+    let (modules, began) = (Modules::default(), std::sync::OnceLock::new());
+    Server { device, outlet, bulk, modules, handlers, lookers: Lookers::default(), began }.work(&ring)
 }
 
 impl Server {
@@ -102,6 +108,7 @@ impl Server {
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;
                 memory.remove(id);
+                self.modules.remove(id);
             }
             order::RUN => {
                 let (run, bytes) =
@@ -110,8 +117,15 @@ impl Server {
                 if let Err(error) = self.run(memory, &run, bytes, reply.clone()) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
+                    if run.block.is_some() && self.is_gpu() {
+                        self.calm();
+                    }
                     reply.fail(error);
                 }
+            }
+            order::ASK => {
+                let reply = Reply { outlet: self.outlet.clone(), place };
+                reply.left(modules::answer(self, memory, body).map(Left::Bulk), None);
             }
             order::MEMORY => {
                 let mut bytes = [0; 64];
@@ -135,6 +149,13 @@ impl Server {
                 }
                 answer => return answer,
             }
+        }
+    }
+
+    /// An operation failed half-way: a GPU may still be at the shared memory that the answer gives back.
+    fn calm(&self) {
+        if self.device.synchronize(CALM).is_err() {
+            self.outlet.fault("a copy that failed half-way did not come to an end".into(), None);
         }
     }
 

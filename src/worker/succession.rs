@@ -21,6 +21,10 @@ pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     let (mut engine, limit, label) = start(config, order, counters.clone())?;
     let (info, label) = (engine.info.clone(), format!("{label}/worker"));
     engine.spare = config.worker.standby.then(Arc::default);
+    #[cfg(feature = "cuda")]
+    {
+        engine.hold = info.pci.as_deref().and_then(super::hold::Hold::new).map(Arc::new);
+    }
     engine.prepare(config, &label, &counters);
     Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
 }
@@ -56,7 +60,10 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
 
 fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
     let inline = order.threads.is_none() && order.ordinal.is_none();
-    let started = launch::start(&config.worker, order)?;
+    let mut started = launch::start(&config.worker, order)?;
+    if started.info.kind == crate::DeviceKind::Cuda {
+        started.bulk.pin(); // the worker registers it with the driver
+    }
     let (process, bell) = (started.process, started.bell);
     let link = Link::new(process.id(), started.control, started.bulk, bell.clone(), counters);
     keeper::start(&link, process, started.socket, bell, &config.worker)?;
@@ -66,6 +73,8 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
         info: started.info,
         inline,
         spare: None,
+        #[cfg(feature = "cuda")]
+        hold: None,
         #[cfg(feature = "host")]
         plan: config.plan.clone(),
     };
@@ -80,6 +89,10 @@ impl WorkerEngine {
             None => self.start_cold(config, label, &counters)?,
         };
         engine.spare = self.spare.clone();
+        #[cfg(feature = "cuda")]
+        {
+            engine.hold = self.hold.clone();
+        }
         engine.prepare(config, label, &counters);
         Ok(engine)
     }

@@ -75,6 +75,10 @@ pub(crate) struct Incoming<'a> {
     /// The life of the worker's own device.
     #[cfg(target_os = "linux")]
     pub(crate) epoch: &'a crate::sync::Arc<crate::engine::Epoch>,
+    /// Code that is loaded in it.
+    #[cfg(target_os = "linux")]
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "none is"))]
+    pub(crate) modules: &'a super::Modules,
 }
 
 impl Incoming<'_> {

@@ -1,6 +1,6 @@
 //! What does not fit is refused by name, with both values, and what was moved in comes back.
 
-use crate::common::{devices, down, refused, up};
+use crate::common::{devices, down, refused, routine, up};
 use windlass::{Device, Error};
 
 /// A vector that does not lie inside its buffer: elements, increment, and what the reason must say.
@@ -90,5 +90,30 @@ fn a_strided_copy_does_not_count_as_writing_all_of_a_buffer() {
         assert!(rejected.error.to_string().contains("never written"), "{rejected}");
         let whole = blas.copy(&x, device.uninit(2).unwrap().into_strided(2, -1)).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &whole), [2.0, 1.0]);
+    }
+}
+
+#[test]
+fn a_refusal_names_the_routine_that_was_called() {
+    for device in devices() {
+        let (blas, bad) = (device.blas(), || up(&device, [1.0f64; 8]).into_strided(9, 1));
+        let (x, one) = (up(&device, [1.0f64; 8]), || up(&device, [1.0f64]));
+        let far = || x.strided(9, 1);
+        assert_eq!(routine(blas.dot(far(), &x)), "dot");
+        assert_eq!(routine(blas.dotc(far(), &x)), "dotc");
+        assert_eq!(routine(blas.dot_into(far(), &x, one())), "dot");
+        assert_eq!(routine(blas.dotc_into(far(), &x, one())), "dotc");
+        assert_eq!(routine(blas.nrm2(far())), "nrm2");
+        assert_eq!(routine(blas.asum(far())), "asum");
+        assert_eq!(routine(blas.iamax(far())), "iamax");
+        assert_eq!(routine(blas.iamin(far())), "iamin");
+        assert_eq!(routine(blas.axpy(1.0, &x, bad())), "axpy");
+        assert_eq!(routine(blas.scal(1.0, bad())), "scal");
+        assert_eq!(routine(blas.scal_real(1.0, bad())), "scal_real");
+        assert_eq!(routine(blas.copy(&x, bad())), "copy");
+        assert_eq!(routine(blas.swap(bad(), bad())), "swap");
+        assert_eq!(routine(blas.rot(1.0, 0.0, bad(), bad())), "rot");
+        assert_eq!(routine(blas.rot_real(1.0, 0.0, bad(), bad())), "rot_real");
+        assert_eq!(routine(blas.rotm([0.0; 5], bad(), bad())), "rotm");
     }
 }

@@ -1,6 +1,6 @@
 //! What does not fit is refused by name, with both values, and what was moved in comes back.
 
-use crate::common::{devices, down, refused, up};
+use crate::common::{devices, down, refused, routine, up};
 use windlass::blas::{Gemv, Ger, Her, Symv, Syr, Syr2, Trmv};
 use windlass::{Complex, Device, DeviceBuffer, Error, Rejected, Uplo};
 
@@ -128,5 +128,25 @@ fn scalars_without_an_element_and_buffers_of_another_device_are_refused() {
         assert!(matches!(rejected.error, Error::InvalidArgument { .. }) && rejected.back.is_some());
         let rejected = blas.trsv(Trmv::new(1, Uplo::Upper), &one, theirs).unwrap_err();
         assert!(matches!(rejected.error, Error::InvalidArgument { .. }) && rejected.back.is_some());
+    }
+}
+
+#[test]
+fn a_refusal_names_the_routine_that_was_called() {
+    const UP: Uplo = Uplo::Upper;
+    for device in devices() {
+        let (blas, x) = (device.blas(), up(&device, [Complex::new(1f32, 0.0); 1]));
+        let y = || up(&device, [Complex::new(1f32, 0.0); 1]);
+        assert_eq!(routine(blas.gemv(Gemv::new(2, 2), &x, &x, y())), "gemv");
+        assert_eq!(routine(blas.symv(Symv::new(2, UP), &x, &x, y())), "symv");
+        assert_eq!(routine(blas.hemv(Symv::new(2, UP), &x, &x, y())), "hemv");
+        assert_eq!(routine(blas.trmv(Trmv::new(2, UP), &x, y())), "trmv");
+        assert_eq!(routine(blas.trsv(Trmv::new(2, UP), &x, y())), "trsv");
+        assert_eq!(routine(blas.ger(Ger::new(2, 2), &x, &x, y())), "ger");
+        assert_eq!(routine(blas.gerc(Ger::new(2, 2), &x, &x, y())), "gerc");
+        assert_eq!(routine(blas.syr(Syr::new(2, UP), &x, y())), "syr");
+        assert_eq!(routine(blas.her(Her::new(2, UP), &x, y())), "her");
+        assert_eq!(routine(blas.syr2(Syr2::new(2, UP), &x, &x, y())), "syr2");
+        assert_eq!(routine(blas.her2(Syr2::new(2, UP), &x, &x, y())), "her2");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Rng, Sample, devices, down, seeds, up};
 use crate::matrix::{TRANSPOSES, trans};
-use windlass::blas::{Batch, GemmElement, MixedElement};
+use windlass::blas::{Batch, GemmElement, MixedElement, Scaled};
 use windlass::reference::{GemmSpec, gemm, gemm_error_bound};
 use windlass::{Complex, Device, Gemm, Transpose, bf16, f16};
 
@@ -146,10 +146,20 @@ where
     let load = |of: fn(&Case<T, S>) -> &Vec<T>| cases.iter().map(|case| up(device, &of(case)[..])).collect::<Vec<_>>();
     let (a, b, c) = (load(|x| &x.a), load(|x| &x.b), load(|x| &x.c));
     let specs: Vec<_> = firsts.iter().zip(groups).map(|(first, n)| (first.call(), n)).collect();
+    // The scalars of some of the groups are in device memory; what the specification says does not count then.
+    let scalars = firsts.each_ref().map(|first| (up(device, [first.spec.alpha]), up(device, [first.spec.beta])));
+    let placed = specs.iter().zip(&scalars).map(|((spec, n), (alpha, beta))| match rng.below(2) {
+        0 => (Scaled::from(*spec), *n),
+        _ => (spec.alpha(S::real(3.0)).beta(S::real(5.0)).scalars_at(alpha, beta), *n),
+    });
+    let placed: Vec<_> = placed.collect();
+    let again = load(|x| &x.c);
     let (in_a, in_b) =
         (a.iter().map(|x| x.as_in()).collect::<Vec<_>>(), b.iter().map(|x| x.as_in()).collect::<Vec<_>>());
     let got = device.blas().gemm_grouped(&specs, &in_a, &in_b, c).unwrap().await_result().unwrap();
     assert_eq!(got.len(), cases.len());
+    got.iter().zip(&cases).for_each(|(got, case)| case.check(&down(device, got), device));
+    let got = device.blas().gemm_grouped(&placed, &in_a, &in_b, again).unwrap().await_result().unwrap();
     got.iter().zip(&cases).for_each(|(got, case)| case.check(&down(device, got), device));
     // One group is a plain batch.
     let n = groups[0];
@@ -175,7 +185,7 @@ fn a_batch_of_no_products_is_nothing() {
         let c = blas.gemm_strided_batched(spec, Batch::new(0), &none, &none, up(&device, [7f32])).unwrap();
         assert_eq!(down(&device, &c.await_result().unwrap()), [7.0]);
         assert!(blas.gemm_batched::<f32>(spec, &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
-        assert!(blas.gemm_grouped::<f32>(&[], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
+        assert!(blas.gemm_grouped(&[(spec, 1); 0], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
         assert!(blas.gemm_grouped(&[(spec, 0)], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
     }
 }
@@ -273,6 +283,13 @@ fn mixed<T: Sample + MixedElement>(device: &Device) {
     let spec = Gemm::new(1, 1, 6);
     let c = device.blas().gemm_mixed_strided_batched(spec, Batch::new(2), &a, &a, out).unwrap();
     assert_eq!(down(device, &c.await_result().unwrap()), [393_216.0; 2]);
+    // Groups: six terms, twice six terms, and four terms twice over.
+    let (x, two, zero) = (a.as_in(), up(device, [2f32]), up(device, [0f32]));
+    let groups = [(spec.into(), 1), (spec.scalars_at(&two, &zero), 1), (Gemm::new(1, 1, 4).into(), 2)];
+    let out = (0..4).map(|_| up(device, [7f32])).collect();
+    let c = device.blas().gemm_mixed_grouped(&groups, &[x; 4], &[x; 4], out).unwrap().await_result().unwrap();
+    let c: Vec<f32> = c.iter().flat_map(|c| down(device, c)).collect();
+    assert_eq!(c, [393_216.0, 786_432.0, 262_144.0, 262_144.0]);
 }
 
 #[test]

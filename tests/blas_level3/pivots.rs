@@ -33,7 +33,11 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
         }
         let solve = |pivots: &[i32], trans| {
             let (on_device, b) = (up(device, pivots), up(device, &b[..]));
-            let x = blas.getrs_batched(Lu::new(n, count), trans, 2, &a, &on_device, b).unwrap().await_result().unwrap();
+            let x = blas
+                .getrs_strided_batched(Lu::new(n, count), trans, 2, &a, &on_device, b)
+                .unwrap()
+                .await_result()
+                .unwrap();
             assert_eq!(down(device, &on_device), pivots, "what is read stays");
             down(device, &x)
         };
@@ -42,7 +46,7 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
         }
         let invert = |pivots: &[i32]| {
             let (c, info) = (device.uninit(n * n * count).unwrap(), device.uninit(count).unwrap());
-            let pending = blas.getri_batched(Lu::new(n, count), &a, &up(device, pivots), c, info).unwrap();
+            let pending = blas.getri_strided_batched(Lu::new(n, count), &a, &up(device, pivots), c, info).unwrap();
             down(device, &pending.await_result().unwrap().0)
         };
         assert_eq!(invert(&given), invert(&meant), "{n} rows on {device:?}: {given:?}");
@@ -83,7 +87,8 @@ fn shared<T: Number>(device: &Device, rng: &mut Rng) {
             }
             let (on_device, spec) = (up(device, &a[..]), Lu::new(n, 3).lda(ld).stride_a(stride));
             let (c, info) = (device.uninit(3 * n * n).unwrap(), device.uninit(3).unwrap());
-            let (c, info) = device.blas().matinv_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
+            let (c, info) =
+                device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
             assert_eq!(down(device, &info), [0; 3]);
             for (i, c) in down(device, &c).chunks(n * n).enumerate() {
                 let error = residual(n, &a[i * stride..], ld, c);

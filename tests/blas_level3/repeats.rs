@@ -28,8 +28,9 @@ fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
         got(blas.gemm_strided_batched(Gemm::new(n / 2, n, n / 2), Batch::new(2), &on, &on, c())),
     ];
     let (pivots, info) = (device.uninit(n).unwrap(), device.uninit(1).unwrap());
-    let (factors, pivots, _) = blas.getrf_batched(Lu::new(n, 1), c(), pivots, info).unwrap().await_result().unwrap();
-    all.push(got(blas.getrs_batched(Lu::new(n, 1), Transpose::No, n, &factors, &pivots, c())));
+    let (factors, pivots, _) =
+        blas.getrf_strided_batched(Lu::new(n, 1), c(), pivots, info).unwrap().await_result().unwrap();
+    all.push(got(blas.getrs_strided_batched(Lu::new(n, 1), Transpose::No, n, &factors, &pivots, c())));
     all.push(down(device, &factors));
     all
 }

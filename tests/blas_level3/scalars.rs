@@ -105,7 +105,9 @@ fn all<T: Whole + BlasElement>(device: &Device, rng: &mut Rng) {
     agree("trmm", both!(spec, alpha), |s| got!(device, blas.trmm(s, &a, c())));
     agree("trmm_into", both!(spec, alpha), |s| got!(device, blas.trmm_into(s, &a, &b, c(), N)));
     agree("trsm", both!(spec, alpha), |s| got!(device, blas.trsm(s, &a, c())));
-    agree("trsm_batched", both!(spec, alpha), |s| got!(device, blas.trsm_batched(s, Batch::new(3), &a, c())));
+    agree("trsm_strided_batched", both!(spec, alpha), |s| {
+        got!(device, blas.trsm_strided_batched(s, Batch::new(3), &a, c()))
+    });
 }
 
 fn complex<T: Whole + ComplexElement<Real = R>, R: Whole + BlasElement>(device: &Device, rng: &mut Rng) {

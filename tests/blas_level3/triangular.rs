@@ -260,11 +260,17 @@ fn batches<T: Number>(device: &Device, rng: &mut Rng) {
             .for_each(|(i, case)| b[i * stride_b..][..case.b.data.len()].copy_from_slice(&case.b.data));
         let batch = Batch::new(count).stride_a(0).stride_b(stride_b);
         let a = one.a.upload(device);
-        let x = device.blas().trsm_batched(one.spec(), batch, &a, up(device, b)).unwrap().await_result().unwrap();
+        let x =
+            device.blas().trsm_strided_batched(one.spec(), batch, &a, up(device, b)).unwrap().await_result().unwrap();
         let x = down(device, &x);
         for (i, case) in cases.iter().enumerate() {
             case.assert_solved(device, &x[i * stride_b..][..case.b.data.len()]);
         }
+        // Each B in a buffer of its own, A one for all.
+        let (list, b) = (vec![a.as_in(); count], cases.iter().map(|case| case.b.upload(device)).collect());
+        let x = device.blas().trsm_batched(one.spec(), &list, b).unwrap().await_result().unwrap();
+        assert_eq!(x.len(), count);
+        x.iter().zip(&cases).for_each(|(x, case)| case.assert_solved(device, &down(device, x)));
     }
 }
 
@@ -295,9 +301,15 @@ fn batches_of_their_own<T: Number>(device: &Device, rng: &mut Rng) {
             all
         };
         let (a, b) = (join(|case| &case.a, lda, order), join(|case| &case.b, ldb, n));
-        let x = device.blas().trsm_batched(first.spec(), Batch::new(count), &up(device, a), up(device, b)).unwrap();
+        let lists = |data: &[T], one: usize| data.chunks(one).map(|one| up(device, one)).collect::<Vec<_>>();
+        let (list_a, list_b) = (lists(&a, lda * order), lists(&b, ldb * n));
+        let x =
+            device.blas().trsm_strided_batched(first.spec(), Batch::new(count), &up(device, a), up(device, b)).unwrap();
         let x = down(device, &x.await_result().unwrap());
-        for (case, x) in cases.iter().zip(x.chunks(ldb * n)) {
+        let list_a: Vec<_> = list_a.iter().map(|a| a.as_in()).collect();
+        let listed = device.blas().trsm_batched(first.spec(), &list_a, list_b).unwrap().await_result().unwrap();
+        let listed: Vec<T> = listed.iter().flat_map(|x| down(device, x)).collect();
+        for (case, x) in cases.iter().zip(x.chunks(ldb * n)).chain(cases.iter().zip(listed.chunks(ldb * n))) {
             let mut mine = case.b.data.clone();
             case.b.places().for_each(|(r, c)| mine[r + c * case.b.ld] = x[r + c * ldb]);
             case.assert_solved(device, &mine);

@@ -18,7 +18,7 @@ enum Known {
     Refused,
     Open,
 }
-use Known::{Done, Refused};
+use Known::{Done, Open, Refused};
 
 type Case = (&'static str, Known, fn(&Device, &mut Rng) -> bool);
 
@@ -119,12 +119,12 @@ cases! {
     "integers", Done, i8, i8, i8 => i8, Bias, plain;
     "integers", Done, i8, i8, i8 => i8, Relu, plain;
     "integers", Done, i8, i8, i8 => i8, ReluBias, plain;
-    "gradient of A", Refused, f16, f16, f16 => f16, BgradA, plain;
-    "gradient of A", Refused, bf16, bf16, bf16 => bf16, BgradA, plain;
-    "gradient of A", Refused, f32, f32, f32 => f32, BgradA, plain;
-    "gradient of B", Refused, f16, f16, f16 => f16, BgradB, plain;
-    "gradient of B", Refused, bf16, bf16, bf16 => bf16, BgradB, plain;
-    "gradient of B", Refused, f32, f32, f32 => f32, BgradB, plain;
+    "gradient of A", Done, f16, f16, f16 => f16, BgradA, plain;
+    "gradient of A", Done, bf16, bf16, bf16 => bf16, BgradA, plain;
+    "gradient of A", Done, f32, f32, f32 => f32, BgradA, plain;
+    "gradient of B", Done, f16, f16, f16 => f16, BgradB, plain;
+    "gradient of B", Done, bf16, bf16, bf16 => bf16, BgradB, plain;
+    "gradient of B", Done, f32, f32, f32 => f32, BgradB, plain;
     "gradient", Done, f32, f32, f32 => f32, DRelu, plain;
     "gradient", Done, f32, f32, f32 => f32, DGelu, plain;
     "gradient", Done, f16, f16, f16 => f16, DRelu, plain;
@@ -143,15 +143,19 @@ cases! {
     "into f32", Done, f16, f16, f32 => f32, GeluAuxBias, plain;
     "into f32", Done, f16, f16, f32 => f32, DReluBgrad, plain;
     "into f32", Done, f16, f16, f32 => f32, DGeluBgrad, plain;
-    "into f32", Refused, f16, f16, f32 => f32, BgradA, plain;
-    "into f32", Refused, f16, f16, f32 => f32, BgradB, plain;
+    "into f32", Done, f16, f16, f32 => f32, BgradA, plain;
+    "into f32", Done, f16, f16, f32 => f32, BgradB, plain;
     "into f32", Done, bf16, bf16, f32 => f32, ReluBias, plain;
     "into f32", Done, bf16, bf16, f32 => f32, DReluBgrad, plain;
     "rows", Refused, f32, f32, f32 => f32, Bias, rows;
     "rows", Refused, f16, f16, f16 => f16, Bias, rows;
     "rows", Refused, bf16, bf16, bf16 => bf16, ReluBias, rows;
     "rows", Done, bf16, bf16, bf16 => bf16, Relu, rows;
-    "rows", Refused, bf16, bf16, bf16 => bf16, BgradA, rows;
+    "rows", Done, bf16, bf16, bf16 => bf16, BgradA, rows;
+    "rows", Open, bf16, bf16, bf16 => bf16, BgradB, rows;
+    "doubles", Open, f64, f64, f64 => f64, BgradA, plain;
+    "batch", Open, f16, f16, f16 => f16, BgradA, batch;
+    "batch", Open, f16, f16, f16 => f16, BgradB, batch;
 }
 
 #[test]

@@ -166,6 +166,14 @@ pub fn down<'a, T: Element>(device: &Device, buffer: impl Into<windlass::In<'a, 
     device.download(buffer).expect("a download").await_result().expect("its answer")
 }
 
+/// The routine that a refusal names.
+#[track_caller]
+pub fn routine<T>(answer: Result<T, impl Into<Error>>) -> String {
+    let Err(error) = answer else { panic!("it was not refused") };
+    let error = error.into();
+    error.site().and_then(windlass::Site::op).unwrap_or_default().to_owned()
+}
+
 /// The name and the reason of an argument that was refused.
 #[track_caller]
 pub fn refused(error: &Error) -> (String, String) {

@@ -41,16 +41,36 @@ fn sums_and_diagonals(bench: &Bench) {
 fn factors(bench: &Bench) {
     let lu = Lu::new(3, 2).ldb(4);
     let (a, pivots, info) = (bench.named::<f64>("A", 18), bench.named("P", 6), bench.named("I", 2));
-    bench.calls(&["cublasDgetrfBatched 2 of 3"], |blas| blas.getrf_batched(lu, a, pivots, info));
+    bench.calls(&["cublasDgetrfBatched 2 of 3"], |blas| blas.getrf_strided_batched(lu, a, pivots, info));
     let (a, pivots, b) = (bench.named::<f64>("A", 18), bench.named("P", 6), bench.named("B", 16));
-    bench.calls(&["cublasDgetrsBatched 2 of 3"], |blas| blas.getrs_batched(lu, Transpose::Yes, 2, &a, &pivots, b));
+    bench.calls(&["cublasDgetrsBatched 2 of 3"], |blas| {
+        blas.getrs_strided_batched(lu, Transpose::Yes, 2, &a, &pivots, b)
+    });
     let (c, info) = (bench.named("C", 24), bench.named("I", 2));
-    bench.calls(&["cublasDgetriBatched 2 of 3"], |blas| blas.getri_batched(lu, &a, &pivots, c, info));
+    bench.calls(&["cublasDgetriBatched 2 of 3"], |blas| blas.getri_strided_batched(lu, &a, &pivots, c, info));
     let (c, info) = (bench.named("C", 24), bench.named("I", 2));
-    bench.calls(&["cublasDmatinvBatched 2 of 3"], |blas| blas.matinv_batched(lu, &a, c, info));
+    bench.calls(&["cublasDmatinvBatched 2 of 3"], |blas| blas.matinv_strided_batched(lu, &a, c, info));
     // Beyond what the library inverts at once: the factors of a copy.
     let (a, c, info) = (bench.named::<f32>("A", 33 * 33), bench.named("C", 33 * 33), bench.named("I", 1));
     bench.calls(&["cublasSgetrfBatched 1 of 33", "cublasSgetriBatched 1 of 33"], |blas| {
-        blas.matinv_batched(Lu::new(33, 1), &a, c, info)
+        blas.matinv_strided_batched(Lu::new(33, 1), &a, c, info)
+    });
+    // Each in a buffer of its own.
+    let lu = Lu::new(3, 2);
+    let list = || vec![bench.named::<f64>("C", 9), bench.named("C", 9)];
+    let beside = || (bench.named("P", 6), bench.named("I", 2));
+    let (a, (pivots, info)) = (list(), beside());
+    bench.calls(&["cublasDgetrfBatched 2 of 3"], |blas| blas.getrf_batched(lu, a, pivots, info));
+    let (a, b, (pivots, info)) = (bench.named::<f64>("A", 9), list(), beside());
+    let a = [a.as_in(), a.as_in()];
+    bench.calls(&["cublasDgetrsBatched 2 of 3"], |blas| blas.getrs_batched(lu, Transpose::No, 3, &a, &pivots, b));
+    let c = list();
+    bench.calls(&["cublasDgetriBatched 2 of 3"], |blas| blas.getri_batched(lu, &a, &pivots, c, info));
+    let (c, (_, info)) = (list(), beside());
+    bench.calls(&["cublasDmatinvBatched 2 of 3"], |blas| blas.matinv_batched(lu, &a, c, info));
+    let (a, (_, info)) = (bench.named::<f64>("A", 33 * 33), beside());
+    let c = vec![bench.named("C", 33 * 33), bench.named("C", 33 * 33)];
+    bench.calls(&["cublasDgetrfBatched 2 of 33", "cublasDgetriBatched 2 of 33"], |blas| {
+        blas.matinv_batched(Lu::new(33, 2), &[a.as_in(), a.as_in()], c, info)
     });
 }

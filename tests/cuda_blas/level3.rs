@@ -120,7 +120,16 @@ fn triangular(bench: &Bench) {
            batch=2"],
         |blas| {
             let spec = Triangular::new(Side::Left, Uplo::Upper, 2, 3).diag(Diag::Unit).alpha(2.0);
-            blas.trsm_batched(spec, Batch::new(2), &a, b)
+            blas.trsm_strided_batched(spec, Batch::new(2), &a, b)
+        },
+    );
+    let (p, b) = (bench.named("P", 1), vec![bench.named("B", 6), bench.named("C", 6)]);
+    bench.calls(
+        &["cublasDtrsmBatched_64 device side=0 uplo=1 trans=0 diag=0 m=2 n=3 alpha=P a=scratch lda=2 b=scratch+16 ldb=2 \
+           batch=2"],
+        |blas| {
+            let spec = Triangular::new(Side::Left, Uplo::Upper, 2, 3).alpha_at(&p);
+            blas.trsm_batched(spec, &[a.as_in(), a.as_in()], b)
         },
     );
 }
@@ -172,5 +181,17 @@ fn batches(bench: &Bench) {
            a=scratch a_type=0 lda=[2,4] b=scratch+24 b_type=0 ldb=[3,4] beta=[0,0.5] c=scratch+48 c_type=0 ldc=[2,1] \
            groups=2 sizes=[2,1] compute=68"],
         |blas| blas.gemm_grouped(&groups, &[a.as_in(); 3], &[b.as_in(); 3], c),
+    );
+    // A group with scalars in device memory: a batch for each group, each in its own pointer mode.
+    let (p, q, c) = (bench.named("P", 1), bench.named("Q", 1), vec![bench.named("C", 4), bench.named("C", 1)]);
+    let groups = [(Gemm::new(2, 2, 3).alpha(2.0).into(), 1), (Gemm::new(1, 1, 4).scalars_at(&p, &q), 1)];
+    bench.calls(
+        &[
+            "cublasGemmBatchedEx_64 host trans_a=0 trans_b=0 m=2 n=2 k=3 alpha=2 a=scratch a_type=0 lda=2 b=scratch+16 \
+             b_type=0 ldb=3 beta=0 c=scratch+32 c_type=0 ldc=2 batch=1 compute=68 algo=-1",
+            "cublasGemmBatchedEx_64 device trans_a=0 trans_b=0 m=1 n=1 k=4 alpha=P a=scratch+8 a_type=0 lda=1 \
+             b=scratch+24 b_type=0 ldb=4 beta=Q c=scratch+40 c_type=0 ldc=1 batch=1 compute=68 algo=-1",
+        ],
+        |blas| blas.gemm_grouped(&groups, &[a.as_in(); 2], &[b.as_in(); 2], c),
     );
 }

@@ -35,7 +35,8 @@ fn the_handle_stays_counted_without_its_type() {
 }
 
 /// Adds what it reads, of whatever types, into each of what it writes.
-struct AddAll(&'static str);
+#[derive(serde::Serialize, serde::Deserialize)]
+struct AddAll(String);
 
 impl Op for AddAll {
     const NAME: &'static str = "add_all";
@@ -47,7 +48,7 @@ impl Op for AddAll {
         let mut lengths = reads.iter().chain(writes).map(|span| span.len());
         match lengths.next().is_none_or(|first| lengths.all(|len| len == first)) {
             true => Ok(()),
-            false => Err(Error::invalid(self.0, "lengths differ")),
+            false => Err(Error::invalid(self.0.clone(), "lengths differ")),
         }
     }
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
@@ -64,6 +65,9 @@ impl Op for AddAll {
         }
         Ok(())
     }
+    fn wire() -> Option<windlass::Wire<Self>> {
+        windlass::Wire::plain()
+    }
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -76,7 +80,7 @@ fn an_operation_takes_any_number_of_buffers_of_any_types() {
         let mut reads = windlass::AnyIns::new();
         reads.extend([AnyIn::from(&a), AnyIn::from(&b), AnyIn::from(&a)]);
         let writes = [up(device, [0.0f64, 0.0]).into(), up(device, [100.0f64, 100.0]).into()].into_iter().collect();
-        let written = device.dispatch(AddAll("x"), reads, writes).unwrap().await_result().unwrap();
+        let written = device.dispatch(AddAll("x".into()), reads, writes).unwrap().await_result().unwrap();
         let (x, y) = written.downcast::<(DeviceBuffer<f64>, DeviceBuffer<f64>)>().unwrap();
         assert_eq!((down(device, &x), down(device, &y)), (vec![11.0, 23.0], vec![111.0, 123.0]));
     }

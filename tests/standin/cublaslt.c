@@ -254,6 +254,9 @@ static cublasStatus_t check(const struct layout *const layouts[4], const struct 
     if (needs_bias != (desc->bias != 0) || needs_aux != (desc->aux != 0)) return CUBLAS_STATUS_INVALID_VALUE;
     if (epilogue != 1 && d->order != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (epilogue != 1 && is_complex((int)d->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    /* As on an H200: what is summed up must not lie along its terms. */
+    bool along_a = (desc->trans[0] != 0) != (a->order != 0), along_b = (desc->trans[1] != 0) == (b->order != 0);
+    if ((epilogue & BGRADA && along_a) || (epilogue & BGRADB && along_b)) return CUBLAS_STATUS_NOT_SUPPORTED;
     int64_t unit = (epilogue & (RELU | DRELU)) != 0 ? 128 : 8;
     if (needs_aux && (desc->aux_leading % unit != 0 || desc->aux_leading < (int64_t)m || desc->aux_stride % unit != 0))
         return CUBLAS_STATUS_INVALID_VALUE;

@@ -4,7 +4,6 @@ use crate::common::{down, host, map, refused, up};
 use crate::{alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use windlass::nvrtc::{LaunchConfig, Write};
 use windlass::{
     AnyBuffers, AnyIn, Device, DeviceBuffer, Dyn, Error, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire,
 };
@@ -163,20 +162,6 @@ fn operands_of_types_known_at_run_time_cross() {
     let writes = [device.uninit::<u8>(2).unwrap().into()];
     let rejected = device.dispatch(AddOne, [AnyIn::from(&x)].into_iter().collect(), writes.into_iter().collect());
     assert_eq!(refused(&rejected.unwrap_err().error).0, "reads");
-}
-
-#[test]
-fn kernels_and_their_twins_do_not_cross_and_say_why() {
-    let _alone = alone();
-    let device = isolated().open().unwrap();
-    let twice = device.nvrtc().twins().kernel("twice").unwrap();
-    let twice = twice.twin::<(Write<f32>,)>(|at, (x,)| x.set(at.x(), 2.0 * x.get(at.x()))).unwrap();
-    // SAFETY: the twin is the only code there is.
-    let rejected = unsafe { twice.launch(LaunchConfig::new(1, 1), (up(&device, [3.0f32]),)) }.unwrap_err();
-    let Error::Unsupported { reason, .. } = &rejected.error else { panic!("{rejected}") };
-    assert!(reason.contains("worker process of") && reason.contains(device.name()), "{reason}");
-    let (x,) = rejected.back.expect("the buffer").downcast::<DeviceBuffer<f32>>().unwrap();
-    assert_eq!(down(&device, &x), [3.0]);
 }
 
 #[test]

@@ -20,8 +20,8 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: u
     unsafe {
         sides.row::<Solutions>(
             bench,
-            ("trsm_batched", "trsmBatched_64", 1),
-            |b| blas.trsm_batched(spec, Batch::new(count), &sides.a, b),
+            ("trsm_strided_batched", "trsmBatched_64", 1),
+            |b| blas.trsm_strided_batched(spec, Batch::new(count), &sides.a, b),
             |f, r| f(r.handle, 0, 0, 0, 0, l, l, r.one, a, l, c, l, each),
         );
     }

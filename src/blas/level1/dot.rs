@@ -5,21 +5,20 @@ use super::reduction::{Left, Reduction, Returned};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Dot<T> {
+pub(super) struct Dot<T, const CONJUGATE: bool> {
     x: Strided,
     y: Strided,
-    conjugate: bool,
     _type: PhantomData<T>,
 }
 
-impl<T: VectorElement> Dot<T> {
-    fn new(x: &Vector<'_, T>, y: &Vector<'_, T>, conjugate: bool) -> Self {
-        Dot { x: x.at, y: y.at, conjugate, _type: PhantomData }
+impl<T: VectorElement, const CONJUGATE: bool> Dot<T, CONJUGATE> {
+    fn new(x: &Vector<'_, T>, y: &Vector<'_, T>) -> Self {
+        Dot { x: x.at, y: y.at, _type: PhantomData }
     }
 }
 
-impl<T: VectorElement> Reduction for Dot<T> {
-    const NAME: &'static str = "dot";
+impl<T: VectorElement, const CONJUGATE: bool> Reduction for Dot<T, CONJUGATE> {
+    const NAME: &'static str = if CONJUGATE { "dotc" } else { "dot" };
     type Reads = (T, T);
     type Number = T;
     type Raw = T;
@@ -41,7 +40,7 @@ impl<T: VectorElement> Reduction for Dot<T> {
 
     #[cfg(feature = "host")]
     fn host(&self, (x, y): (&[T], &[T])) -> T {
-        T::Host::dot(self.conjugate, self.x.n, x, self.x.inc, y, self.y.inc)
+        T::Host::dot(CONJUGATE, self.x.n, x, self.x.inc, y, self.y.inc)
     }
 
     #[cfg(feature = "blas")]
@@ -59,7 +58,7 @@ impl<T: VectorElement> Reduction for Dot<T> {
         // which live until this work is done; the result goes to device memory that does too.
         let status = unsafe {
             let (api, handle) = (blas.api, blas.handle);
-            if self.conjugate {
+            if CONJUGATE {
                 api.dotc_ex(handle, n, x, element, incx, y, element, incy, result, element, compute)
             } else {
                 api.dot_ex(handle, n, x, element, incx, y, element, incy, result, element, compute)
@@ -89,7 +88,7 @@ impl Blas {
         y: impl Into<Vector<'a, T>>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
-        Ok(self.submit(Returned(Dot::new(&x, &y, false)), (x.data, y.data), ())?)
+        Ok(self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())?)
     }
 
     /// The sum of `conj(x_i) * y_i` (`cublasDotcEx`); the same as [`dot`](Self::dot) for real types.
@@ -102,7 +101,7 @@ impl Blas {
         y: impl Into<Vector<'a, T>>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
-        Ok(self.submit(Returned(Dot::new(&x, &y, true)), (x.data, y.data), ())?)
+        Ok(self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())?)
     }
 
     /// As [`dot`](Self::dot), with the result left in the first element of `result`.
@@ -126,7 +125,7 @@ impl Blas {
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
-        self.submit(Left(Dot::new(&x, &y, false)), (x.data, y.data), (result,))
+        self.submit(Left(Dot::<_, false>::new(&x, &y)), (x.data, y.data), (result,))
     }
 
     /// As [`dotc`](Self::dotc), with the result left in the first element of `result`.
@@ -140,6 +139,6 @@ impl Blas {
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
-        self.submit(Left(Dot::new(&x, &y, true)), (x.data, y.data), (result,))
+        self.submit(Left(Dot::<_, true>::new(&x, &y)), (x.data, y.data), (result,))
     }
 }

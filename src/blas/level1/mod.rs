@@ -1,4 +1,11 @@
 //! Vectors: level 1.
+//!
+//! | file | routines |
+//! |---|---|
+//! | `axpy`, `scal`, `copy` | updates, scaling, copies and swaps |
+//! | `dot`, `nrm2`, `asum`, `extreme` | one number: sums, norms, the place of the largest or smallest magnitude |
+//! | `reduction` | what those share: the number comes through the pending, or stays on the device |
+//! | `rot`, `modified` | plane rotations and their modified form, with what makes their parameters |
 
 mod asum;
 mod axpy;
@@ -21,8 +28,10 @@ use reduction::{Left, Returned};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn vectors<T: VectorElement>(registry: &mut Registry) {
     registry.routine::<axpy::Axpy<T>>();
-    registry.routine::<Returned<dot::Dot<T>>>();
-    registry.routine::<Left<dot::Dot<T>>>();
+    registry.routine::<Returned<dot::Dot<T, false>>>();
+    registry.routine::<Returned<dot::Dot<T, true>>>();
+    registry.routine::<Left<dot::Dot<T, false>>>();
+    registry.routine::<Left<dot::Dot<T, true>>>();
     registry.routine::<Returned<nrm2::Nrm2<T>>>();
     registry.routine::<Left<nrm2::Nrm2<T>>>();
     registry.routine::<scal::Scal<T>>();

@@ -33,18 +33,6 @@ impl<T: BlasElement> Gemv<T> {
         Gemv { band: Some((kl, ku)), ..Gemv::new(m, n) }
     }
 
-    /// What is done to A before.
-    pub fn trans(mut self, trans: Transpose) -> Self {
-        self.trans = trans;
-        self
-    }
-
-    /// Elements between the columns of A as stored.
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.lda = Some(lda);
-        self
-    }
-
     /// Rows as stored.
     fn rows(&self) -> usize {
         self.band.map_or(self.m, |(kl, ku)| kl.saturating_add(ku).saturating_add(1))
@@ -86,6 +74,12 @@ impl<T: BlasElement> Gemv<T> {
     }
 }
 
+setters!(Gemv<T: BlasElement> {
+    /// What is done to A before.
+    trans: Transpose;
+    /// Elements between the columns of A as stored.
+    lda: usize;
+});
 scalars!(Gemv<T: BlasElement>, alpha: T, beta: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]

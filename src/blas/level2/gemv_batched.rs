@@ -3,7 +3,6 @@
 use super::super::prelude::*;
 use super::super::scalar::sealed;
 use super::gemv::Gemv;
-use crate::List;
 
 /// A batch of products of one shape at fixed distances in one buffer each; made by [`Gemv::batch`].
 ///
@@ -28,37 +27,20 @@ impl<T: BlasElement> Gemv<T> {
     }
 }
 
-impl<T: BlasElement> GemvBatch<T> {
+setters!(GemvBatch<T: BlasElement> {
     /// The increment of each x.
-    pub fn incx(mut self, incx: isize) -> Self {
-        self.incx = incx;
-        self
-    }
-
+    incx: isize;
     /// The increment of each y.
-    pub fn incy(mut self, incy: isize) -> Self {
-        self.incy = incy;
-        self
-    }
-
+    incy: isize;
     /// Elements between the beginnings of the matrices; 0 for one matrix for all.
-    pub fn stride_a(mut self, stride: usize) -> Self {
-        self.stride_a = Some(stride);
-        self
-    }
-
+    stride_a: usize;
     /// Elements between the beginnings of the vectors x; 0 for one for all.
-    pub fn stride_x(mut self, stride: usize) -> Self {
-        self.stride_x = Some(stride);
-        self
-    }
-
+    stride_x: usize;
     /// Elements between the beginnings of the vectors y.
-    pub fn stride_y(mut self, stride: usize) -> Self {
-        self.stride_y = Some(stride);
-        self
-    }
+    stride_y: usize;
+});
 
+impl<T: BlasElement> GemvBatch<T> {
     /// Reads both scalars from device memory, each the first element, when the work runs.
     pub fn scalars_at<'a>(self, alpha: impl Into<In<'a, T>>, beta: impl Into<In<'a, T>>) -> Scaled<'a, Self> {
         Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }

@@ -21,30 +21,27 @@ impl<T: BlasElement> Ger<T> {
         Ger { m, n, lda: None, alpha: T::ONE }
     }
 
-    /// Elements between the columns of A.
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.lda = Some(lda);
-        self
-    }
-
     fn leading(&self) -> usize {
         self.lda.unwrap_or(self.m.max(1))
     }
 }
 
+setters!(Ger<T: BlasElement> {
+    /// Elements between the columns of A.
+    lda: usize;
+});
 scalars!(Ger<T: BlasElement>, alpha: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Update<T: BlasElement> {
+pub(super) struct Update<T: BlasElement, const CONJUGATE: bool> {
     spec: Ger<T>,
-    conjugate: bool,
     x: Strided,
     y: Strided,
 }
 
-impl<T: BlasElement> Routine for Update<T> {
-    const NAME: &'static str = "ger";
+impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
+    const NAME: &'static str = if CONJUGATE { "gerc" } else { "ger" };
     type Reads = (T, T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -68,7 +65,7 @@ impl<T: BlasElement> Routine for Update<T> {
         let layout = numerics::level2::Layout::Full { ld: self.spec.leading() };
         let stored = numerics::level2::Stored { rows: m, cols: n, layout };
         let alpha = value(by_value, alpha);
-        numerics::level2::ger(stored, self.conjugate, alpha, x, self.x.on_host(), y, self.y.on_host(), a);
+        numerics::level2::ger(stored, CONJUGATE, alpha, x, self.x.on_host(), y, self.y.on_host(), a);
         Ok(())
     }
 
@@ -86,7 +83,7 @@ impl<T: BlasElement> Routine for Update<T> {
         // scalar in host memory is read before the call returns.
         queue.typed(alpha.mode(), |blas, handle| unsafe {
             let (letter, alpha) = (T::LETTER, alpha.pointer());
-            if self.conjugate {
+            if CONJUGATE {
                 blas.gerc(letter, handle, m, n, alpha, x, incx, y, incy, a, lda)
             } else {
                 blas.ger(letter, handle, m, n, alpha, x, incx, y, incy, a, lda)
@@ -119,7 +116,7 @@ impl Blas {
         y: impl Into<Vector<'a, T>>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.ger_of(false, spec.into(), x.into(), y.into(), a)
+        self.ger_of::<T, false>(spec.into(), x.into(), y.into(), a)
     }
 
     /// `A = alpha * x * y^H + A` (`cublas<t>gerc`); the same as [`ger`](Self::ger) for real types.
@@ -133,17 +130,16 @@ impl Blas {
         y: impl Into<Vector<'a, T>>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.ger_of(true, spec.into(), x.into(), y.into(), a)
+        self.ger_of::<T, true>(spec.into(), x.into(), y.into(), a)
     }
 
-    fn ger_of<T: BlasElement>(
+    fn ger_of<T: BlasElement, const CONJUGATE: bool>(
         &self,
-        conjugate: bool,
         Scaled { spec, alpha, .. }: Scaled<'_, Ger<T>>,
         x: Vector<'_, T>,
         y: Vector<'_, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.submit(Update { spec, conjugate, x: x.at, y: y.at }, (x.data, y.data, alpha), (a,))
+        self.submit(Update::<T, CONJUGATE> { spec, x: x.at, y: y.at }, (x.data, y.data, alpha), (a,))
     }
 }

@@ -2,6 +2,13 @@
 //!
 //! A routine's banded and packed forms are the same operation on another storage, so the specification says which:
 //! `Symv::banded` for what BLAS calls `sbmv`, `Symv::packed` for `spmv`.
+//!
+//! | file | routines |
+//! |---|---|
+//! | `gemv`, `gemv_batched` | general and band matrices times a vector; batches |
+//! | `symv`, `trmv` | symmetric, Hermitian and triangular matrices; solutions of triangular systems |
+//! | `ger`, `syr`, `syr2` | updates by the products of one vector or of two |
+//! | `triangle` | where a triangle lies: in a full matrix, by bands, packed |
 
 mod gemv;
 mod gemv_batched;
@@ -30,15 +37,18 @@ pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<gemv::Product<T>>();
     registry.routine::<gemv_batched::StridedBatch<T>>();
     registry.routine::<gemv_batched::Batch<T>>();
-    registry.routine::<ger::Update<T>>();
-    registry.routine::<symv::Product<T>>();
+    registry.routine::<ger::Update<T, false>>();
+    registry.routine::<ger::Update<T, true>>();
+    registry.routine::<symv::Product<T, false>>();
     registry.routine::<syr::SyrUpdate<T>>();
-    registry.routine::<syr2::Update<T>>();
+    registry.routine::<syr2::Update<T, false>>();
     registry.routine::<trmv::Triangular<T, false>>();
     registry.routine::<trmv::Triangular<T, true>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn matrix_vectors_of_complex<T: ComplexElement>(registry: &mut Registry) {
+    registry.routine::<symv::Product<T, true>>();
     registry.routine::<syr::HerUpdate<T>>();
+    registry.routine::<syr2::Update<T, true>>();
 }

@@ -21,16 +21,15 @@ scalars!(Symv<T: BlasElement>, alpha: T, beta: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Product<T: BlasElement> {
+pub(super) struct Product<T: BlasElement, const HERMITIAN: bool> {
     spec: Symv<T>,
-    hermitian: bool,
     x: Strided,
     y: Strided,
     scalars_at: bool,
 }
 
-impl<T: BlasElement> Routine for Product<T> {
-    const NAME: &'static str = "symv";
+impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
+    const NAME: &'static str = if HERMITIAN { "hemv" } else { "symv" };
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -56,7 +55,7 @@ impl<T: BlasElement> Routine for Product<T> {
     fn host(&self, (a, x, alpha, beta): (&[T], &[T], Option<&[T]>, Option<&[T]>), (y,): (&mut [T],)) -> Result<()> {
         let (alpha, beta) = (value(self.spec.alpha, alpha), value(self.spec.beta, beta));
         let (stored, x_at, y_at) = (self.spec.a.on_host(), self.x.on_host(), self.y.on_host());
-        numerics::level2::symv(stored, self.hermitian, alpha, a, x, x_at, beta, y, y_at);
+        numerics::level2::symv(stored, HERMITIAN, alpha, a, x, x_at, beta, y, y_at);
         Ok(())
     }
 
@@ -77,7 +76,7 @@ impl<T: BlasElement> Routine for Product<T> {
         // scalars in host memory are read before the call returns.
         queue.typed(alpha.mode(), |blas, handle| unsafe {
             let (t, h, alpha, beta) = (T::LETTER, handle, alpha.pointer(), beta.pointer());
-            match (spec.a.store, self.hermitian) {
+            match (spec.a.store, HERMITIAN) {
                 (Store::Full, false) => blas.symv(t, h, uplo, n, alpha, a, lda, x, incx, beta, y, incy),
                 (Store::Full, true) => blas.hemv(t, h, uplo, n, alpha, a, lda, x, incx, beta, y, incy),
                 (Store::Band(k), false) => blas.sbmv(t, h, uplo, n, k as i64, alpha, a, lda, x, incx, beta, y, incy),
@@ -117,7 +116,7 @@ impl Blas {
         x: impl Into<Vector<'a, T>>,
         y: impl Into<VectorMut<T>>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.symv_of(false, spec.into(), a.into(), x.into(), y.into())
+        self.symv_of::<T, false>(spec.into(), a.into(), x.into(), y.into())
     }
 
     /// `y = alpha * A * x + beta * y` with a Hermitian matrix (`cublas<t>hemv`, `hbmv`, `hpmv`); see [`Symv`]. The
@@ -134,18 +133,17 @@ impl Blas {
         x: impl Into<Vector<'a, T>>,
         y: impl Into<VectorMut<T>>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.symv_of(true, spec.into(), a.into(), x.into(), y.into())
+        self.symv_of::<T, true>(spec.into(), a.into(), x.into(), y.into())
     }
 
-    fn symv_of<T: BlasElement>(
+    fn symv_of<T: BlasElement, const HERMITIAN: bool>(
         &self,
-        hermitian: bool,
         Scaled { spec, alpha, beta }: Scaled<'_, Symv<T>>,
         a: In<'_, T>,
         x: Vector<'_, T>,
         y: VectorMut<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let product = Product { spec, hermitian, x: x.at, y: y.at, scalars_at: beta.is_some() };
+        let product = Product::<T, HERMITIAN> { spec, x: x.at, y: y.at, scalars_at: beta.is_some() };
         self.submit(product, (a, x.data, alpha, beta), (y.data,))
     }
 }

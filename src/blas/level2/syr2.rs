@@ -21,15 +21,14 @@ scalars!(Syr2<T: BlasElement>, alpha: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Update<T: BlasElement> {
+pub(super) struct Update<T: BlasElement, const HERMITIAN: bool> {
     spec: Syr2<T>,
-    hermitian: bool,
     x: Strided,
     y: Strided,
 }
 
-impl<T: BlasElement> Routine for Update<T> {
-    const NAME: &'static str = "syr2";
+impl<T: BlasElement, const HERMITIAN: bool> Routine for Update<T, HERMITIAN> {
+    const NAME: &'static str = if HERMITIAN { "her2" } else { "syr2" };
     type Reads = (T, T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -49,7 +48,7 @@ impl<T: BlasElement> Routine for Update<T> {
     #[cfg(feature = "host")]
     fn host(&self, (x, y, alpha): (&[T], &[T], Option<&[T]>), (a,): (&mut [T],)) -> Result<()> {
         let (stored, alpha) = (self.spec.a.on_host(), value(self.spec.alpha, alpha));
-        numerics::level2::syr2(stored, self.hermitian, alpha, x, self.x.on_host(), y, self.y.on_host(), a);
+        numerics::level2::syr2(stored, HERMITIAN, alpha, x, self.x.on_host(), y, self.y.on_host(), a);
         Ok(())
     }
 
@@ -67,7 +66,7 @@ impl<T: BlasElement> Routine for Update<T> {
         // scalar in host memory is read before the call returns.
         queue.typed(alpha.mode(), |blas, handle| unsafe {
             let (t, h, alpha) = (T::LETTER, handle, alpha.pointer());
-            match (spec.a.store, self.hermitian) {
+            match (spec.a.store, HERMITIAN) {
                 (Store::Packed, false) => blas.spr2(t, h, uplo, n, alpha, x, incx, y, incy, a),
                 (Store::Packed, true) => blas.hpr2(t, h, uplo, n, alpha, x, incx, y, incy, a),
                 (_, false) => blas.syr2(t, h, uplo, n, alpha, x, incx, y, incy, a, lda),
@@ -102,7 +101,7 @@ impl Blas {
         y: impl Into<Vector<'a, T>>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.syr2_of(false, spec.into(), x.into(), y.into(), a)
+        self.syr2_of::<T, false>(spec.into(), x.into(), y.into(), a)
     }
 
     /// `A = alpha * x * y^H + conj(alpha) * y * x^H + A` on a triangle (`cublas<t>her2`, `hpr2`); see [`Syr2`]. The
@@ -118,17 +117,16 @@ impl Blas {
         y: impl Into<Vector<'a, T>>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.syr2_of(true, spec.into(), x.into(), y.into(), a)
+        self.syr2_of::<T, true>(spec.into(), x.into(), y.into(), a)
     }
 
-    fn syr2_of<T: BlasElement>(
+    fn syr2_of<T: BlasElement, const HERMITIAN: bool>(
         &self,
-        hermitian: bool,
         Scaled { spec, alpha, .. }: Scaled<'_, Syr2<T>>,
         x: Vector<'_, T>,
         y: Vector<'_, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        self.submit(Update { spec, hermitian, x: x.at, y: y.at }, (x.data, y.data, alpha), (a,))
+        self.submit(Update::<T, HERMITIAN> { spec, x: x.at, y: y.at }, (x.data, y.data, alpha), (a,))
     }
 }

@@ -18,19 +18,12 @@ pub struct Trmv<T: BlasElement> {
 
 triangle_spec!(Trmv<T: BlasElement>, trans: Transpose::No, diag: Diag::NonUnit, _type: PhantomData; banded);
 
-impl<T: BlasElement> Trmv<T> {
+setters!(Trmv<T: BlasElement> {
     /// What is done to A before.
-    pub fn trans(mut self, trans: Transpose) -> Self {
-        self.trans = trans;
-        self
-    }
-
+    trans: Transpose;
     /// What the diagonal is.
-    pub fn diag(mut self, diag: Diag) -> Self {
-        self.diag = diag;
-        self
-    }
-}
+    diag: Diag;
+});
 
 /// A product, or a system to be solved.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -1,7 +1,7 @@
 //! What the batches share: counts, distances, arrays of addresses.
 
-use super::super::matrix::{check_matrix, check_size, span};
-use crate::{Error, Result};
+use super::super::matrix::span;
+use super::super::prelude::*;
 
 /// How many problems, and how far apart their matrices lie.
 ///
@@ -11,40 +11,32 @@ use crate::{Error, Result};
 #[must_use]
 pub struct Batch {
     pub(super) count: usize,
-    strides: [Option<usize>; 3],
+    stride_a: Option<usize>,
+    stride_b: Option<usize>,
+    stride_c: Option<usize>,
 }
 
 impl Batch {
     /// `count` problems.
     pub fn new(count: usize) -> Self {
-        Batch { count, strides: [None; 3] }
-    }
-
-    /// Elements from one A to the next.
-    pub fn stride_a(mut self, stride: usize) -> Self {
-        self.strides[0] = Some(stride);
-        self
-    }
-
-    /// Elements from one B to the next.
-    pub fn stride_b(mut self, stride: usize) -> Self {
-        self.strides[1] = Some(stride);
-        self
-    }
-
-    /// Elements from one C to the next.
-    pub fn stride_c(mut self, stride: usize) -> Self {
-        self.strides[2] = Some(stride);
-        self
+        Batch { count, stride_a: None, stride_b: None, stride_c: None }
     }
 
     /// The distances of A, B and C, where they have so many elements in a leading dimension and so many columns.
     pub(super) fn strides(&self, extents: [(usize, usize); 3]) -> [usize; 3] {
-        let [a, b, c] = self.strides;
-        let [ea, eb, ec] = extents.map(|(ld, cols)| ld.saturating_mul(cols));
-        [a.unwrap_or(ea), b.unwrap_or(eb), c.unwrap_or(ec)]
+        let [a, b, c] = extents.map(|(ld, cols)| ld.saturating_mul(cols));
+        [self.stride_a.unwrap_or(a), self.stride_b.unwrap_or(b), self.stride_c.unwrap_or(c)]
     }
 }
+
+setters!(Batch {
+    /// Elements from one A to the next.
+    stride_a: usize;
+    /// Elements from one B to the next.
+    stride_b: usize;
+    /// Elements from one C to the next.
+    stride_c: usize;
+});
 
 /// One operand of a batch.
 #[derive(Clone, Copy)]
@@ -131,29 +123,29 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
         }))
     }
 
-    /// A copy of `count` matrices in scratch, to be written there, and how they lie in it. Matrices that share elements,
-    /// one for all say, get a copy each.
+    /// A copy of `count` matrices in scratch, to be written there, and how they lie in it: matrices that lie apart
+    /// in `whole` all at once; others, which share elements or have a buffer each, one after the other.
     pub(super) fn copies<T: crate::Element>(
         &mut self,
         of: &Operand,
-        count: usize,
-        from: &crate::Span<T>,
+        from: &[u64],
+        whole: Option<&crate::Span<T>>,
     ) -> Result<(u64, Operand)> {
-        let overflow = || Error::invalid(of.name, format!("copies of {count} matrices overflow"));
-        if of.apart(count) {
-            let bytes = from.len().checked_mul(size_of::<T>()).ok_or_else(overflow)?;
+        let overflow = || Error::invalid(of.name, format!("copies of {} matrices overflow", from.len()));
+        if let Some(whole) = whole.filter(|_| of.apart(from.len())) {
+            let bytes = whole.len().checked_mul(size_of::<T>()).ok_or_else(overflow)?;
             let copy = self.scratch(bytes)?;
             // SAFETY: all of an operand, to scratch of its length.
-            unsafe { self.copy(copy, from.address(), bytes) }?;
+            unsafe { self.copy(copy, whole.address(), bytes) }?;
             return Ok((copy, *of));
         }
         let stride = of.rows.checked_mul(of.cols).ok_or_else(overflow)?;
-        let bytes = stride.checked_mul(count).and_then(|all| all.checked_mul(size_of::<T>())).ok_or_else(overflow)?;
-        let (copy, dense) = (self.scratch(bytes)?, Operand { ld: of.rows, stride, ..*of });
+        let bytes = stride.checked_mul(from.len()).and_then(|all| all.checked_mul(size_of::<T>()));
+        let (copy, dense) = (self.scratch(bytes.ok_or_else(overflow)?)?, Operand { ld: of.rows, stride, ..*of });
         let [line, ld] = [of.rows, of.ld].map(|elements| elements.saturating_mul(size_of::<T>()));
-        for (to, from) in dense.addresses::<T>(count, copy).into_iter().zip(of.addresses::<T>(count, from.address())) {
-            // SAFETY: the matrices lie in their operand (checked) and, without gaps, in scratch that was made for them.
-            unsafe { self.copy_columns((to, line), (from, ld), line, of.cols) }?;
+        for (to, from) in dense.addresses::<T>(from.len(), copy).into_iter().zip(from) {
+            // SAFETY: the matrices lie in their operands (checked) and, without gaps, in scratch that was made for them.
+            unsafe { self.copy_columns((to, line), (*from, ld), line, of.cols) }?;
         }
         Ok((copy, dense))
     }

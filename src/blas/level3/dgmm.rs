@@ -1,17 +1,9 @@
 //! Products with a diagonal matrix: dgmm.
 
-use super::super::matrix::{check_matrix, check_size, fills};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-use super::super::vector::{Strided, Vector};
-use super::super::{Blas, BlasElement, Side};
+use super::super::prelude::*;
 use super::cost;
 #[cfg(feature = "host")]
 use crate::numerics::level3::DgmmSpec;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
-use std::marker::PhantomData;
 
 /// `C = diag(x) * A` (x on the left, it scales rows) or `C = A * diag(x)` (it scales columns), all `m x n`.
 ///
@@ -31,19 +23,14 @@ impl Dgmm {
     pub fn new(side: Side, m: usize, n: usize) -> Self {
         Dgmm { side, m, n, lda: None, ldc: None }
     }
-
-    /// Elements between the columns of A.
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.lda = Some(lda);
-        self
-    }
-
-    /// Elements between the columns of C.
-    pub fn ldc(mut self, ldc: usize) -> Self {
-        self.ldc = Some(ldc);
-        self
-    }
 }
+
+setters!(Dgmm {
+    /// Elements between the columns of A.
+    lda: usize;
+    /// Elements between the columns of C.
+    ldc: usize;
+});
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -102,7 +89,7 @@ impl<T: BlasElement> Routine for Scale<T> {
         }
         let (a, x, c) = (a.address() as *const _, x.address() as *const _, c.address() as *mut _);
         // SAFETY: the matrices and the vector lie inside their buffers (checked), which live until this work is done.
-        queue.typed(crate::cuda::PointerMode::Host, |api, handle| unsafe {
+        queue.typed(PointerMode::Host, |api, handle| unsafe {
             api.dgmm(T::LETTER, handle, side, m as i64, n as i64, a, lda, x, incx, c, ldc)
         })
     }
@@ -112,7 +99,7 @@ impl Blas {
     /// The product with a diagonal matrix (`cublas<t>dgmm`); see [`Dgmm`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, x has not as many
+    /// [`Error::InvalidArgument`] when a leading dimension is too small, x has not as many
     /// elements as the side it stands on, or something does not lie inside its buffer; a stale or foreign buffer. `c`
     /// comes back.
     ///

@@ -1,20 +1,9 @@
 //! Sums of scaled, perhaps transposed matrices: geam.
 
-use super::super::matrix::{check_matrix, check_size, fills};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::scalar::{check_scalar, scalars};
-use super::super::{Blas, BlasElement, GemmElement, Scaled, Transpose};
-use super::{cost, setters};
+use super::super::prelude::*;
+use super::cost;
 #[cfg(feature = "host")]
 use crate::numerics::level3::GeamSpec;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
 
 /// `C = alpha * op(A) + beta * op(B)`, all `m x n`. With `beta` zero it copies, scales or transposes A.
 ///
@@ -124,7 +113,7 @@ impl Blas {
     /// The sum of two scaled matrices (`cublas<t>geam`); see [`Geam`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does
     /// not lie inside its buffer; a stale or foreign buffer. `c` comes back.
     ///
     /// ```

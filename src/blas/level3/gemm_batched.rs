@@ -1,64 +1,72 @@
-//! Many products of matrices in buffers of their own: gemm, batched and grouped.
+//! Many products of matrices in buffers of their own: gemm, batched and grouped. How the library is told is in
+//! `gemm_groups.rs`.
 
-#[cfg(feature = "blas")]
-use super::super::gemm::enqueue;
 use super::super::gemm::{Kind, Same, Single};
-use super::super::matrix::{check_matrix, fills};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-use super::super::scalar::check_scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::{Blas, Gemm, GemmElement, MixedElement, Scaled};
+use super::super::prelude::*;
 use super::batch::check_int;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, List, Result, Submitted};
-use std::marker::PhantomData;
+use crate::{Elems, Span};
 
-/// A group as the library has it: column-major, its leading dimensions, and how many products.
-#[cfg(feature = "blas")]
-type Group<T> = (Gemm<T>, [usize; 3], usize);
-
-/// Groups of products, those of a group of one shape.
+/// Products of one shape.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Grouped<T: GemmElement, K> {
-    groups: Vec<(Gemm<T>, usize)>,
-    /// Those of all are in device memory.
-    scalars_at: bool,
+pub(super) struct Group<T: GemmElement> {
+    pub(super) spec: Gemm<T>,
+    pub(super) count: usize,
+    /// In device memory: the next of the operands.
+    pub(super) scalars_at: bool,
+}
+
+/// Groups of products; one group, where the caller asked for a batch.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Grouped<T: GemmElement, K, const GROUPS: bool> {
+    pub(super) groups: Vec<Group<T>>,
     _kind: PhantomData<K>,
 }
 
-/// What it reads: matrices, and scalars in device memory.
-type Reads<T> = (List<T>, List<T>, Option<<T as GemmElement>::Scalar>, Option<<T as GemmElement>::Scalar>);
+/// What it reads: matrices, and the scalars of those groups that have them in device memory.
+type Reads<T> = (List<T>, List<T>, List<<T as GemmElement>::Scalar>, List<<T as GemmElement>::Scalar>);
 
-impl<T: GemmElement, K> Grouped<T, K> {
-    /// One group.
-    fn of(spec: Gemm<T>, count: usize, scalars_at: bool) -> Self {
-        Grouped { groups: vec![(spec, count)], scalars_at, _kind: PhantomData }
+/// A group, and where its scalars are.
+type Placed<'x, T, S> = (&'x Group<T>, Option<&'x S>, Option<&'x S>);
+
+impl<T: GemmElement, K, const GROUPS: bool> Grouped<T, K, GROUPS> {
+    /// The specification of each product.
+    pub(super) fn each(&self) -> impl Iterator<Item = &Gemm<T>> {
+        self.groups.iter().flat_map(|group| std::iter::repeat_n(&group.spec, group.count))
     }
 
-    /// The specification of each product.
-    fn each(&self) -> impl Iterator<Item = &Gemm<T>> {
-        self.groups.iter().flat_map(|(spec, count)| std::iter::repeat_n(spec, *count))
+    /// Groups with their scalars in device memory, in order.
+    pub(super) fn placed<'x, S>(&'x self, alphas: &'x [S], betas: &'x [S]) -> impl Iterator<Item = Placed<'x, T, S>> {
+        let (mut alphas, mut betas) = (alphas.iter(), betas.iter());
+        self.groups.iter().map(move |group| match group.scalars_at {
+            true => (group, alphas.next(), betas.next()),
+            false => (group, None, None),
+        })
     }
 }
 
-impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
-    const NAME: &'static str = "gemm_batched";
+impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Routine for Grouped<T, K, GROUPS> {
+    const NAME: &'static str = match (GROUPS, K::MIXED) {
+        (true, false) => "gemm_grouped",
+        (true, true) => "gemm_mixed_grouped",
+        (false, false) => "gemm_batched",
+        (false, true) => "gemm_mixed_batched",
+    };
     type Reads = Reads<T>;
     type Output = Vec<DeviceBuffer<K::Out>>;
     type Raw = ();
 
-    fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(List<K::Out>,)>) -> Result<()> {
-        check_scalar("alpha", alpha)?;
-        check_scalar("beta", beta)?;
-        let count = self.groups.iter().try_fold(0usize, |all, (_, count)| all.checked_add(*count));
+    fn check(&self, (a, b, alphas, betas): &Spans<Self::Reads>, (c,): &Spans<(List<K::Out>,)>) -> Result<()> {
+        let scalars = self.groups.iter().filter(|group| group.scalars_at).count();
+        for (name, all) in [("alpha", alphas), ("beta", betas)] {
+            if all.len() != scalars || all.iter().any(Span::is_empty) {
+                return Err(Error::invalid(name, "0 elements, but a scalar in device memory takes 1"));
+            }
+        }
+        let count = self.groups.iter().try_fold(0usize, |all, group| all.checked_add(group.count));
         for (name, len) in [("a", a.len()), ("b", b.len()), ("c", c.len())] {
             if count != Some(len) {
                 let products = count.map_or("more than can be counted".to_string(), |count| count.to_string());
@@ -66,7 +74,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
             }
         }
         check_int("count", c.len())?;
-        for (spec, _) in &self.groups {
+        for Group { spec, .. } in &self.groups {
             spec.check_sizes()?;
         }
         for ((spec, (a, b)), c) in self.each().zip(a.iter().zip(b)).zip(c) {
@@ -81,19 +89,19 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
 
     fn overwrites_each(&self, (c,): &Spans<(List<K::Out>,)>, index: usize) -> bool {
         let mut first = 0usize;
-        let group = self.groups.iter().find(|(_, count)| {
+        let group = self.groups.iter().find(|group| {
             let from = first;
-            first = first.saturating_add(*count);
+            first = first.saturating_add(group.count);
             (from..first).contains(&index)
         });
-        let (Some((spec, _)), Some(c)) = (group, c.get(index)) else { return false };
+        let (Some(Group { spec, scalars_at, .. }), Some(c)) = (group, c.get(index)) else { return false };
         let ([_, _, ldc], [_, _, (line, lines)]) = (spec.leading(), spec.stored());
-        !self.scalars_at && spec.beta == T::Scalar::default() && fills(line, lines, ldc, c.len())
+        !scalars_at && spec.beta == T::Scalar::default() && fills(line, lines, ldc, c.len())
     }
 
     fn cost(&self) -> Cost {
-        self.groups.iter().fold(Cost::default(), |all, (spec, count)| {
-            let (each, count) = (spec.cost(size_of::<K::Out>()), *count as u64);
+        self.groups.iter().fold(Cost::default(), |all, group| {
+            let (each, count) = (group.spec.cost(size_of::<K::Out>()), group.count as u64);
             Cost {
                 flops: all.flops.saturating_add(each.flops.saturating_mul(count)),
                 bytes: all.bytes.saturating_add(each.bytes.saturating_mul(count)),
@@ -102,174 +110,24 @@ impl<T: GemmElement, K: Kind<T>> Routine for Grouped<T, K> {
     }
 
     #[cfg(feature = "host")]
-    fn host(
-        &self,
-        (a, b, alpha, beta): (Vec<&[T]>, Vec<&[T]>, Option<&[T::Scalar]>, Option<&[T::Scalar]>),
-        (c,): (Vec<&mut [K::Out]>,),
-    ) -> Result<()> {
-        let items: Vec<_> = self.each().zip(a.into_iter().zip(b)).zip(c).collect();
+    fn host(&self, (a, b, alphas, betas): <Reads<T> as Elems>::Slices<'_>, (c,): (Vec<&mut [K::Out]>,)) -> Result<()> {
+        let each = self.placed(&alphas, &betas).flat_map(|(Group { spec, count, .. }, alpha, beta)| {
+            let (alpha, beta) = (value(spec.alpha, alpha.copied()), value(spec.beta, beta.copied()));
+            std::iter::repeat_n(spec.alpha(alpha).beta(beta), *count)
+        });
+        let items: Vec<_> = each.zip(a.into_iter().zip(b)).zip(c).collect();
         let all = self.each().fold(0usize, |all, spec| all.saturating_add(spec.on_host(spec.alpha, spec.beta).work()));
         let work = all / items.len().max(1);
         batch::each(items, work, |((spec, (a, b)), c)| {
             let (spec, _, (a, b)) = spec.column_major(a, b);
-            K::multiply(&spec.on_host(value(spec.alpha, alpha), value(spec.beta, beta)), a, b, c);
+            K::multiply(&spec.on_host(spec.alpha, spec.beta), a, b, c);
         });
         Ok(())
     }
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let ((a, b, alpha, beta), (c,)) = (queue.reads(), queue.writes());
-        let scalars = |spec: &Gemm<T>| (Scalar::new(spec.alpha, alpha), Scalar::new(spec.beta, beta));
-        let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
-        if size_of::<T>() == 1 {
-            // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
-            for (i, spec) in self.each().enumerate() {
-                if let Some(at) = address(i) {
-                    enqueue::<T, K, _>(queue, spec, &scalars(spec), at)?;
-                }
-            }
-            return Ok(());
-        }
-        // What there is to do, in column-major order; empty products are left out, for the library refuses some.
-        let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
-        let [mut at_a, mut at_b, mut at_c] = [const { Vec::new() }; 3];
-        let mut next = 0;
-        for (spec, count) in &self.groups {
-            let ((m, n), from) = ((spec.m, spec.n), next);
-            next += count;
-            if m == 0 || n == 0 || *count == 0 {
-                continue;
-            }
-            for (a, b, c) in (from..next).filter_map(address) {
-                let (_, _, (a, b)) = spec.column_major(a, b);
-                at_a.push(a);
-                at_b.push(b);
-                at_c.push(c);
-            }
-            let (mut spec, leading, _) = spec.column_major((), ());
-            if scalars(&spec).0.is_zero() {
-                spec.k = 0;
-            }
-            groups.push((spec, leading, *count));
-        }
-        if groups.is_empty() {
-            return Ok(());
-        }
-        let at = queue.arrays([&at_a, &at_b, &at_c])?;
-        // The one call for all takes scalars in host memory.
-        if groups.len() > 1 && !self.scalars_at && T::CODES.grouped() && groups.iter().all(|(spec, ..)| spec.k > 0) {
-            let blas = queue.blas(crate::cuda::PointerMode::Host)?;
-            if let Some(code) = one_call::<T, K>(&blas, &groups, at, T::CODES.compute_in(queue.math())) {
-                return queue.blas_status("cublasGemmGroupedBatchedEx_64", code);
-            }
-        }
-        let mut done = 0;
-        for group in &groups {
-            let (spec, _, count) = group;
-            let scalars = scalars(spec);
-            if !self.one_group(queue, group, &scalars, at.map(|at| at.wrapping_byte_add(8 * done)))? {
-                // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
-                for i in done..done + count {
-                    if let (Some(a), Some(b), Some(c)) = (at_a.get(i), at_b.get(i), at_c.get(i)) {
-                        enqueue::<T, K, _>(queue, spec, &scalars, (*a, *b, *c))?;
-                    }
-                }
-            }
-            done += count;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(feature = "blas")]
-impl<T: GemmElement, K: Kind<T>> Grouped<T, K> {
-    /// One group as a batch. False when the library does not take it.
-    fn one_group(
-        &self,
-        queue: &mut Queue<'_, '_, Self>,
-        (spec, [lda, ldb, ldc], count): &Group<T>,
-        (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
-        [a, b, c]: [*const std::ffi::c_void; 3],
-    ) -> Result<bool> {
-        let compute = T::CODES.compute_in(queue.math());
-        let blas = queue.blas(alpha.mode())?;
-        // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
-        // (checked) and the arrays of their addresses in scratch, which are alive until this work is done; scalars in
-        // host memory are read before the call returns.
-        let code = unsafe {
-            blas.api.gemm_batched_ex(
-                blas.handle,
-                spec.trans_a.code::<T>(),
-                spec.trans_b.code::<T>(),
-                spec.m as i64,
-                spec.n as i64,
-                spec.k as i64,
-                alpha.pointer(),
-                a,
-                T::CODES.input,
-                *lda as i64,
-                b,
-                T::CODES.input,
-                *ldb as i64,
-                beta.pointer(),
-                c,
-                K::OUTPUT,
-                *ldc as i64,
-                *count as i64,
-                compute,
-                -1,
-            )
-        };
-        const NOT_SUPPORTED: i32 = 15;
-        if code.is_some_and(|code| code.0 == NOT_SUPPORTED) {
-            return Ok(false);
-        }
-        queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
-    }
-}
-
-/// All groups in one call; `None` where the library has no such function.
-#[cfg(feature = "blas")]
-fn one_call<T: GemmElement, K: Kind<T>>(
-    blas: &crate::cuda::BlasCall,
-    groups: &[Group<T>],
-    [a, b, c]: [*const std::ffi::c_void; 3],
-    compute: u32,
-) -> Option<crate::cuda::Code> {
-    let codes = |of: fn(&Gemm<T>) -> u32| groups.iter().map(|(spec, ..)| of(spec)).collect::<Vec<_>>();
-    let sizes = |of: fn(&Group<T>) -> usize| groups.iter().map(|group| of(group) as i64).collect::<Vec<_>>();
-    let scalars = |of: fn(&Gemm<T>) -> T::Scalar| groups.iter().map(|(spec, ..)| of(spec)).collect::<Vec<_>>();
-    let (trans_a, trans_b) = (codes(|spec| spec.trans_a.code::<T>()), codes(|spec| spec.trans_b.code::<T>()));
-    let (m, n, k) = (sizes(|(spec, ..)| spec.m), sizes(|(spec, ..)| spec.n), sizes(|(spec, ..)| spec.k));
-    let (lda, ldb, ldc) = (sizes(|(_, ld, _)| ld[0]), sizes(|(_, ld, _)| ld[1]), sizes(|(_, ld, _)| ld[2]));
-    let (alpha, beta, counts) = (scalars(|spec| spec.alpha), scalars(|spec| spec.beta), sizes(|(.., count)| *count));
-    // SAFETY: the handle is bound to a leased stream; the matrices lie inside their buffers (checked) and the arrays of
-    // their addresses in scratch, which are alive until this work is done; the arrays in host memory have an element for
-    // each group and are read before the call returns.
-    unsafe {
-        blas.api.gemm_grouped_batched_ex(
-            blas.handle,
-            trans_a.as_ptr(),
-            trans_b.as_ptr(),
-            m.as_ptr(),
-            n.as_ptr(),
-            k.as_ptr(),
-            alpha.as_ptr().cast(),
-            a,
-            T::CODES.input,
-            lda.as_ptr(),
-            b,
-            T::CODES.input,
-            ldb.as_ptr(),
-            beta.as_ptr().cast(),
-            c,
-            K::OUTPUT,
-            ldc.as_ptr(),
-            groups.len() as i64,
-            counts.as_ptr(),
-            compute,
-        )
+        self.enqueue(queue)
     }
 }
 
@@ -300,8 +158,7 @@ impl Blas {
         b: &[In<'a, T>],
         c: Vec<DeviceBuffer<T::Out>>,
     ) -> Submitted<Vec<DeviceBuffer<T::Out>>> {
-        let Scaled { spec, alpha, beta } = spec.into();
-        self.submit(Grouped::<T, Same>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
+        self.groups_of::<T, Same, false>([(spec.into(), c.len())].into_iter(), a, b, c)
     }
 
     /// As [`gemm_batched`](Self::gemm_batched) for halves, with the results in f32.
@@ -315,24 +172,71 @@ impl Blas {
         b: &[In<'a, T>],
         c: Vec<DeviceBuffer<f32>>,
     ) -> Submitted<Vec<DeviceBuffer<f32>>> {
-        let Scaled { spec, alpha, beta } = spec.into();
-        self.submit(Grouped::<T, Single>::of(spec, c.len(), beta.is_some()), (a, b, alpha, beta), (c,))
+        self.groups_of::<T, Single, false>([(spec.into(), c.len())].into_iter(), a, b, c)
     }
 
     /// Groups of products, each with its specification and how many there are: the first group takes the first matrices
-    /// of the lists, and so on (`cublasGemmGroupedBatchedEx` for real types where the library has it, else a batch for
-    /// each group). Scalars are those of each group, by value.
+    /// of the lists, and so on. Each group has its own scalars, by value or in device memory.
+    ///
+    /// On a GPU it is one call (`cublasGemmGroupedBatchedEx`) for real types with scalars by value, where the library has
+    /// it; else a batch for each group.
     ///
     /// # Errors
     /// As [`gemm_batched`](Self::gemm_batched), and when the lists have not as many matrices as the groups have products.
-    pub fn gemm_grouped<T: GemmElement>(
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Gemm};
+    /// let device = Device::host()?;
+    /// let (x, y) = (device.upload([2.0f32])?.into_output(), device.upload([3.0f32, 4.0])?.into_output());
+    /// let (a, b) = ([x.as_in(), y.as_in()], [y.as_in(), y.as_in()]);
+    /// let (one, zero) = (device.upload([1.0f32])?.into_output(), device.zeros::<f32>(1)?);
+    /// let c = vec![device.zeros(2)?, device.zeros(1)?];
+    /// let groups = [(Gemm::new(1, 2, 1).alpha(10.0).into(), 1), (Gemm::new(1, 1, 2).scalars_at(&one, &zero), 1)];
+    /// let c = device.blas().gemm_grouped(&groups, &a, &b, c)?.await_result()?;
+    /// assert_eq!(device.download(&c[0])?.await_result()?, [60.0, 80.0]);
+    /// assert_eq!(device.download(&c[1])?.await_result()?, [25.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn gemm_grouped<'a, T: GemmElement>(
         &self,
-        groups: &[(Gemm<T>, usize)],
-        a: &[In<'_, T>],
-        b: &[In<'_, T>],
+        groups: &[(impl Into<Scaled<'a, Gemm<T>>> + Copy, usize)],
+        a: &[In<'a, T>],
+        b: &[In<'a, T>],
         c: Vec<DeviceBuffer<T::Out>>,
     ) -> Submitted<Vec<DeviceBuffer<T::Out>>> {
-        let groups = Grouped::<T, Same> { groups: groups.to_vec(), scalars_at: false, _kind: PhantomData };
-        self.submit(groups, (a, b, None, None), (c,))
+        self.groups_of::<T, Same, true>(groups.iter().map(|(spec, count)| ((*spec).into(), *count)), a, b, c)
+    }
+
+    /// As [`gemm_grouped`](Self::gemm_grouped) for halves, with the results in f32: on a GPU a batch for each group, for
+    /// the library has no one call that does it.
+    ///
+    /// # Errors
+    /// As [`gemm_grouped`](Self::gemm_grouped).
+    pub fn gemm_mixed_grouped<'a, T: MixedElement>(
+        &self,
+        groups: &[(impl Into<Scaled<'a, Gemm<T>>> + Copy, usize)],
+        a: &[In<'a, T>],
+        b: &[In<'a, T>],
+        c: Vec<DeviceBuffer<f32>>,
+    ) -> Submitted<Vec<DeviceBuffer<f32>>> {
+        self.groups_of::<T, Single, true>(groups.iter().map(|(spec, count)| ((*spec).into(), *count)), a, b, c)
+    }
+
+    fn groups_of<'a, T: GemmElement, K: Kind<T>, const GROUPS: bool>(
+        &self,
+        groups: impl Iterator<Item = (Scaled<'a, Gemm<T>>, usize)>,
+        a: &[In<'a, T>],
+        b: &[In<'a, T>],
+        c: Vec<DeviceBuffer<K::Out>>,
+    ) -> Submitted<Vec<DeviceBuffer<K::Out>>> {
+        let (mut alphas, mut betas) = (Vec::new(), Vec::new());
+        let group = |(Scaled { spec, alpha, beta }, count)| {
+            alphas.extend(alpha);
+            betas.extend(beta);
+            Group { spec, count, scalars_at: beta.is_some() }
+        };
+        let grouped = Grouped::<T, K, GROUPS> { groups: groups.map(group).collect(), _kind: PhantomData };
+        self.submit(grouped, (a, b, &alphas[..], &betas[..]), (c,))
     }
 }

@@ -3,22 +3,11 @@
 #[cfg(feature = "blas")]
 use super::super::gemm::enqueue;
 use super::super::gemm::{Kind, Same, Single};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-use super::super::scalar::check_scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::{Blas, Gemm, GemmElement, MixedElement, Scaled};
+use super::super::prelude::*;
 use super::Batch;
 use super::batch::Operand;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
-use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -49,7 +38,7 @@ impl<T: GemmElement, K> Strided<T, K> {
 }
 
 impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
-    const NAME: &'static str = "gemm_strided_batched";
+    const NAME: &'static str = if K::MIXED { "gemm_mixed_strided_batched" } else { "gemm_strided_batched" };
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<K::Out>;
     type Raw = ();
@@ -151,7 +140,7 @@ impl Blas {
     /// and [`Batch`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, the matrices do
+    /// [`Error::InvalidArgument`] when a leading dimension is too small, the matrices do
     /// not lie inside their buffers, or those of C overlap; [`Error::Unsupported`](crate::Error::Unsupported) on a GPU for
     /// i8 with scalars in device memory; a stale or foreign buffer. `c` comes back.
     ///

@@ -1,16 +1,29 @@
 //! Matrices: level 3, its batches, and cuBLAS's extensions.
 //!
-//! A specification is plain data with setters; a routine adds where its scalars are. `batch.rs` holds what the batches
-//! share: counts, distances, arrays of addresses.
+//! A specification is plain data with setters; a routine adds where its scalars are.
+//!
+//! | file | routines |
+//! |---|---|
+//! | `symm`, `syrk`, `syr2k` | symmetric and Hermitian matrices: products with one, updates of one |
+//! | `trmm`, `trsm` | triangular matrices: products and solutions |
+//! | `geam`, `dgmm` | sums and diagonals |
+//! | `gemm_strided`, `gemm_batched`, `gemm_groups` | many general products; how the library is told of groups |
+//! | `trsm_batched`, `lu` | many triangular and general systems, factors, inverses |
+//! | `spread` | where the matrices of a batch are: in one buffer, or one each |
+//! | `batch` | counts and distances, arrays of addresses, copies of many matrices |
+//! | `pivots` | pivots that a caller gives, made safe to follow |
 
 mod batch;
 mod dgmm;
 mod geam;
 mod gemm_batched;
+#[cfg(feature = "blas")]
+mod gemm_groups;
 mod gemm_strided;
 mod lu;
 #[cfg(feature = "blas")]
 mod pivots;
+mod spread;
 mod symm;
 mod syr2k;
 mod syrk;
@@ -26,22 +39,6 @@ pub use symm::Symm;
 pub use syr2k::{Her2k, Syr2k};
 pub use syrk::{Herk, Syrk};
 pub use trsm::Triangular;
-
-/// Gives a specification setters: each sets the field of its name.
-macro_rules! setters {
-    ($Spec:ident<$t:ident: $bound:ident> { $($(#[$doc:meta])* $name:ident: $ty:ty;)* }) => {
-        impl<$t: $bound> $Spec<$t> {
-            $(
-                $(#[$doc])*
-                pub fn $name(mut self, $name: $ty) -> Self {
-                    self.$name = $name.into();
-                    self
-                }
-            )*
-        }
-    };
-}
-pub(super) use setters;
 
 /// What a matrix operation costs: so many multiply-adds of `T`, and elements that must move.
 fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crate::Cost {
@@ -80,16 +77,19 @@ use super::gemm::{Same, Single};
 use super::{BlasElement, ComplexElement, GemmElement, MixedElement};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 use crate::worker::Registry;
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use spread::{Even, Listed};
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn batched_products<T: GemmElement>(registry: &mut Registry) {
-    registry.routine::<gemm_batched::Grouped<T, Same>>();
+    registry.routine::<gemm_batched::Grouped<T, Same, false>>();
+    registry.routine::<gemm_batched::Grouped<T, Same, true>>();
     registry.routine::<gemm_strided::Strided<T, Same>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn batched_products_into_f32<T: MixedElement>(registry: &mut Registry) {
-    registry.routine::<gemm_batched::Grouped<T, Single>>();
+    registry.routine::<gemm_batched::Grouped<T, Single, false>>();
     registry.routine::<gemm_strided::Strided<T, Single>>();
 }
 
@@ -97,10 +97,8 @@ pub(super) fn batched_products_into_f32<T: MixedElement>(registry: &mut Registry
 pub(super) fn matrices<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<dgmm::Scale<T>>();
     registry.routine::<Geam<T>>();
-    registry.routine::<lu::Factor<T>>();
-    registry.routine::<lu::Solve<T>>();
-    registry.routine::<lu::Invert<T, true>>();
-    registry.routine::<lu::Invert<T, false>>();
+    batches::<T, Even>(registry);
+    batches::<T, Listed>(registry);
     registry.routine::<symm::Product<T, false>>();
     registry.routine::<syrk::Rank<T, T, false>>();
     registry.routine::<syr2k::Rank2<T, T, false, true>>();
@@ -108,7 +106,6 @@ pub(super) fn matrices<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<trmm::InPlace<T>>();
     registry.routine::<trmm::Apart<T>>();
     registry.routine::<trsm::Trsm<T>>();
-    registry.routine::<trsm_batched::Solve<T>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
@@ -117,4 +114,13 @@ pub(super) fn matrices_of_complex<T: ComplexElement>(registry: &mut Registry) {
     registry.routine::<syrk::Rank<T, T::Real, true>>();
     registry.routine::<syr2k::Rank2<T, T::Real, true, true>>();
     registry.routine::<syr2k::Rank2<T, T::Real, true, false>>();
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+fn batches<T: BlasElement, L: spread::Spread>(registry: &mut Registry) {
+    registry.routine::<lu::Factor<T, L>>();
+    registry.routine::<lu::Solve<T, L>>();
+    registry.routine::<lu::Invert<T, L, true>>();
+    registry.routine::<lu::Invert<T, L, false>>();
+    registry.routine::<trsm_batched::Solve<T, L>>();
 }

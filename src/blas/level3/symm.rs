@@ -1,20 +1,9 @@
 //! Products with a symmetric or a Hermitian matrix: symm, hemm.
 
-use super::super::matrix::{check_matrix, check_size, fills};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::scalar::{check_scalar, scalars};
-use super::super::{Blas, BlasElement, ComplexElement, GemmElement, Scaled, Side, Uplo};
-use super::{cost, setters};
+use super::super::prelude::*;
+use super::cost;
 #[cfg(feature = "host")]
 use crate::numerics::level3::SymmSpec;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
 
 /// `C = alpha * A * B + beta * C` (A on the left) or `C = alpha * B * A + beta * C`, where A is symmetric, or for
 /// [`Blas::hemm`] Hermitian. B and C are `m x n`; A is `m x m` or `n x n`.
@@ -134,7 +123,7 @@ impl Blas {
     /// The product with a symmetric matrix (`cublas<t>symm`); see [`Symm`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does
     /// not lie inside its buffer; a stale or foreign buffer. `c` comes back.
     ///
     /// ```

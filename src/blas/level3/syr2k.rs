@@ -1,22 +1,10 @@
 //! Two products that make a symmetric or Hermitian matrix, and one that the caller knows to: syr2k, her2k, syrkx, herkx.
 
-use super::super::matrix::{check_matrix, check_size};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::scalar::{check_scalar, scalars};
-use super::super::{Blas, BlasElement, ComplexElement, GemmElement, Scaled, Transpose, Uplo};
+use super::super::prelude::*;
+use super::cost;
 use super::syrk::check_trans;
-use super::{cost, setters};
 #[cfg(feature = "host")]
 use crate::numerics::level3::{RankSpec, Terms};
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
-use std::marker::PhantomData;
 
 /// `C = alpha * (op(A) * op(B)^T + op(B) * op(A)^T) + beta * C`, or for [`Blas::syrkx`] only the first product, which the
 /// caller knows to be symmetric. `op(A)` and `op(B)` are `n x k`; of C, `n x n`, only one triangle is read and written.
@@ -194,7 +182,7 @@ impl Blas {
     /// Two products that make a symmetric matrix (`cublas<t>syr2k`); see [`Syr2k`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, a matrix does not
+    /// [`Error::InvalidArgument`] when a leading dimension is too small, a matrix does not
     /// lie inside its buffer, or complex matrices are to be conjugated; a stale or foreign buffer. `c` comes back.
     ///
     /// ```

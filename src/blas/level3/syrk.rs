@@ -1,21 +1,9 @@
 //! A matrix times itself transposed, one triangle of it: syrk, herk.
 
-use super::super::matrix::{check_matrix, check_size};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::scalar::{check_scalar, scalars};
-use super::super::{Blas, BlasElement, ComplexElement, GemmElement, Scaled, Transpose, Uplo};
-use super::{cost, setters};
+use super::super::prelude::*;
+use super::cost;
 #[cfg(feature = "host")]
 use crate::numerics::level3::{RankSpec, Terms};
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Result, Submitted};
-use std::marker::PhantomData;
 
 /// `C = alpha * op(A) * op(A)^T + beta * C`: `op(A)` is `n x k`, C is symmetric and `n x n`, and of C only one triangle is
 /// read and written.

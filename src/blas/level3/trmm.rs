@@ -1,18 +1,9 @@
 //! Products with a triangular matrix, in place or into another matrix: trmm.
 
-use super::super::matrix::{check_matrix, fills};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-use super::super::scalar::check_scalar;
-use super::super::{Blas, BlasElement, Scaled};
+use super::super::prelude::*;
 use super::Triangular;
 #[cfg(feature = "host")]
 use crate::numerics::level3::TriSpec;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
 
 /// In place of B.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -124,7 +115,7 @@ impl Blas {
     /// `B = alpha * B * op(A)` (`cublas<t>trmm` with one matrix as B and C); see [`Triangular`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does
     /// not lie inside its buffer; a stale or foreign buffer. `b` comes back.
     ///
     /// ```

@@ -1,20 +1,9 @@
 //! Solutions with a triangular matrix: trsm.
 
-use super::super::matrix::{check_matrix, check_size};
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-#[cfg(feature = "host")]
-use super::super::scalar::value;
-use super::super::scalar::{check_scalar, scalars};
-use super::super::{Blas, BlasElement, Diag, GemmElement, Scaled, Side, Transpose, Uplo};
-use super::{cost, setters};
+use super::super::prelude::*;
+use super::cost;
 #[cfg(feature = "host")]
 use crate::numerics::level3::TriSpec;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
 
 /// A triangular A beside a general `m x n` matrix B: `op(A)` on the left is `m x m`, on the right `n x n`. Of A only one
 /// triangle is read, and not its diagonal where that is all ones.
@@ -147,7 +136,7 @@ impl Blas {
     /// [`Triangular`]. Nothing is checked for a zero on the diagonal: it gives infinities and NaN.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does
     /// not lie inside its buffer; a stale or foreign buffer. `b` comes back.
     ///
     /// ```

@@ -1,27 +1,21 @@
 //! Many solutions with triangular matrices: trsm, batched.
 
-#[cfg(feature = "blas")]
-use super::super::routine::Queue;
-use super::super::routine::Routine;
-#[cfg(feature = "blas")]
-use super::super::scalar::Scalar;
-use super::super::scalar::check_scalar;
-use super::super::{Blas, BlasElement, Scaled};
+use super::super::prelude::*;
 use super::batch::Operand;
+use super::spread::{Even, Listed, Spread};
 use super::{Batch, Triangular};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Result, Submitted};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Solve<T: BlasElement> {
+pub(super) struct Solve<T: BlasElement, L> {
     spec: Triangular<T>,
     batch: Batch,
+    _spread: PhantomData<L>,
 }
 
-impl<T: BlasElement> Solve<T> {
+impl<T: BlasElement, L: Spread> Solve<T, L> {
     /// A and B.
     fn operands(&self) -> [Operand; 2] {
         let (order, n, [lda, ldb]) = (self.spec.order(), self.spec.n, self.spec.leading());
@@ -33,17 +27,20 @@ impl<T: BlasElement> Solve<T> {
     }
 }
 
-impl<T: BlasElement> Routine for Solve<T> {
-    const NAME: &'static str = "trsm_batched";
-    type Reads = (T, Option<T>);
-    type Output = DeviceBuffer<T>;
+impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
+    const NAME: &'static str = if L::LISTED { "trsm_batched" } else { "trsm_strided_batched" };
+    type Reads = (L::Of<T>, Option<T>);
+    type Output = L::Matrices<T>;
     type Raw = ();
 
-    fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
+    fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(L::Of<T>,)>) -> Result<()> {
         let ([of_a, of_b], count) = (self.operands(), self.batch.count);
         check_scalar("alpha", alpha)?;
-        of_a.check(count, a.len(), false)?;
-        of_b.check(count, b.len(), true)
+        check_size("m", self.spec.m)?;
+        check_size("n", self.spec.n)?;
+        check_size("count", count)?;
+        L::check::<T>(&of_a, count, a, false)?;
+        L::check::<T>(&of_b, count, b, true)
     }
 
     fn cost(&self) -> Cost {
@@ -52,35 +49,37 @@ impl<T: BlasElement> Routine for Solve<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (a, alpha): (&[T], Option<&[T]>), (b,): (&mut [T],)) -> Result<()> {
+    fn host(
+        &self,
+        (a, alpha): <Self::Reads as crate::Elems>::Slices<'_>,
+        (b,): <(L::Of<T>,) as crate::Elems>::SlicesMut<'_>,
+    ) -> Result<()> {
         let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
         if self.spec.m == 0 || self.spec.n == 0 {
             return Ok(()); // of such there may be any number
         }
-        let b = batch::parts_mut(b, of_b.stride, count);
         let work = self.spec.order().saturating_mul(self.spec.m).saturating_mul(self.spec.n);
-        let items: Vec<_> = batch::parts(a, of_a.stride, count).zip(b).collect();
-        batch::each(items, work, |(a, b)| T::trsm(&spec, a, b));
+        let (a, b) = (L::parts::<T>(&of_a, count, a), L::parts_mut::<T>(&of_b, count, b));
+        batch::each(a.into_iter().zip(b).collect(), work, |(a, b)| T::trsm(&spec, a, b));
         Ok(())
     }
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let (spec, (a, alpha), (b,)) = (&self.spec, *queue.reads(), *queue.writes());
+        let (spec, (a, alpha), (b,)) = (&self.spec, queue.reads(), queue.writes());
         let (count, [of_a, of_b], [lda, ldb]) = (self.batch.count, self.operands(), spec.leading().map(|ld| ld as i64));
         let (m, n) = (spec.m as i64, spec.n as i64);
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        let alpha = Scalar::new(spec.alpha, &alpha);
+        let alpha = Scalar::new(spec.alpha, alpha);
         if alpha.is_zero() {
-            for b in of_b.addresses::<T>(count, b.address()) {
+            for b in L::addresses::<T>(&of_b, count, b) {
                 queue.scale_matrix::<T>((spec.m, spec.n), &alpha, b, ldb)?;
             }
             return Ok(());
         }
-        let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
-        let [a, b] = queue.arrays([&a, &b])?;
+        let [a, b] = queue.arrays([&L::addresses::<T>(&of_a, count, a), &L::addresses::<T>(&of_b, count, b)])?;
         let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
         let diag = spec.diag.code();
         // SAFETY: the matrices lie inside their buffers (checked) and the arrays of their addresses in scratch, which
@@ -93,11 +92,11 @@ impl<T: BlasElement> Routine for Solve<T> {
 }
 
 impl Blas {
-    /// [`trsm`](Self::trsm) for each of a batch (`cublas<t>trsmBatched`).
+    /// [`trsm`](Self::trsm) for each of a batch at even distances in one buffer (`cublas<t>trsmBatched`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small, the matrices do
-    /// not lie inside their buffers, or those of B overlap; a stale or foreign buffer. `b` comes back.
+    /// [`Error::InvalidArgument`] when a leading dimension is too small, the matrices do not lie inside their buffers, or
+    /// those of B overlap; a stale or foreign buffer. `b` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -106,11 +105,11 @@ impl Blas {
     /// let a = device.upload([2.0f64, 4.0])?.into_output(); // two matrices of 1 x 1
     /// let b = device.upload([2.0f64, 12.0])?.into_output();
     /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1);
-    /// let x = device.blas().trsm_batched(spec, Batch::new(2), &a, b)?.await_result()?;
+    /// let x = device.blas().trsm_strided_batched(spec, Batch::new(2), &a, b)?.await_result()?;
     /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 3.0]);
     /// # Ok(()) }
     /// ```
-    pub fn trsm_batched<'a, T: BlasElement>(
+    pub fn trsm_strided_batched<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Triangular<T>>>,
         batch: Batch,
@@ -118,6 +117,33 @@ impl Blas {
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();
-        self.submit(Solve { spec, batch }, (a.into(), alpha), (b,))
+        self.submit(Solve::<T, Even> { spec, batch, _spread: PhantomData }, (a.into(), alpha), (b,))
+    }
+
+    /// [`trsm`](Self::trsm) for each of a batch whose matrices lie in buffers of their own (`cublas<t>trsmBatched`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are not as many A as B, a leading dimension is too small or a matrix does not
+    /// lie inside its buffer; a stale or foreign buffer. All of `b` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Side, Uplo, blas::Triangular};
+    /// let device = Device::host()?;
+    /// let a = device.upload([4.0f64])?.into_output();
+    /// let b = vec![device.upload([2.0f64])?.into_output(), device.upload([12.0f64])?.into_output()];
+    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1);
+    /// let x = device.blas().trsm_batched(spec, &[a.as_in(), a.as_in()], b)?.await_result()?;
+    /// assert_eq!(device.download(&x[1])?.await_result()?, [3.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn trsm_batched<'a, T: BlasElement>(
+        &self,
+        spec: impl Into<Scaled<'a, Triangular<T>>>,
+        a: &[In<'a, T>],
+        b: Vec<DeviceBuffer<T>>,
+    ) -> Submitted<Vec<DeviceBuffer<T>>> {
+        let (Scaled { spec, alpha, .. }, batch) = (spec.into(), Batch::new(b.len()));
+        self.submit(Solve::<T, Listed> { spec, batch, _spread: PhantomData }, (a, alpha), (b,))
     }
 }

@@ -99,6 +99,8 @@ function_table! {
         fn mem_get_info(free: *mut usize, total: *mut usize) = c"cuMemGetInfo_v2";
         /// Allocates pinned memory.
         fn mem_host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostAlloc";
+        /// Pins memory of the process for the driver's copies.
+        fn mem_host_register(pointer: *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostRegister_v2";
         /// Frees pinned memory.
         fn mem_free_host(pointer: *mut c_void) = c"cuMemFreeHost";
 

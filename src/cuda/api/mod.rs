@@ -27,6 +27,8 @@ pub(crate) mod cublaslt;
 pub(crate) mod driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) mod nvjitlink;
+#[cfg(target_os = "linux")]
+pub(crate) mod nvml;
 #[cfg(feature = "nvrtc")]
 pub(crate) mod nvrtc;
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code, reason = "ranges are named with the feature only"))]

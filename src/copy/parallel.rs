@@ -50,7 +50,7 @@ impl Part {
 /// # Safety
 /// Both ranges are valid for `len` bytes and do not overlap; nobody else touches `to`, nobody writes `from`, until this
 /// returns.
-pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     let all = Part { to, from, len };
     let Some(pool) = (len > SINGLE).then(helpers).flatten() else { return all.run() };
     let parts = (pool.current_num_threads() + 1).min(len.div_ceil(SHARE));

@@ -1,0 +1,166 @@
+//! Groups of products on a GPU: one call for all of them, a batch for each, or one product after the other.
+
+use super::super::gemm::{Kind, enqueue};
+use super::super::prelude::*;
+use super::gemm_batched::Grouped;
+
+/// A group as the library has it: column-major, its leading dimensions, how many products, and its scalars.
+struct Group<T: GemmElement> {
+    spec: Gemm<T>,
+    leading: [usize; 3],
+    count: usize,
+    scalars: (Scalar<T::Scalar>, Scalar<T::Scalar>),
+}
+
+impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
+    /// The CUDA half.
+    pub(super) fn enqueue(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let ((a, b, alphas, betas), (c,)) = (queue.reads(), queue.writes());
+        let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
+        // What there is to do, in column-major order; empty products are left out, for the library refuses some.
+        let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
+        let [mut at_a, mut at_b, mut at_c] = [const { Vec::new() }; 3];
+        let mut next = 0;
+        for (group, alpha, beta) in self.placed(alphas, betas) {
+            let (spec, count, from) = (&group.spec, group.count, next);
+            next += count;
+            if spec.m == 0 || spec.n == 0 || count == 0 {
+                continue;
+            }
+            for (a, b, c) in (from..next).filter_map(address) {
+                let (_, _, (a, b)) = spec.column_major(a, b);
+                at_a.push(a);
+                at_b.push(b);
+                at_c.push(c);
+            }
+            let (mut spec, leading, _) = spec.column_major((), ());
+            let scalars = (Scalar::at(spec.alpha, alpha), Scalar::at(spec.beta, beta));
+            if scalars.0.is_zero() {
+                spec.k = 0;
+            }
+            groups.push(Group { spec, leading, count, scalars });
+        }
+        let mut done = 0;
+        let one_by_one = |queue: &mut Queue<'_, '_, Self>, group: &Group<T>, done: usize| -> Result<()> {
+            for ((a, b), c) in at_a.iter().zip(&at_b).zip(&at_c).skip(done).take(group.count) {
+                enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (*a, *b, *c))?;
+            }
+            Ok(())
+        };
+        if size_of::<T>() == 1 {
+            // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
+            for group in &groups {
+                one_by_one(queue, group, done)?;
+                done += group.count;
+            }
+            return Ok(());
+        }
+        if groups.is_empty() {
+            return Ok(());
+        }
+        let at = queue.arrays([&at_a, &at_b, &at_c])?;
+        // The one call for all takes scalars in host memory.
+        let by_value = groups.iter().all(|group| group.spec.k > 0 && group.scalars.0.mode() == PointerMode::Host);
+        if groups.len() > 1 && by_value && !K::MIXED && T::CODES.grouped() {
+            let blas = queue.blas(PointerMode::Host)?;
+            if let Some(code) = one_call::<T, K>(&blas, &groups, at, T::CODES.compute_in(queue.math())) {
+                return queue.blas_status("cublasGemmGroupedBatchedEx_64", code);
+            }
+        }
+        for group in &groups {
+            if !self.one_group(queue, group, at.map(|at| at.wrapping_byte_add(8 * done)))? {
+                // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
+                one_by_one(queue, group, done)?;
+            }
+            done += group.count;
+        }
+        Ok(())
+    }
+
+    /// One group as a batch. False when the library does not take it.
+    fn one_group(
+        &self,
+        queue: &mut Queue<'_, '_, Self>,
+        Group { spec, leading: [lda, ldb, ldc], count, scalars: (alpha, beta) }: &Group<T>,
+        [a, b, c]: [*const std::ffi::c_void; 3],
+    ) -> Result<bool> {
+        let compute = T::CODES.compute_in(queue.math());
+        let blas = queue.blas(alpha.mode())?;
+        // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
+        // (checked) and the arrays of their addresses in scratch, which are alive until this work is done; scalars in
+        // host memory are read before the call returns.
+        let code = unsafe {
+            blas.api.gemm_batched_ex(
+                blas.handle,
+                spec.trans_a.code::<T>(),
+                spec.trans_b.code::<T>(),
+                spec.m as i64,
+                spec.n as i64,
+                spec.k as i64,
+                alpha.pointer(),
+                a,
+                T::CODES.input,
+                *lda as i64,
+                b,
+                T::CODES.input,
+                *ldb as i64,
+                beta.pointer(),
+                c,
+                K::OUTPUT,
+                *ldc as i64,
+                *count as i64,
+                compute,
+                -1,
+            )
+        };
+        const NOT_SUPPORTED: i32 = 15;
+        if code.is_some_and(|code| code.0 == NOT_SUPPORTED) {
+            return Ok(false);
+        }
+        queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
+    }
+}
+
+/// All groups in one call; `None` where the library has no such function.
+fn one_call<T: GemmElement, K: Kind<T>>(
+    blas: &crate::cuda::BlasCall,
+    groups: &[Group<T>],
+    [a, b, c]: [*const std::ffi::c_void; 3],
+    compute: u32,
+) -> Option<crate::cuda::Code> {
+    let codes = |of: fn(&Gemm<T>) -> u32| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();
+    let sizes = |of: fn(&Group<T>) -> usize| groups.iter().map(|group| of(group) as i64).collect::<Vec<_>>();
+    let scalars = |of: fn(&Gemm<T>) -> T::Scalar| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();
+    let (trans_a, trans_b) = (codes(|spec| spec.trans_a.code::<T>()), codes(|spec| spec.trans_b.code::<T>()));
+    let (m, n, k) = (sizes(|group| group.spec.m), sizes(|group| group.spec.n), sizes(|group| group.spec.k));
+    let (lda, ldb, ldc) =
+        (sizes(|group| group.leading[0]), sizes(|group| group.leading[1]), sizes(|group| group.leading[2]));
+    let (alpha, beta, counts) = (scalars(|spec| spec.alpha), scalars(|spec| spec.beta), sizes(|group| group.count));
+    // SAFETY: the handle is bound to a leased stream; the matrices lie inside their buffers (checked) and the arrays of
+    // their addresses in scratch, which are alive until this work is done; the arrays in host memory have an element for
+    // each group and are read before the call returns.
+    unsafe {
+        blas.api.gemm_grouped_batched_ex(
+            blas.handle,
+            trans_a.as_ptr(),
+            trans_b.as_ptr(),
+            m.as_ptr(),
+            n.as_ptr(),
+            k.as_ptr(),
+            alpha.as_ptr().cast(),
+            a,
+            T::CODES.input,
+            lda.as_ptr(),
+            b,
+            T::CODES.input,
+            ldb.as_ptr(),
+            beta.as_ptr().cast(),
+            c,
+            K::OUTPUT,
+            ldc.as_ptr(),
+            groups.len() as i64,
+            counts.as_ptr(),
+            compute,
+        )
+    }
+}

@@ -1,0 +1,164 @@
+//! Where the matrices of a batch are: at even distances in one buffer, or each in a buffer of its own.
+//!
+//! A batched routine is written once over a [`Spread`], which says what it reads and writes then, and where each matrix
+//! begins. The library takes addresses either way.
+
+use super::super::prelude::*;
+use super::batch::Operand;
+#[cfg(feature = "host")]
+use crate::numerics::level3::batch;
+use crate::op::{Bufs, Immediate, Output};
+use crate::{Element, Operand as Position, Span};
+
+/// Where the matrices of a batch are.
+pub(super) trait Spread: Send + Sync + 'static {
+    /// Each has a buffer of its own.
+    const LISTED: bool;
+    /// The matrices, as an operand.
+    type Of<T: Element>: Position;
+    /// A routine gives matrices ...
+    type Matrices<T: Element>: Immediate + Output<Writes = (Self::Of<T>,)>;
+    /// ... and infos ...
+    type Inverses<T: Element>: Immediate + Output<Writes = (Self::Of<T>, i32)>;
+    /// ... and pivots.
+    type Factors<T: Element>: Immediate + Output<Writes = (Self::Of<T>, i32, i32)>;
+
+    /// Checks that there are `count` matrices, and that they lie inside what holds them; if they are written apart.
+    fn check<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>, written: bool) -> Result<()>;
+
+    /// Writing them all writes every element of the buffer at `index`.
+    fn fills<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>, index: usize) -> bool;
+
+    /// Buffers that hold `count` matrices.
+    fn buffers(count: usize) -> usize;
+
+    /// Where each begins. Not for matrices without elements, of which there may be any number.
+    #[cfg(feature = "blas")]
+    fn addresses<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>) -> Vec<u64>;
+
+    /// The one buffer of them all.
+    #[cfg(feature = "blas")]
+    fn whole<T: Element>(at: &SpanOf<Self, T>) -> Option<&Span<T>>;
+
+    /// Each, to be read.
+    #[cfg(feature = "host")]
+    fn parts<'a, T: Element + 'a>(of: &Operand, count: usize, all: SliceOf<'a, Self, T>) -> Vec<&'a [T]>;
+
+    /// Each, to be written.
+    #[cfg(feature = "host")]
+    fn parts_mut<'a, T: Element + 'a>(of: &Operand, count: usize, all: SliceMutOf<'a, Self, T>) -> Vec<&'a mut [T]>;
+}
+
+/// Where matrices lie.
+pub(super) type SpanOf<L, T> = <<L as Spread>::Of<T> as Position>::Span;
+/// Matrices to be read by a host half.
+pub(super) type SliceOf<'a, L, T> = <<L as Spread>::Of<T> as Position>::Slice<'a>;
+/// Matrices to be written by a host half.
+pub(super) type SliceMutOf<'a, L, T> = <<L as Spread>::Of<T> as Position>::SliceMut<'a>;
+
+/// At even distances in one buffer.
+pub(super) struct Even;
+
+/// Each in a buffer of its own.
+pub(super) struct Listed;
+
+impl Spread for Even {
+    const LISTED: bool = false;
+    type Of<T: Element> = T;
+    type Matrices<T: Element> = DeviceBuffer<T>;
+    type Inverses<T: Element> = (DeviceBuffer<T>, DeviceBuffer<i32>);
+    type Factors<T: Element> = (DeviceBuffer<T>, DeviceBuffer<i32>, DeviceBuffer<i32>);
+
+    fn check<T: Element>(of: &Operand, count: usize, at: &Span<T>, written: bool) -> Result<()> {
+        of.check(count, at.len(), written)
+    }
+
+    fn fills<T: Element>(of: &Operand, count: usize, at: &Span<T>, _: usize) -> bool {
+        of.fills(count, at.len())
+    }
+
+    fn buffers(_: usize) -> usize {
+        1
+    }
+
+    #[cfg(feature = "blas")]
+    fn addresses<T: Element>(of: &Operand, count: usize, at: &Span<T>) -> Vec<u64> {
+        of.addresses::<T>(count, at.address())
+    }
+
+    #[cfg(feature = "blas")]
+    fn whole<T: Element>(at: &Span<T>) -> Option<&Span<T>> {
+        Some(at)
+    }
+
+    #[cfg(feature = "host")]
+    fn parts<'a, T: Element + 'a>(of: &Operand, count: usize, all: &'a [T]) -> Vec<&'a [T]> {
+        batch::parts(all, of.stride, count).collect()
+    }
+
+    #[cfg(feature = "host")]
+    fn parts_mut<'a, T: Element + 'a>(of: &Operand, count: usize, all: &'a mut [T]) -> Vec<&'a mut [T]> {
+        batch::parts_mut(all, of.stride, count)
+    }
+}
+
+impl Spread for Listed {
+    const LISTED: bool = true;
+    type Of<T: Element> = List<T>;
+    type Matrices<T: Element> = Vec<DeviceBuffer<T>>;
+    type Inverses<T: Element> = (Vec<DeviceBuffer<T>>, DeviceBuffer<i32>);
+    type Factors<T: Element> = (Vec<DeviceBuffer<T>>, DeviceBuffer<i32>, DeviceBuffer<i32>);
+
+    fn check<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>, _: bool) -> Result<()> {
+        check_matrix(of.name, of.rows, 0, of.ld, 0)?; // the leading dimension, also of none
+        if at.len() != count {
+            return Err(Error::invalid(of.name, format!("{} matrices, but the batch is of {count}", at.len())));
+        }
+        at.iter().try_for_each(|at| check_matrix(of.name, of.rows, of.cols, of.ld, at.len()))
+    }
+
+    fn fills<T: Element>(of: &Operand, _: usize, at: &SpanOf<Self, T>, index: usize) -> bool {
+        at.get(index).is_some_and(|at| of.fills(1, at.len()))
+    }
+
+    fn buffers(count: usize) -> usize {
+        count
+    }
+
+    #[cfg(feature = "blas")]
+    fn addresses<T: Element>(_: &Operand, _: usize, at: &SpanOf<Self, T>) -> Vec<u64> {
+        at.iter().map(Span::address).collect()
+    }
+
+    #[cfg(feature = "blas")]
+    fn whole<T: Element>(_: &SpanOf<Self, T>) -> Option<&Span<T>> {
+        None
+    }
+
+    #[cfg(feature = "host")]
+    fn parts<'a, T: Element + 'a>(_: &Operand, _: usize, all: Vec<&'a [T]>) -> Vec<&'a [T]> {
+        all
+    }
+
+    #[cfg(feature = "host")]
+    fn parts_mut<'a, T: Element + 'a>(_: &Operand, _: usize, all: Vec<&'a mut [T]>) -> Vec<&'a mut [T]> {
+        all
+    }
+}
+
+/// What the library's routines for lists give beside the matrices: buffers of all of them.
+macro_rules! beside_lists { ($(($($beside:ident),*))*) => { $(
+    impl<T: Element> Output for (Vec<DeviceBuffer<T>>, $(DeviceBuffer<$beside>),*) {
+        type Writes = (List<T>, $($beside),*);
+        type Host = ();
+        fn join(buffers: Bufs<Self>, (): ()) -> Result<Self> {
+            Ok(buffers)
+        }
+    }
+    impl<T: Element> Immediate for (Vec<DeviceBuffer<T>>, $(DeviceBuffer<$beside>),*) {
+        fn assemble(buffers: Bufs<Self>) -> Self {
+            buffers
+        }
+    }
+)* } }
+beside_lists! { (i32)(i32, i32) }

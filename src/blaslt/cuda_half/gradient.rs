@@ -1,0 +1,104 @@
+//! The sum of a factor over the terms of the product, as a product of its own: the factor times a vector of ones.
+//!
+//! The library's epilogue for it wants the factor to lie with its terms apart: A not transposed, B transposed. The other
+//! ways it refuses (cuBLASLt 13.1 on an H200, A transposed and B not, in every type that has the epilogue). The product of
+//! the factor with ones has the same terms, added in the same type and rounded once, and no such wish.
+
+use super::*;
+
+/// The factor times ones.
+pub(super) struct Ones {
+    at: u64,
+    terms: usize,
+    one: [u8; 8],
+    size: usize,
+    problem: Problem,
+    addresses: Addresses,
+    asked: bool,
+}
+
+/// One, in a type of A.
+fn one(dtype: DType) -> Result<[u8; 8]> {
+    let mut bytes = [0; 8];
+    let bits: u64 = match dtype {
+        DType::F32 => 0x3f80_0000,
+        DType::F64 => 0x3ff0_0000_0000_0000,
+        DType::F16 => 0x3c00,
+        DType::Bf16 => 0x3f80,
+        other => return Err(crate::Error::unsupported(format!("a gradient of a factor of {other}"))),
+    };
+    bytes.copy_from_slice(&bits.to_le_bytes());
+    Ok(bytes)
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    /// What the epilogue sums up lies with its terms side by side, which the library refuses.
+    pub(super) fn sums_along_memory(&self, geometry: &Geometry) -> bool {
+        let [a, b, ..] = geometry.layouts;
+        let [trans_a, trans_b] = self.spec.trans;
+        let transposed = |layout: Layout, trans| (trans != Transpose::No) != (layout.order == Order::Row);
+        match self.kind.beside {
+            Beside::GradientOfA => transposed(a, trans_a),
+            Beside::GradientOfB => !transposed(b, trans_b),
+            _ => false,
+        }
+    }
+
+    /// The gradient as a product, which the library has a way for.
+    pub(super) fn gradient(
+        &self,
+        queue: &mut Enqueue<'_, Self>,
+        reads: &ReadPlaces,
+        writes: &WritePlaces,
+        geometry: &Geometry,
+    ) -> Result<Ones> {
+        let ([a, b, ..], [trans_a, trans_b]) = (geometry.layouts, self.spec.trans);
+        let of_a = self.kind.beside == Beside::GradientOfA;
+        let (layout, trans, address) = if of_a { (a, trans_a, reads.a.address) } else { (b, trans_b, reads.b.address) };
+        let [type_a, type_b, ..] = T::CODES.matrices;
+        let (data_type, dtype) = if of_a { (type_a, T::A::DTYPE) } else { (type_b, T::B::DTYPE) };
+        let trans = u32::from(trans != Transpose::No);
+        let factor = Side { data_type, layout, trans, address, scale: 0, outer: false }.by_columns();
+        let factor = if of_a { factor } else { factor.transposed() };
+        let (terms, len, (one, size)) = (self.spec.k, self.gradient_len().unwrap_or(0), (one(dtype)?, dtype.size()));
+        let overflow = || crate::Error::invalid("k", format!("{terms} ones overflow"));
+        let at = queue.scratch(terms.checked_mul(size).ok_or_else(overflow)?)?;
+        let vector = |rows, stride| Layout { rows, columns: 1, order: Order::Column, ld: rows, stride, len: rows };
+        let sums = matrix(T::CODES.bias, vector(len, geometry.bias_stride));
+        let d = writes.beside.map_or(0, |place| place.address);
+        let addresses = Addresses { a: factor.address, b: at, c: d, d, ..Addresses::default() };
+        let problem = Problem {
+            matrices: [matrix(data_type, factor.layout), matrix(data_type, vector(terms, 0)), sums, sums],
+            trans: [factor.trans, 0],
+            batch: self.spec.batch as u32,
+            compute: T::CODES.compute,
+            scale: T::CODES.scale,
+            epilogue: Kind::default().code(),
+            bias_type: None,
+            aux_type: None,
+            bias_stride: 0,
+            aux_ld: 0,
+            aux_stride: 0,
+            scaled: [false; 4],
+            outer: [false; 2],
+            factors_on_device: false,
+            fast_accumulation: false,
+            in_place: true,
+            alignment: addresses.alignment(),
+            workspace: queue.lt_workspace(),
+        };
+        let asked = queue.lt_find(&problem, &addresses)?;
+        Ok(Ones { at, terms, one, size, problem, addresses, asked })
+    }
+
+    /// Enqueues it.
+    pub(super) fn sum(&self, queue: &mut Enqueue<'_, Self>, ones: &Ones) -> Result<()> {
+        let Ones { at, terms, one, size, problem, addresses, asked } = ones;
+        // SAFETY: all of scratch of this length.
+        unsafe { queue.fill(*at, *terms, one.get(..*size).unwrap_or_default()) }?;
+        let factors = [Factor::of(&T::ONE), Factor::of(&T::Scalar::default())];
+        // SAFETY: the factor and the gradients lie in operands, whose lengths were checked with these layouts, the ones in
+        // scratch that was made for them.
+        unsafe { queue.lt_matmul(problem, addresses, &factors, Which::Known { asked: *asked }) }
+    }
+}

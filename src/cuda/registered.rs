@@ -1,0 +1,144 @@
+//! Memory that a worker shares with its parent, registered with the driver: the link reads and writes it itself, with no
+//! copy through staging on the way.
+//!
+//! Registering takes the pages and milliseconds, so it is done for the part in use, once: parts of 1, 1, 2, 4 ... 64 MiB
+//! and 64 MiB from there on, because the parent cuts its blocks from the lowest place that is free. Nothing is ever
+//! unregistered: the process ends before its parent uses the memory for anybody else, and the parent gives no page of a
+//! GPU's worker back before ([`Arena`](crate::worker)): a page that was registered and given back would be another one
+//! for the parent than for the GPU.
+
+use super::task::Landed;
+use super::{Core, CudaEngine};
+use crate::engine::Epoch;
+use crate::op::Op;
+use crate::sync::Mutex;
+use crate::worker::Lent;
+use crate::{Enqueue, Error, Result};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The first part.
+const LEAST: usize = 1 << 20;
+/// The largest parts.
+const MOST: usize = 64 << 20;
+
+/// Which parts the driver knows, by where they begin; `false` for one that it refused.
+#[derive(Default)]
+pub(crate) struct Registered(Mutex<BTreeMap<usize, bool>>);
+
+/// The part that `offset` lies in.
+fn part(offset: usize) -> Range<usize> {
+    let size = match offset / LEAST {
+        0 => return 0..LEAST,
+        n => (LEAST << n.ilog2()).min(MOST),
+    };
+    let start = offset / size * size;
+    start..start + size
+}
+
+/// `range`, cut where parts begin: a copy must not reach from one registration into the next.
+fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut start = range.start;
+    std::iter::from_fn(move || {
+        let piece = start..part(start).end.min(range.end);
+        start = piece.end;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+impl Registered {
+    /// Whether the driver knows all of `lent`, after an attempt to make it so. The context is current.
+    fn covers(&self, core: &Core, lent: &Lent) -> bool {
+        const PORTABLE: u32 = 1;
+        let mut known = self.0.lock();
+        pieces(lent.range()).all(|piece| {
+            let Range { start, end } = part(piece.start);
+            *known.entry(start).or_insert_with(|| {
+                let Some((at, len)) = lent.segment_from(start, end) else { return false };
+                // SAFETY: a range of the segment's mapping, which stays until the process ends; the context is current.
+                let code = unsafe { core.context.api.mem_host_register(at.as_ptr().cast(), len, PORTABLE) };
+                code.is_success()
+            })
+        })
+    }
+}
+
+impl CudaEngine {
+    /// Whether the GPU can be let at `lent` itself. If not, the way is through staging.
+    pub(crate) fn reaches(&self, epoch: &Epoch, lent: &Lent) -> Result<bool> {
+        let _inside = self.core.blockers.enter();
+        epoch.admit()?;
+        match self.core.context.bind() {
+            Ok(_bound) => Ok(self.core.registered.covers(&self.core, lent)),
+            Err(code) => Err(super::fault::error(code, super::context::BINDING)),
+        }
+    }
+}
+
+impl<O: Op> Enqueue<'_, O> {
+    /// Shared memory to the device. Who lent it does not touch it before the answer.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of all of `lent`, which the GPU reaches.
+    pub(crate) unsafe fn copy_from_lent(&mut self, to: u64, lent: &Lent) -> Result<()> {
+        let (stream, first) = (self.stream(), lent.range().start);
+        for piece in pieces(lent.range()) {
+            let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
+            let to = to + (piece.start - first) as u64;
+            // SAFETY: registered memory of the segment, which is mapped until the process ends; the target is the
+            // caller's promise.
+            let code = unsafe { self.core.context.api.memcpy_htod_async(to, at.as_ptr().cast(), len, stream) };
+            self.check("cuMemcpyHtoDAsync", code)?;
+        }
+        Ok(())
+    }
+
+    /// Device data into shared memory.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of as many bytes as `lent` has, which the GPU reaches.
+    pub(crate) unsafe fn copy_to_lent(&mut self, from: u64, lent: &Lent) -> Result<()> {
+        let (stream, first) = (self.stream(), lent.range().start);
+        self.landed = Landed::InPlace;
+        for piece in pieces(lent.range()) {
+            let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
+            let from = from + (piece.start - first) as u64;
+            // SAFETY: as above; nobody else has the block.
+            let code = unsafe { self.core.context.api.memcpy_dtoh_async(at.as_ptr().cast(), from, len, stream) };
+            self.check("cuMemcpyDtoHAsync", code)?;
+        }
+        Ok(())
+    }
+}
+
+fn outside() -> Error {
+    Error::library("shared memory that lies outside")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    #[test]
+    fn parts_grow_and_leave_no_gap() {
+        let mut start = 0;
+        let mut sizes = Vec::new();
+        while start < 300 * MIB {
+            let part = part(start);
+            assert!(part.start == start && super::part(part.end - 1) == part, "{part:?}");
+            sizes.push(part.len() / MIB);
+            start = part.end;
+        }
+        assert_eq!(sizes, [1, 1, 2, 4, 8, 16, 32, 64, 64, 64, 64]);
+    }
+
+    #[test]
+    fn a_range_is_cut_where_parts_begin() {
+        assert_eq!(pieces(5..5).count(), 0);
+        let cut: Vec<_> = pieces(MIB - 1..5 * MIB).collect();
+        assert_eq!(cut, [MIB - 1..MIB, MIB..2 * MIB, 2 * MIB..4 * MIB, 4 * MIB..5 * MIB]);
+        assert!(pieces(130 * MIB..140 * MIB).eq(std::iter::once(130 * MIB..140 * MIB)));
+    }
+}

@@ -1,0 +1,95 @@
+//! How a launch crosses to a worker: which code, the configuration, and the arguments as bytes. The buffers are named by
+//! the order itself.
+
+use super::args::{Passed, Slot};
+use super::config::LaunchConfig;
+use super::launch::{Code, Launch};
+#[cfg(feature = "cuda")]
+use super::loaded::Function;
+use super::standing::Standing;
+use crate::worker::{Incoming, Outgoing, Wire, garbled, place};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// Before the arguments; behind it, each of them, then their bytes.
+#[derive(Serialize, Deserialize)]
+struct Head<'k> {
+    kernel: &'k str,
+    what: What,
+    config: LaunchConfig,
+    /// Bytes that move, for traces.
+    moved: u64,
+    overwritten: u64,
+    slots: u32,
+}
+
+/// What is launched.
+#[derive(Serialize, Deserialize)]
+enum What {
+    /// A twin, by its distance in the executable.
+    Twin(u64),
+    /// A kernel, by its number in a module's.
+    Kernel { module: u64, number: u32 },
+}
+
+pub(super) fn wire() -> Option<Wire<Launch>> {
+    Some(Wire { encode, decode })
+}
+
+fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
+    let Launch { kernel, code, config, passed, bytes } = launch;
+    let what = match code {
+        Code::Twin(twin) => What::Twin(twin.distance(kernel)?),
+        #[cfg(feature = "cuda")]
+        Code::Cuda(Function::There(distant)) => What::Kernel { module: distant.module.address, number: distant.number },
+        _ => return Err(Error::library("a kernel of this process in a worker")),
+    };
+    out.bytes.reserve(64 + 8 * passed.slots.len() + passed.bytes.len());
+    let slots = passed.slots.len() as u32;
+    out.value(&Head { kernel, what, config: *config, moved: *bytes, overwritten: passed.overwritten, slots })?;
+    for slot in &passed.slots {
+        out.value(slot)?;
+    }
+    out.bytes.extend_from_slice(&passed.bytes);
+    Ok(())
+}
+
+fn decode(incoming: Incoming<'_>) -> Result<Launch> {
+    let (head, mut rest) = postcard::take_from_bytes::<Head<'_>>(incoming.bytes).map_err(garbled)?;
+    let mut slots = SmallVec::new();
+    for _ in 0..head.slots {
+        let slot;
+        (slot, rest) = postcard::take_from_bytes::<Slot>(rest).map_err(garbled)?;
+        slots.push(slot);
+    }
+    // The driver reads a value where it lies.
+    let reaches = |slot: &Slot| match slot {
+        Slot::Value { at, len, .. } => *at as usize + *len as usize <= rest.len(),
+        _ => true,
+    };
+    if !slots.iter().all(reaches) {
+        return Err(Error::library("a value that did not come"));
+    }
+    let code = match head.what {
+        What::Twin(distance) => Code::Standing(standing(distance)?),
+        #[cfg(feature = "cuda")]
+        What::Kernel { module, number } => Code::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),
+        #[cfg(not(feature = "cuda"))]
+        What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
+    };
+    let passed =
+        Passed { slots, bytes: SmallVec::from_slice(rest), len_at: SmallVec::new(), overwritten: head.overwritten };
+    let kernel = super::intern::name(head.kernel);
+    Ok(Launch { kernel, code, config: head.config, passed, bytes: head.moved })
+}
+
+/// The twin that lies at a distance.
+fn standing(distance: u64) -> Result<&'static Standing> {
+    let nothing = || Error::library("no twin at a twin's place");
+    let at = place::<Standing>(distance).ok_or_else(nothing)?;
+    // SAFETY: it lies in this file, aligned and whole (just compared). The parent runs the same file (the handshake has
+    // compared them) and took the distance of such a constant; should it not have, the mark tells.
+    let standing = unsafe { &*at };
+    if standing.is_marked() { Ok(standing) } else { Err(nothing()) }
+}

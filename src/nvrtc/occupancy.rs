@@ -1,0 +1,72 @@
+//! What the driver knows of a kernel, and how its launches fill the device.
+
+use super::config::LaunchConfig;
+use super::kernel::Kernel;
+use super::limits::KernelAttributes;
+use crate::{Error, Result};
+
+impl Kernel {
+    /// All blocks of a cooperative launch must be on the device at once.
+    #[cfg(feature = "cuda")]
+    pub(super) fn check_cooperative(&self, config: &LaunchConfig, processors: u32) -> Result<()> {
+        let threads = config.block().count() as u32;
+        let each = self.active_blocks(threads, config.shared_bytes())?;
+        let (most, wanted) = (u128::from(each) * u128::from(processors), config.grid().count());
+        if wanted <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "{wanted} blocks at once, the device holds {most} of `{}` ({each} on each of {processors} multiprocessors)",
+            self.name(),
+        );
+        Err(Error::invalid("grid", reason))
+    }
+
+    /// Registers, memory and limits of the kernel (`cuFuncGetAttribute`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a host device, where no code of the kernel is.
+    pub fn attributes(&self) -> Result<KernelAttributes> {
+        #[cfg(feature = "cuda")]
+        if let Some((function, _)) = self.function() {
+            return Ok(*function.attributes());
+        }
+        Err(Error::unsupported("a host device has no code of a kernel that could be asked"))
+    }
+
+    /// Blocks of `threads` threads with `shared` bytes of dynamic shared memory that one multiprocessor holds at a time
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a host device; [`Error::GpuRefStale`] for a kernel of an earlier generation.
+    pub fn active_blocks(&self, threads: u32, shared: u32) -> Result<u32> {
+        #[cfg(feature = "cuda")]
+        if let Some((function, epoch)) = self.function() {
+            return function.active_blocks(epoch, threads, shared);
+        }
+        let _ = (threads, shared);
+        Err(Error::unsupported("a host device has no multiprocessors"))
+    }
+
+    /// Threads of the block that fills the device best, with `shared` bytes of dynamic shared memory a block
+    /// (`cuOccupancyMaxPotentialBlockSize`). 256 on a host device.
+    ///
+    /// # Errors
+    /// [`Error::GpuRefStale`] for a kernel of an earlier generation; the driver's own.
+    pub fn best_block(&self, shared: u32) -> Result<u32> {
+        #[cfg(feature = "cuda")]
+        if let Some((function, epoch)) = self.function() {
+            return function.best_block(epoch, shared);
+        }
+        let _ = shared;
+        Ok(256)
+    }
+
+    /// One thread an element at least, in blocks of [`best_block`](Self::best_block).
+    ///
+    /// # Errors
+    /// As [`best_block`](Self::best_block) and [`LaunchConfig::for_elements`].
+    pub fn config_for_elements(&self, n: usize) -> Result<LaunchConfig> {
+        LaunchConfig::for_elements_in_blocks(n, self.best_block(0)?.max(1))
+    }
+}

@@ -1,0 +1,197 @@
+//! Reads and writes of a module's variables, as operations.
+
+use super::loaded::Loaded;
+use crate::cuda::{Reserved, Staging};
+use crate::op::{Cost, Op, Output, Slices, SlicesMut, Spans};
+use crate::sync::Mutex;
+#[cfg(target_os = "linux")]
+use crate::worker::{Block, Wire};
+use crate::{DeviceBuffer, Element, Enqueue, Error, Landed, Result};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+/// Some bytes of a variable.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) address: u64,
+    pub(super) bytes: usize,
+}
+
+/// Host memory that goes with it.
+pub(super) enum Room<H> {
+    /// Pinned, of this process.
+    Here(H),
+    /// Shared with the worker.
+    #[cfg(target_os = "linux")]
+    There(Block),
+    Gone,
+}
+
+impl<H> Room<H> {
+    fn take(room: &Mutex<Self>) -> Self {
+        std::mem::replace(&mut *room.lock(), Room::Gone)
+    }
+}
+
+/// What a read gives: the token stays inside.
+pub(super) struct GlobalData<T>(PhantomData<T>);
+
+impl<T: Element> Output for GlobalData<T> {
+    type Writes = (u8,);
+    type Host = Landed<T>;
+    const EAGER: bool = true;
+    fn join(_: (DeviceBuffer<u8>,), _: Landed<T>) -> Result<Self> {
+        Ok(GlobalData(PhantomData))
+    }
+}
+
+pub(super) struct GlobalRead<T> {
+    pub(super) module: Loaded,
+    pub(super) part: Part,
+    pub(super) room: Mutex<Room<Reserved>>,
+    pub(super) _type: PhantomData<T>,
+}
+
+impl<T: Element> Op for GlobalRead<T> {
+    const NAME: &'static str = "read_global";
+    const LIBRARY: &'static str = "nvrtc";
+    const GATED: bool = true;
+    /// What it is given to write only stands for the variables.
+    const SPARES: bool = true;
+    type Reads = ();
+    type Output = GlobalData<T>;
+    type Raw = Landed<T>;
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.part.bytes as u64 }
+    }
+
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<Landed<T>> {
+        Err(Error::unsupported("a host device loads no modules"))
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        admitted(&self.module, queue)?;
+        match Room::take(&self.room) {
+            // SAFETY: a variable of a module that this op holds and that is of this epoch (admitted), of the length
+            // that the driver said; nothing else uses the module's variables meanwhile, by the token.
+            Room::Here(reserved) => unsafe { queue.copy_to_staging(self.part.address, reserved) },
+            _ => Err(Error::library("a read without staging")),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<Wire<Self>> {
+        Some(Wire {
+            encode: |op, out| {
+                if let Room::There(block) = Room::take(&op.room) {
+                    out.block = Some(block);
+                }
+                out.value(&(number(&op.module)?, op.part))
+            },
+            decode: |incoming| {
+                let (id, part): (u64, Part) = incoming.value()?;
+                let engine = incoming.epoch.engine.as_cuda().ok_or_else(no_gpu)?;
+                let room = Mutex::new(Room::Here(engine.reserve(incoming.epoch, part.bytes)?));
+                Ok(GlobalRead { module: Loaded::Here(incoming.modules.module(id)?), part, room, _type: PhantomData })
+            },
+        })
+    }
+
+    fn finish(&self, landed: Landed<T>) -> Result<Landed<T>> {
+        Ok(landed)
+    }
+}
+
+pub(super) struct GlobalWrite {
+    pub(super) module: Loaded,
+    pub(super) part: Part,
+    pub(super) room: Mutex<Room<Staging>>,
+}
+
+impl Op for GlobalWrite {
+    const NAME: &'static str = "write_global";
+    const LIBRARY: &'static str = "nvrtc";
+    const GATED: bool = true;
+    type Reads = ();
+    type Output = DeviceBuffer<u8>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(u8,)>) -> Result<()> {
+        Ok(())
+    }
+
+    /// A write that failed is made good by the next one.
+    fn overwrites(&self, _: &Spans<(u8,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.part.bytes as u64 }
+    }
+
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("a host device loads no modules"))
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        admitted(&self.module, queue)?;
+        match Room::take(&self.room) {
+            // SAFETY: as for a read; a piece of the variable, whose length was compared with the data's.
+            Room::Here(staging) => unsafe { queue.copy_from_staging(self.part.address, staging) },
+            _ => Err(Error::library("a write without staging")),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<Wire<Self>> {
+        Some(Wire {
+            encode: |op, out| {
+                if let Room::There(block) = Room::take(&op.room) {
+                    out.block = Some(block);
+                }
+                out.value(&(number(&op.module)?, op.part))
+            },
+            decode: |incoming| {
+                let (id, part): (u64, Part) = incoming.value()?;
+                let lent = incoming.lent.ok_or_else(|| Error::library("a write without its data"))?;
+                let data = lent.bytes().get(..part.bytes);
+                let data = data.ok_or_else(|| Error::library("less data came than was announced"))?;
+                let engine = incoming.epoch.engine.as_cuda().ok_or_else(no_gpu)?;
+                let room = Mutex::new(Room::Here(engine.stage(incoming.epoch, data)?));
+                Ok(GlobalWrite { module: Loaded::Here(incoming.modules.module(id)?), part, room })
+            },
+        })
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Under the lease: the module is of this epoch.
+fn admitted<O: Op>(module: &Loaded, queue: &Enqueue<'_, O>) -> Result<()> {
+    match module {
+        Loaded::Here(module) => module.admit(queue),
+        #[cfg(target_os = "linux")]
+        Loaded::There(_) => Err(Error::library("a worker's module in this process")),
+    }
+}
+
+/// What a worker calls the module.
+#[cfg(target_os = "linux")]
+fn number(module: &Loaded) -> Result<u64> {
+    match module {
+        Loaded::There(module) => Ok(module.address),
+        Loaded::Here(_) => Err(Error::library("a module of this process in a worker")),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn no_gpu() -> Error {
+    Error::unsupported("the worker's device loads no modules")
+}

@@ -1,0 +1,146 @@
+//! Questions to a worker: about code that is loaded there, which the client has to know of before it can go on.
+//!
+//! A question is an order like any other and is carried out in its turn; its answer comes as a long one does, through the
+//! socket. **Who asks waits**: for loading and looking things up, never for work.
+//!
+//! A module is named by a number, as memory is, and stands among the worker's allocations as one of no bytes: launches read
+//! it and accesses to the module's variables write it, so the order among them is that of any buffer. When the client's
+//! last handle of it is gone, the order that frees it unloads the module.
+
+use super::Block;
+use super::answers::{DONE, SPILLED};
+use super::engine::{WorkerBytes, WorkerEngine, next_address};
+use super::link::{Flight, Link};
+use super::order;
+use crate::buffer::{Allocation, Home};
+use crate::dispatch::{Backoff, SPIN};
+use crate::engine::Epoch;
+use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
+use crate::{Error, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// What a client asks. `id` is the module's number, `kernel` the kernel's in it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Question {
+    /// Loads the image that came in shared memory, under this number. Answer: `()`.
+    Load { id: u64, is_text: bool },
+    /// Finds a kernel. Answer: [`Found`](crate::nvrtc::Found), if there is one.
+    Kernel { id: u64, name: String, with_parameters: bool },
+    /// Finds a variable. Answer: its address and its bytes, if there is one.
+    Variable { id: u64, name: String },
+    /// Blocks that one multiprocessor holds. Answer: `u32`.
+    ActiveBlocks { id: u64, kernel: u32, threads: u32, shared: u32 },
+    /// The best size of a block. Answer: `u32`.
+    BestBlock { id: u64, kernel: u32, shared: u32 },
+    /// What the device allows of launches. Answer: [`DeviceLimits`](crate::nvrtc::DeviceLimits).
+    Limits,
+}
+
+/// As it crosses.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Ask {
+    pub(super) what: Question,
+    /// Shared memory that goes with it.
+    pub(super) block: Option<(u64, u64)>,
+}
+
+const PENDING: u8 = 0;
+const CLAIMED: u8 = 1;
+const SETTLED: u8 = 2;
+
+/// A question that is asked. **Race "used again"** (`task.rs`): its place is looked at under a claim only, and given on by
+/// who has seen it settled, after which no claim succeeds.
+struct Asked {
+    link: Arc<Link>,
+    epoch: Arc<Epoch>,
+    place: AtomicU32,
+    state: AtomicU8,
+    answer: Mutex<Option<Result<Vec<u8>>>>,
+    /// The worker reads it until it answers.
+    block: Mutex<Option<Block>>,
+}
+
+impl Asked {
+    /// Takes the answer, if it is there. True once it is taken.
+    fn look(&self) -> bool {
+        if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return self.state.load(Ordering::Acquire) == SETTLED;
+        }
+        let place = self.place.load(Ordering::Relaxed);
+        let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
+            // The flag may be seen before the answer is read from the socket.
+            SPILLED => self.link.spill(place).or_else(|| self.link.is_over().then(|| Err(self.epoch.verdict()))),
+            flag if flag < DONE && !self.epoch.dead() => None,
+            _ => Some(Err(self.epoch.verdict())),
+        };
+        let Some(answer) = answer else {
+            self.state.store(PENDING, Ordering::Release);
+            return false;
+        };
+        *self.answer.lock() = Some(answer);
+        drop(self.block.lock().take());
+        self.link.concluded();
+        self.state.store(SETTLED, Ordering::Release);
+        true
+    }
+}
+
+impl Flight for Asked {
+    fn place(&self) -> &AtomicU32 {
+        &self.place
+    }
+
+    fn retire(&self) -> bool {
+        self.look()
+    }
+
+    fn name(&self) -> &'static str {
+        "ask"
+    }
+}
+
+impl WorkerEngine {
+    /// Asks, and waits for the answer.
+    pub(crate) fn ask<A: DeserializeOwned>(&self, epoch: &Arc<Epoch>, what: Question) -> Result<A> {
+        self.ask_with(epoch, what, None)
+    }
+
+    /// Has an image loaded. The module stays loaded while the allocation is there.
+    pub(crate) fn load_module(&self, epoch: &Arc<Epoch>, image: &[u8], is_text: bool) -> Result<Arc<Allocation>> {
+        let block = self.stage(epoch, image)?;
+        let id = next_address(0);
+        let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link))));
+        self.ask_with::<()>(epoch, Question::Load { id, is_text }, Some(block))?;
+        Ok(module)
+    }
+
+    fn ask_with<A: DeserializeOwned>(&self, epoch: &Arc<Epoch>, what: Question, block: Option<Block>) -> Result<A> {
+        epoch.admit()?;
+        let place = block.as_ref().map(Block::place);
+        let body = postcard::to_stdvec(&Ask { what, block: place }).map_err(super::wire::garbled)?;
+        let asked = Arc::new(Asked {
+            link: self.link.clone(),
+            epoch: epoch.clone(),
+            place: AtomicU32::new(0),
+            state: AtomicU8::new(PENDING),
+            answer: Mutex::default(),
+            block: Mutex::new(block),
+        });
+        let flight: Arc<dyn Flight> = asked.clone();
+        self.link.send(epoch, order::ASK, &flight, &body)?;
+        let (start, mut backoff) = (Instant::now(), Backoff::new());
+        while !asked.look() {
+            if start.elapsed() < SPIN { std::hint::spin_loop() } else { backoff.pause(None) }
+        }
+        let answer = asked.answer.lock().take();
+        let answer = answer.ok_or_else(|| Error::library("a question without an answer"))?;
+        let bytes = answer.map_err(|error| {
+            error.locate(|site| {
+                site.move_to(epoch.label.to_string(), epoch.generation);
+            })
+        })?;
+        postcard::from_bytes(&bytes).map_err(super::wire::garbled)
+    }
+}

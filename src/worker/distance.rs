@@ -1,0 +1,90 @@
+//! What lies in both processes at the same distance: constants of the executable that is both programs.
+//!
+//! Addresses differ from process to process, distances within one loaded file do not. What lies in another file (a library
+//! that was loaded beside the program) has no distance that means anything in the other process.
+
+use crate::{Error, Result};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Stands for the executable.
+static HERE: u64 = 0x7769_6e64_6c61_7373;
+
+fn here() -> u64 {
+    &raw const HERE as u64
+}
+
+/// Where this file is loaded: from its first segment to the end of its last.
+fn extent() -> Option<Range<u64>> {
+    static EXTENT: OnceLock<Option<Range<u64>>> = OnceLock::new();
+    EXTENT
+        .get_or_init(|| {
+            let mut found: Option<Range<u64>> = None;
+            // SAFETY: `each` is called with `found` during this call only.
+            unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+            found
+        })
+        .clone()
+}
+
+/// Of one loaded file: notes its extent and stops, if it is this one.
+unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the loader's own description of a file, valid during the call.
+    let info = unsafe { &*info };
+    if info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: the loader says where its headers are and how many.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
+        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        start..start.saturating_add(header.p_memsz)
+    });
+    let all = segments.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    match all {
+        Some(all) if all.contains(&here()) => {
+            // SAFETY: what `extent` passed, which nobody else uses meanwhile.
+            unsafe { *found.cast::<Option<Range<u64>>>() = Some(all) };
+            1
+        }
+        _ => 0,
+    }
+}
+
+/// Where a `T` at an address would lie, if all of it is in this file.
+fn inside<T>(at: u64) -> Option<u64> {
+    let extent = extent()?;
+    let end = at.checked_add(size_of::<T>() as u64)?;
+    (extent.contains(&at) && end <= extent.end).then_some(at)
+}
+
+/// The distance of a constant, or why it has none.
+pub(crate) fn distance<T>(place: &'static T) -> Result<u64> {
+    let at = inside::<T>(std::ptr::from_ref(place) as u64);
+    let at = at.ok_or_else(|| Error::unsupported("it is code of a library that was loaded beside the program"))?;
+    Ok(at.wrapping_sub(here()))
+}
+
+/// What lies at a distance: an address in this very file, aligned for `T`, with room for one.
+pub(crate) fn place<T>(distance: u64) -> Option<*const T> {
+    let at = inside::<T>(here().wrapping_add(distance))?;
+    at.is_multiple_of(align_of::<T>() as u64).then_some(at as *const T)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ONE: u64 = 7;
+
+    #[test]
+    fn a_constant_is_found_by_its_distance_and_nothing_outside_the_file_is() {
+        let there = distance(&ONE).unwrap();
+        assert_eq!(place::<u64>(there), Some(&raw const ONE));
+        assert_eq!(place::<u64>(there + 1), None, "not aligned");
+        let heap: &'static u64 = Box::leak(Box::new(5));
+        assert!(distance(heap).is_err());
+        assert_eq!(place::<u64>((std::ptr::from_ref(heap) as u64).wrapping_sub(here())), None);
+        assert_eq!(place::<u64>(u64::MAX / 2), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! Keeps the driver of a GPU awake between two workers: with nobody at it, it goes to sleep, and the next worker waits
+//! for it (300 ms on one machine, seconds on others).
+//!
+//! NVML holds a GPU open without a context. It is asked behind the program's back, because it may take its time; where it
+//! is missing or refuses, workers are started as well, only later. One process opens it once, whatever it holds.
+
+use crate::cuda::api::nvml::Nvml;
+use crate::engine::{leaving, process};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
+use std::ffi::CString;
+
+/// A GPU that is held open until this is dropped.
+pub(super) struct Hold {
+    held: Arc<AtomicBool>,
+    era: u32,
+}
+
+/// How many there are.
+static HOLDERS: AtomicUsize = AtomicUsize::new(0);
+/// NVML was opened, and is to be closed. Whoever opens or closes has the lock.
+static OPEN: Mutex<bool> = Mutex::new(false);
+
+impl Hold {
+    /// Holds the GPU at a PCI address. Returns at once.
+    pub(super) fn new(address: &str) -> Option<Self> {
+        let address = CString::new(address).ok()?;
+        let hold = Hold { held: Arc::default(), era: process::era() };
+        HOLDERS.fetch_add(1, Ordering::SeqCst);
+        let held = hold.held.clone();
+        aside(move |api| {
+            let mut device = std::ptr::null_mut();
+            // SAFETY: NVML is open (see `aside`), the address is terminated, the handle is written to a valid pointer.
+            let code = unsafe { api.device_by_pci(address.as_ptr(), &mut device) };
+            held.store(code.is_success(), Ordering::Release);
+        });
+        Some(hold)
+    }
+
+    /// It worked.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // A forked child holds nothing, and has no threads.
+        if !process::forked_since(self.era) && HOLDERS.fetch_sub(1, Ordering::SeqCst) == 1 {
+            aside(|_| {});
+        }
+    }
+}
+
+/// On a thread of its own: opens or closes NVML, as those who hold want it by then, and does `work` if it is open. An exit
+/// of the process waits for the calls, or there are none.
+fn aside(work: impl FnOnce(&Nvml) + Send + 'static) {
+    let call = move || {
+        let Ok(api) = Nvml::load() else { return };
+        process::watch_exit(); // registered after the library's own handlers, it runs before them
+        let mut open = OPEN.lock();
+        let wanted = HOLDERS.load(Ordering::SeqCst) > 0;
+        leaving::unless_leaving(|| {
+            // SAFETY: no arguments; each success is given back once, below.
+            if wanted && !*open && unsafe { api.init() }.is_success() {
+                *open = true;
+            }
+            if wanted && *open {
+                work(api);
+            }
+            if !wanted && *open {
+                // SAFETY: one `init` succeeded, and was not given back.
+                let _ = unsafe { api.shutdown() };
+                *open = false;
+            }
+        });
+    };
+    // Without a thread nothing is held, which costs time only.
+    let _ = std::thread::Builder::new().name("windlass nvml".into()).spawn(call);
+}

@@ -1,0 +1,163 @@
+//! The worker's modules, under the client's numbers: what it is asked about them, and where launches find them.
+
+use super::ask::{Ask, Question};
+use super::memory::Memory;
+use super::server::Server;
+use super::{Lent, wire};
+#[cfg(feature = "cuda")]
+use crate::DeviceBuffer;
+#[cfg(feature = "cuda")]
+use crate::cuda::{CudaEngine, Function, LoadedModule};
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
+#[cfg(feature = "cuda")]
+use crate::nvrtc::Found;
+#[cfg(feature = "cuda")]
+use crate::sync::{Arc, Mutex};
+use crate::{Error, Result};
+#[cfg(feature = "cuda")]
+use std::collections::HashMap;
+#[cfg(feature = "cuda")]
+use std::ffi::CString;
+
+/// What is loaded. A module goes with the order that frees its number; launches in flight hold what they need of it.
+#[derive(Default)]
+pub(crate) struct Modules {
+    #[cfg(feature = "cuda")]
+    all: Mutex<HashMap<u64, Held>>,
+}
+
+#[cfg(feature = "cuda")]
+struct Held {
+    module: Arc<LoadedModule>,
+    /// Kernels that were asked for, by the place that is their number.
+    kernels: Vec<(CString, Arc<Function>)>,
+}
+
+/// Answers a question.
+pub(super) fn answer(server: &Server, memory: &mut Memory, body: &[u8]) -> Result<Vec<u8>> {
+    let Ask { what, block } = postcard::from_bytes(body).map_err(wire::garbled)?;
+    let lent = match block {
+        None => None,
+        Some(block) => {
+            Some(Lent::new(&server.bulk, block).ok_or_else(|| Error::library("shared memory that lies outside"))?)
+        }
+    };
+    #[cfg(feature = "cuda")]
+    {
+        let epoch = server.device.epoch();
+        if let Some(engine) = epoch.engine.as_cuda() {
+            return server.modules.answer(engine, &epoch, memory, what, lent);
+        }
+    }
+    let _ = (memory, lent);
+    Err(Error::unsupported(format!("the worker's device loads no modules, and was asked {what:?}")))
+}
+
+#[cfg(not(feature = "cuda"))]
+impl Modules {
+    pub(super) fn remove(&self, _: u64) {}
+}
+
+#[cfg(feature = "cuda")]
+impl Modules {
+    fn answer(
+        &self,
+        engine: &CudaEngine,
+        epoch: &Arc<Epoch>,
+        memory: &mut Memory,
+        what: Question,
+        lent: Option<Lent>,
+    ) -> Result<Vec<u8>> {
+        let core = &engine.core;
+        match what {
+            Question::Load { id, is_text } => {
+                let lent = lent.ok_or_else(|| Error::library("an image that did not come"))?;
+                let mut image = lent.bytes().to_vec();
+                image.push(0); // PTX ends with it; a binary knows its own length
+                let module = Arc::new(core.load_module(epoch, &image, is_text)?);
+                memory.add(id, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
+                self.all.lock().insert(id, Held { module, kernels: Vec::new() });
+                told(&())
+            }
+            Question::Kernel { id, name, with_parameters } => {
+                let Some((number, function)) = self.find(engine, epoch, id, text(name)?)? else {
+                    return told(&None::<Found>);
+                };
+                let parameters = if with_parameters { function.parameters(core, epoch)? } else { None };
+                let (attributes, limits) = (function.attributes, function.limits);
+                told(&Some(Found { number, attributes, limits, parameters }))
+            }
+            Question::Variable { id, name } => {
+                let found = self.module(id)?.global(core, epoch, &text(name)?)?;
+                told(&found.map(|(address, bytes)| (address, bytes as u64)))
+            }
+            Question::ActiveBlocks { id, kernel, threads, shared } => {
+                told(&self.kernel(id, kernel)?.active_blocks(core, epoch, threads, shared)?)
+            }
+            Question::BestBlock { id, kernel, shared } => {
+                told(&self.kernel(id, kernel)?.best_block(core, epoch, shared)?.0)
+            }
+            Question::Limits => told(&core.inside(epoch, || core.limits(epoch))?),
+        }
+    }
+
+    /// A kernel and its number. No lock is held while the driver is asked.
+    fn find(
+        &self,
+        engine: &CudaEngine,
+        epoch: &Arc<Epoch>,
+        id: u64,
+        name: CString,
+    ) -> Result<Option<(u32, Arc<Function>)>> {
+        let known = |held: &Held| {
+            let place = held.kernels.iter().position(|(known, _)| *known == name)?;
+            Some((place as u32, held.kernels.get(place)?.1.clone()))
+        };
+        if let Some(known) = self.all.lock().get(&id).and_then(known) {
+            return Ok(Some(known));
+        }
+        let module = self.module(id)?;
+        let Some(function) = Function::find(&engine.core, epoch, &module, &name)? else { return Ok(None) };
+        let mut all = self.all.lock();
+        let held = all.get_mut(&id).ok_or_else(unknown)?;
+        if let Some(known) = known(held) {
+            return Ok(Some(known));
+        }
+        held.kernels.push((name, Arc::new(function)));
+        Ok(held.kernels.last().map(|(_, function)| (held.kernels.len() as u32 - 1, function.clone())))
+    }
+
+    /// A module, for an order that names it.
+    pub(crate) fn module(&self, id: u64) -> Result<Arc<LoadedModule>> {
+        self.all.lock().get(&id).map(|held| held.module.clone()).ok_or_else(unknown)
+    }
+
+    /// A kernel, for a launch that names it.
+    pub(crate) fn kernel(&self, id: u64, number: u32) -> Result<Arc<Function>> {
+        let all = self.all.lock();
+        let found = all.get(&id).and_then(|held| held.kernels.get(number as usize));
+        found.map(|(_, function)| function.clone()).ok_or_else(unknown)
+    }
+
+    /// The client's last handle is gone. It is unloaded when nothing of it is in flight any more.
+    pub(super) fn remove(&self, id: u64) {
+        let gone = self.all.lock().remove(&id);
+        drop(gone); // with no lock held
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn unknown() -> Error {
+    Error::library("an order that names a module which there is not")
+}
+
+#[cfg(feature = "cuda")]
+fn told(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
+    postcard::to_stdvec(answer).map_err(wire::garbled)
+}
+
+#[cfg(feature = "cuda")]
+fn text(name: String) -> Result<CString> {
+    CString::new(name).map_err(|_| Error::library("a name with a zero byte"))
+}
