@@ -321,7 +321,7 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
         .spawn()
         .unwrap();
     let mut worker = None;
-    assert!(common::eventually(20, || {
+    assert!(eventually(20, || {
         worker = system::children_of(parent.id()).first().copied();
         worker.is_some()
     }));
@@ -329,6 +329,6 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     let start = Instant::now();
-    assert!(common::eventually(10, || system::is_gone(worker.unwrap())));
+    assert!(eventually(10, || system::is_gone(worker.unwrap())));
     assert!(start.elapsed() < Duration::from_secs(3), "after {:?}", start.elapsed());
 }

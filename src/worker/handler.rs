@@ -1,10 +1,10 @@
 //! Which code carries an order out.
 //!
 //! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
-//! executable** it is named by its distance: nothing needs to be registered, the user's own operations
-//! included. (The handshake has compared the files, and an operation that lies in another loaded file is refused, see
-//! `distance.rs`.) **In another executable** it is named by a hash of its type's name, and looked up among the library's
-//! own.
+//! executable** it is named by its distance from a constant of the library: nothing needs to be registered, the user's own
+//! operations included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has
+//! compared the files, and an operation that lies in another loaded file is refused, see `distance.rs`.) **In another
+//! executable** it is named by a hash of its type's name, and looked up among the library's own.
 
 use super::distance;
 use super::relay::Relay;
@@ -87,10 +87,10 @@ impl Handlers {
         match self {
             Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
             Handlers::Same => {
-                let place = distance::place::<Handler>(code);
-                let at = place.ok_or_else(|| Error::library("an operation at no handler's address"))?;
-                // SAFETY: an aligned address inside this file (see `place`), where the parent's very file (the handshake
-                // compared them) has a handler.
+                let at = distance::place::<Handler>(code)
+                    .ok_or_else(|| Error::library("an operation at no handler's address"))?;
+                // SAFETY: the parent runs the same file (the handshake compared them) and took the distance of such a
+                // constant in it, so a handler lies here.
                 let handler = unsafe { &*at };
                 if handler.magic == MARK {
                     Ok(handler)
