@@ -175,6 +175,45 @@ fn the_driver_is_kept_awake_while_there_are_isolated_devices_and_no_longer() {
 }
 
 #[test]
+fn a_large_download_is_taken_out_while_it_arrives_and_a_loss_meanwhile_is_told() {
+    let test = "a_large_download_is_taken_out_while_it_arrives_and_a_loss_meanwhile_is_told";
+    inside(test, &[], || {
+        let device = isolated().open().unwrap();
+        let data: Vec<u32> = (0..12 << 20).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
+        let x = up(&device, data.clone());
+        let y = device.duplicate(&x).unwrap().into_output();
+        for round in 0..6 {
+            // Three at a time: the places and the blocks of one become another's.
+            let (one, two) = (device.download(&x).unwrap(), device.download(&y).unwrap());
+            let gone = device.download(&x).unwrap();
+            let mut into = vec![0u32; data.len()];
+            one.await_result_into(&mut into).unwrap();
+            assert!(into == data, "{round}");
+            if round % 2 == 0 {
+                drop(gone)
+            } else {
+                assert!(gone.await_result().unwrap() == data, "{round}")
+            }
+            assert!(two.await_result().unwrap() == data, "{round}");
+        }
+        let before = device.generation();
+        let under_way: Vec<_> = (0..4).map(|_| device.download(&x).unwrap()).collect();
+        system::signal(device.worker_pid().unwrap(), 9);
+        for pending in under_way {
+            match pending.await_result().map_err(Error::from) {
+                Ok(back) => assert!(back == data),
+                Err(Error::ContextPoisoned { .. }) => {}
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        device.wait_healthy(LONG).unwrap();
+        assert_eq!(device.generation(), before + 1);
+        drop((x, y));
+        assert_back_at(&device, (0, 0, 0));
+    });
+}
+
+#[test]
 fn a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back() {
     let test = "a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back";
     // Of the 16 MiB below, which are several parts, the third.

@@ -7,6 +7,8 @@
 //! GPU's worker back before ([`Arena`](crate::worker)): a page that was registered and given back would be another one
 //! for the parent than for the GPU.
 
+use super::slot::Shared;
+use super::staging::Ticket;
 use super::task::Landed;
 use super::{Core, CudaEngine};
 use crate::engine::Epoch;
@@ -14,13 +16,37 @@ use crate::op::Op;
 use crate::sync::Mutex;
 use crate::worker::Lent;
 use crate::{Enqueue, Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// The first part.
 const LEAST: usize = 1 << 20;
 /// The largest parts.
 const MOST: usize = 64 << 20;
+
+/// What the parent copies out at a time, while the rest is on its way.
+const PIECE: usize = 8 << 20;
+
+/// How far a copy into shared memory has come.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Marks that have not been seen to pass, and how many bytes have arrived with each.
+    pieces: VecDeque<(Ticket, u64)>,
+    arrived: u64,
+}
+
+impl Progress {
+    /// Looks, and gives the bytes that have arrived.
+    pub(super) fn look(&mut self, slot: &Shared) -> u64 {
+        while let Some(((ticket, event), arrived)) = self.pieces.front().copied()
+            && slot.poll(ticket, event)
+        {
+            self.arrived = arrived;
+            self.pieces.pop_front();
+        }
+        self.arrived
+    }
+}
 
 /// Which parts the driver knows, by where they begin; `false` for one that it refused.
 #[derive(Default)]
@@ -98,16 +124,30 @@ impl<O: Op> Enqueue<'_, O> {
     /// # Safety
     /// As [`copy`](Self::copy), of as many bytes as `lent` has, which the GPU reaches.
     pub(crate) unsafe fn copy_to_lent(&mut self, from: u64, lent: &Lent) -> Result<()> {
-        let (stream, first) = (self.stream(), lent.range().start);
-        self.landed = Landed::InPlace;
-        for piece in pieces(lent.range()) {
-            let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
-            let from = from + (piece.start - first) as u64;
-            // SAFETY: as above; nobody else has the block.
-            let code = unsafe { self.core.context.api.memcpy_dtoh_async(at.as_ptr().cast(), from, len, stream) };
-            self.check("cuMemcpyDtoHAsync", code)?;
+        let (stream, range) = (self.stream(), lent.range());
+        let mut progress = Progress::default();
+        let mut start = range.start;
+        let mut outcome = Ok(());
+        while start < range.end && outcome.is_ok() {
+            let end = (start + PIECE).min(range.end);
+            outcome = pieces(start..end).try_for_each(|piece| {
+                let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
+                let from = from + (piece.start - range.start) as u64;
+                // SAFETY: as above; nobody else has the block.
+                let code = unsafe { self.core.context.api.memcpy_dtoh_async(at.as_ptr().cast(), from, len, stream) };
+                self.check("cuMemcpyDtoHAsync", code)
+            });
+            // The last piece arrives with the dispatch itself.
+            if end < range.end && outcome.is_ok() {
+                let (ticket, event, code) = self.state.record(self.shared);
+                self.state.ring.push(ticket, event, None);
+                outcome = self.check("cuEventRecord", code);
+                progress.pieces.push_back(((ticket, event), (end - range.start) as u64));
+            }
+            start = end;
         }
-        Ok(())
+        self.landed = Landed::InPlace(progress);
+        outcome
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) enum Landed {
     Staged(Staged),
     /// Where another process waits for it.
     #[cfg(target_os = "linux")]
-    InPlace,
+    InPlace(super::registered::Progress),
 }
 
 /// The one allocation of a dispatch.
@@ -227,7 +227,7 @@ impl Flight {
         Ok(match &*self.landed.lock() {
             Landed::Nothing => Landing::Slot([0; 64]),
             #[cfg(target_os = "linux")]
-            Landed::InPlace => Landing::Slot([0; 64]),
+            Landed::InPlace(_) => Landing::Slot([0; 64]),
             // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
             // device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
@@ -274,7 +274,7 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left> {
-        let in_place = matches!(*self.flight.landed.lock(), Landed::InPlace);
+        let in_place = matches!(*self.flight.landed.lock(), Landed::InPlace(_));
         let landing = self.flight.landing(self, O::Output::EAGER && !in_place);
         if in_place {
             return landing.map(|_| Left::Slot([0; 64])).map_err(|error| self.flight.locate(self, error));
@@ -304,6 +304,17 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     #[cfg(target_os = "linux")]
     fn place(&self) -> (usize, u64) {
         (self.mark.slot.index, self.mark.ticket)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn arrived(&self) -> u64 {
+        if !O::Raw::BULK {
+            return 0;
+        }
+        match &mut *self.flight.landed.lock() {
+            Landed::InPlace(progress) => progress.look(&self.mark.slot),
+            _ => 0,
+        }
     }
 
     #[cfg(target_os = "linux")]

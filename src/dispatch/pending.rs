@@ -38,6 +38,11 @@ pub(crate) trait Task<H>: Send + Sync {
     fn place(&self) -> (usize, u64) {
         (0, 0)
     }
+    /// How many of the first bytes of bulk data are where another process waits for them.
+    #[cfg(target_os = "linux")]
+    fn arrived(&self) -> u64 {
+        0
+    }
     /// What it follows in other queues is done: the device is at it once all before it in its own are.
     #[cfg(target_os = "linux")]
     fn may_run(&self) -> bool {

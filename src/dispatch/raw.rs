@@ -53,6 +53,9 @@ pub enum Landing {
     /// Memory shared with a worker.
     #[cfg(target_os = "linux")]
     Shared(crate::worker::Block),
+    /// The same, while it comes.
+    #[cfg(target_os = "linux")]
+    Arriving(crate::sync::Arc<crate::worker::Arriving>),
     /// Bytes from another process.
     #[cfg(target_os = "linux")]
     Bulk(Vec<u8>),
@@ -126,6 +129,8 @@ pub(crate) enum Place<T> {
     Staged(crate::cuda::Staged),
     #[cfg(target_os = "linux")]
     Shared(crate::worker::Block),
+    #[cfg(target_os = "linux")]
+    Arriving(crate::sync::Arc<crate::worker::Arriving>),
 }
 
 impl<T: Element> sealed::Sealed for Landed<T> {}
@@ -139,6 +144,8 @@ impl<T: Element> Raw for Landed<T> {
             Landing::Staged(staged) => Ok(Landed(Place::Staged(staged))),
             #[cfg(target_os = "linux")]
             Landing::Shared(block) => Ok(Landed(Place::Shared(block))),
+            #[cfg(target_os = "linux")]
+            Landing::Arriving(arriving) => Ok(Landed(Place::Arriving(arriving))),
             #[cfg(target_os = "linux")]
             Landing::Bulk(bytes) if bytes.len().is_multiple_of(size_of::<T>()) => {
                 Ok(Landed(Place::Owned(bytemuck::pod_collect_to_vec(&bytes))))
@@ -171,6 +178,8 @@ impl<T: Element> Landed<T> {
             Place::Staged(staged) => staged.bytes() / size_of::<T>(),
             #[cfg(target_os = "linux")]
             Place::Shared(block) => block.len() / size_of::<T>(),
+            #[cfg(target_os = "linux")]
+            Place::Arriving(arriving) => arriving.len() / size_of::<T>(),
         }
     }
 
@@ -192,6 +201,9 @@ impl<T: Element> Landed<T> {
             #[cfg(feature = "cuda")]
             // SAFETY: the slice is ours alone and as long as the download: compared above.
             Place::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
+            #[cfg(target_os = "linux")]
+            // SAFETY: as above.
+            Place::Arriving(arriving) => unsafe { arriving.copy_to(target.as_mut_ptr().cast()) }?,
             #[cfg(target_os = "linux")]
             Place::Shared(block) => {
                 // SAFETY: as above.
@@ -218,6 +230,9 @@ impl<T: Element> Landed<T> {
             #[cfg(feature = "cuda")]
             // SAFETY: `copy_to` writes as many bytes as it says it has.
             Place::Staged(staged) => unsafe { filled(staged.bytes(), |at| staged.copy_to(at)) },
+            #[cfg(target_os = "linux")]
+            // SAFETY: as above.
+            Place::Arriving(arriving) => unsafe { filled(arriving.len(), |at| arriving.copy_to(at)) },
         }
     }
 }

@@ -30,6 +30,7 @@ const PLACE: usize = 128;
 const STATE: usize = 0;
 const STARTED: usize = 8;
 const NANOS: usize = 16;
+const ARRIVED: usize = 24;
 const BYTES: usize = 64;
 
 /// Before the lists: the count of finished dispatches.
@@ -66,6 +67,7 @@ impl Answers {
     pub(super) fn reset(&self, place: u32) {
         self.segment.word(self.at(place) + STARTED).store(0, Ordering::Relaxed);
         self.segment.word(self.at(place) + NANOS).store(0, Ordering::Relaxed);
+        self.segment.word(self.at(place) + ARRIVED).store(0, Ordering::Relaxed);
         self.state(place).store(PENDING, Ordering::Release);
     }
 
@@ -78,6 +80,16 @@ impl Answers {
     pub(super) fn running(&self, place: u32) -> Option<Duration> {
         let started = self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed);
         (started != 0).then(|| Duration::from_nanos(now().saturating_sub(started)))
+    }
+
+    /// So many of the first bytes that were asked for are where they were asked to.
+    pub(super) fn arrive(&self, place: u32, bytes: u64) {
+        self.segment.word(self.at(place) + ARRIVED).store(bytes, Ordering::Release);
+    }
+
+    /// The same, for the client.
+    pub(super) fn arrived(&self, place: u32) -> u64 {
+        self.segment.word(self.at(place) + ARRIVED).load(Ordering::Acquire)
     }
 
     /// The worker answers; nothing of the place may be touched by it afterwards.

@@ -106,7 +106,17 @@ impl Block {
     /// # Safety
     /// `target` is valid for writes of `len` bytes, and nobody else touches it meanwhile.
     pub(crate) unsafe fn copy_to(&self, target: *mut u8, len: usize) -> bool {
-        let Some(at) = self.arena.segment.at(self.offset, len).filter(|_| len <= self.len) else { return false };
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_part(0, target, len) }
+    }
+
+    /// The same of `len` bytes from `start`, which the worker does not write any more.
+    ///
+    /// # Safety
+    /// As [`copy_to`](Self::copy_to).
+    pub(super) unsafe fn copy_part(&self, start: usize, target: *mut u8, len: usize) -> bool {
+        let inside = start.checked_add(len).is_some_and(|end| end <= self.len);
+        let Some(at) = self.arena.segment.at(self.offset + start, len).filter(|_| inside) else { return false };
         // SAFETY: inside the mapping, where nobody writes (see above); the target is the caller's promise.
         unsafe { parallel::copy(target, at.as_ptr(), len) };
         true

@@ -203,6 +203,7 @@ impl WorkerEngine {
         let task = Arc::new(WorkerTask { flying, op: s.take_op()? });
         epoch.remember(task.op.subject().unwrap_or(&O::NAME));
         self.send(epoch, task.clone(), &order, (s.views, s.read_count), info)?;
+        task.flying.sent();
         if self.inline {
             task.wait(Wait::Adaptive, None);
         }

@@ -20,6 +20,7 @@ pub(super) struct Lookers(OnceLock<Option<Sender<Record>>>);
 trait Work: Send {
     fn is_settled(&self) -> bool;
     fn may_run(&self) -> bool;
+    fn arrived(&self) -> u64;
 }
 
 impl<H> Work for Arc<dyn Task<H>> {
@@ -29,14 +30,20 @@ impl<H> Work for Arc<dyn Task<H>> {
     fn may_run(&self) -> bool {
         (**self).may_run()
     }
+    fn arrived(&self) -> u64 {
+        (**self).arrived()
+    }
 }
 
 struct Record {
     queue: usize,
     place: u64,
     work: Box<dyn Work>,
-    /// Told when the device is at it; `None` when it was.
-    reply: Option<Reply>,
+    reply: Reply,
+    /// It was told that the device is at it.
+    begun: bool,
+    /// What it was told of what has arrived.
+    arrived: u64,
     then: Then,
 }
 
@@ -46,11 +53,14 @@ impl Record {
         if self.work.is_settled() {
             return true;
         }
-        if self.reply.is_some()
-            && self.work.may_run()
-            && let Some(reply) = self.reply.take()
-        {
-            reply.start();
+        if !self.begun && self.work.may_run() {
+            self.begun = true;
+            self.reply.start();
+        }
+        let arrived = self.work.arrived();
+        if arrived > self.arrived {
+            self.arrived = arrived;
+            self.reply.arrive(arrived);
         }
         false
     }
@@ -68,7 +78,7 @@ impl Lookers {
             std::thread::Builder::new().name("windlass looker".into()).spawn(run).ok().map(|_| sender)
         });
         let (queue, place) = work.place();
-        let mut record = Record { queue, place, work: Box::new(work), reply: Some(reply), then };
+        let mut record = Record { queue, place, work: Box::new(work), reply, begun: false, arrived: 0, then };
         match sender {
             Some(sender) => {
                 let _ = sender.send(record);
@@ -162,6 +172,9 @@ mod tests {
         fn may_run(&self) -> bool {
             self.0.load(Ordering::Relaxed) == MAY_RUN
         }
+        fn arrived(&self) -> u64 {
+            0
+        }
     }
 
     #[test]
@@ -180,7 +193,9 @@ mod tests {
                 queue,
                 place,
                 work: Box::new(works[at as usize].clone()),
-                reply: Some(Reply { outlet: outlet.clone(), place: at }),
+                reply: Reply { outlet: outlet.clone(), place: at },
+                begun: false,
+                arrived: 0,
                 then: Box::new(move || ended.lock().push(at)),
             });
         }

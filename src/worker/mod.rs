@@ -43,6 +43,7 @@
 //   engine.rs    the engine: alloc, submit            welcome.rs   shakes hands, opens the device
 //   task.rs      a dispatch in flight                 server.rs    carries out orders, a thread for each lane
 //   flights.rs   all of them, by place                post.rs      where one lane waits for another
+//   arriving.rs  a large download, piece by piece
 //   link.rs      orders out, answers in               handler.rs   finds the op behind an order
 //   lane.rs      a lane; seat.rs which is whose       memory.rs    allocations and their regions
 //   ask.rs       what is asked of the worker          modules.rs   code that is loaded there
@@ -86,6 +87,8 @@
 mod answers;
 #[cfg(target_os = "linux")]
 mod arena;
+#[cfg(target_os = "linux")]
+mod arriving;
 #[cfg(target_os = "linux")]
 mod ask;
 #[cfg(target_os = "linux")]
@@ -156,6 +159,8 @@ mod wire;
 
 #[cfg(target_os = "linux")]
 pub(crate) use arena::{Block, Lent};
+#[cfg(target_os = "linux")]
+pub(crate) use arriving::Arriving;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use ask::Question;
 #[cfg(target_os = "linux")]

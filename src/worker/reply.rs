@@ -37,6 +37,11 @@ impl Reply {
         self.outlet.answers.start(self.place);
     }
 
+    /// So many of the first bytes are where they were asked to.
+    pub(super) fn arrive(&self, bytes: u64) {
+        self.outlet.answers.arrive(self.place, bytes);
+    }
+
     /// The device's context failed: tells the parent and ends the process.
     pub(super) fn poison(&self, message: &str) -> ! {
         self.outlet.fault(message.to_string(), None)
@@ -45,7 +50,10 @@ impl Reply {
     /// The work is done.
     pub(super) fn left(&self, left: Result<Left>, time: Option<Duration>) {
         match left {
-            Ok(Left::Slot(bytes)) => self.outlet.answers.answer(self.place, DONE, &bytes, time),
+            Ok(Left::Slot(bytes)) => {
+                self.arrive(u64::MAX);
+                self.outlet.answers.answer(self.place, DONE, &bytes, time);
+            }
             Ok(Left::Bulk(bytes)) => self.spill(Ok(bytes)),
             Err(error) => self.fail(error),
         }

@@ -10,6 +10,7 @@
 
 use super::Block;
 use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
+use super::arriving::{Arriving, PIECE};
 use super::flights::Flight;
 use super::link::Link;
 use crate::buffer::Allocation;
@@ -43,6 +44,8 @@ pub(super) struct Flying {
     library: &'static str,
     /// Its answer lies in the shared memory that went with it.
     bulk: bool,
+    /// The same of a large one, of which nobody traces the end.
+    arriving: Option<Arc<Arriving>>,
     link: Arc<Link>,
     epoch: Arc<Epoch>,
     pub(super) place: AtomicU32,
@@ -70,16 +73,31 @@ impl Flying {
         block: Option<Block>,
         info: Option<OpInfo>,
     ) -> Self {
+        // A trace is told of the completion before its result is out, so then nothing is taken early.
+        let (block, arriving) = match block {
+            Some(block) if O::Raw::BULK && block.len() > PIECE && info.is_none() => {
+                (None, Some(Arriving::new(link, block)))
+            }
+            block => (block, None),
+        };
         Flying {
             name: O::NAME,
             library: O::LIBRARY,
             bulk: O::Raw::BULK,
+            arriving,
             link: link.clone(),
             epoch: epoch.clone(),
             place: AtomicU32::new(0),
             state: AtomicU8::new(PENDING),
             outcome: Mutex::new(Outcome { keep, block, answer: None, time: None, abandoned: false }),
             traced: info.map(|info| (info, Instant::now())),
+        }
+    }
+
+    /// It was sent, and is not yet known to anybody who could wait for it.
+    pub(super) fn sent(&self) {
+        if let Some(arriving) = &self.arriving {
+            arriving.comes_to(self.here());
         }
     }
 
@@ -122,13 +140,17 @@ impl Flying {
             let answer = match (flag, spilled) {
                 (_, Some(Ok(bytes))) => Ok(Landing::Bulk(bytes)),
                 (_, Some(Err(error))) => Err(self.locate(error)),
-                (ANSWERED, None) => Ok(match block {
-                    Some(block) if self.bulk => Landing::Shared(block),
+                (ANSWERED, None) => Ok(match (block, &self.arriving) {
+                    (Some(block), _) if self.bulk => Landing::Shared(block),
+                    (_, Some(arriving)) => Landing::Arriving(arriving.clone()),
                     _ => Landing::Slot(self.link.answers.bytes(place)),
                 }),
                 _ => Err(self.locate(self.epoch.verdict())),
             };
             let failed = answer.as_ref().err().cloned();
+            if let Some(arriving) = &self.arriving {
+                arriving.end(failed.clone().map_or(Ok(()), Err));
+            }
             if flag == ANSWERED {
                 outcome.time = self.link.answers.time(place);
             }
@@ -224,6 +246,14 @@ impl Flying {
     }
 
     fn landing(&self) -> Result<Landing> {
+        if let Some(arriving) = self.arriving.as_ref().filter(|_| !self.look()) {
+            let mut outcome = self.outcome.lock();
+            // Not twice, and not beside a conclusion that has left the answer meanwhile.
+            if !outcome.abandoned && outcome.answer.is_none() && self.state.load(Ordering::Acquire) < DONE {
+                outcome.abandoned = true;
+                return Ok(Landing::Arriving(arriving.clone()));
+            }
+        }
         self.wait(Wait::Adaptive, None);
         let answer = self.outcome.lock().answer.take();
         answer.ok_or_else(|| Error::library("the result was already taken"))?

@@ -1,0 +1,85 @@
+//! A large download on its way in: what has arrived is taken out of shared memory while the rest is still on the link.
+//!
+//! The worker says in the place of the answer how many bytes have arrived. **Race "used again"** (`task.rs`): the place may
+//! be another dispatch's by the time the word is read. It is given on only after the end was noted here, so a word that
+//! was read counts if no end is noted afterwards; and when one is, that counts.
+
+use super::Block;
+use super::link::Link;
+use crate::dispatch::Backoff;
+use crate::sync::{Arc, AtomicU32, Ordering};
+use crate::{Error, Result};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// What is copied out at a time; shorter downloads are taken out when they are done.
+pub(super) const PIECE: usize = 8 << 20;
+
+/// The block that a download comes to. The dispatch has it until it is settled, the result until it is taken out.
+pub struct Arriving {
+    block: Block,
+    link: Arc<Link>,
+    place: AtomicU32,
+    end: OnceLock<Result<()>>,
+}
+
+impl std::fmt::Debug for Arriving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Arriving({:?})", self.end.get())
+    }
+}
+
+impl Arriving {
+    pub(super) fn new(link: &Arc<Link>, block: Block) -> Arc<Self> {
+        Arc::new(Arriving { block, link: link.clone(), place: AtomicU32::new(0), end: OnceLock::new() })
+    }
+
+    /// Where its answer comes. Said before anybody can ask for the result.
+    pub(super) fn comes_to(&self, place: u32) {
+        self.place.store(place, Ordering::Relaxed);
+    }
+
+    /// It is settled. Before its place is given on.
+    pub(super) fn end(&self, end: Result<()>) {
+        let _ = self.end.set(end);
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.block.len()
+    }
+
+    /// Waits until the first `bytes` bytes are there.
+    fn arrive(&self, bytes: usize) -> Result<()> {
+        let (start, mut backoff) = (Instant::now(), Backoff::new());
+        loop {
+            let arrived = self.link.answers.arrived(self.place.load(Ordering::Relaxed));
+            match self.end.get() {
+                Some(end) => return end.clone(),
+                None if arrived >= bytes as u64 => return Ok(()),
+                None if start.elapsed() < Duration::from_millis(5) => std::hint::spin_loop(),
+                None => {
+                    self.link.reap(); // so that an end is noted, whoever else looks
+                    backoff.pause(None);
+                }
+            }
+        }
+    }
+
+    /// Copies all of it to `target`, each piece as soon as it has arrived, with several threads.
+    ///
+    /// # Safety
+    /// `target` is valid for writes of [`len`](Self::len) bytes, and nobody else touches it meanwhile.
+    pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
+        let mut done = 0;
+        while done < self.len() {
+            let len = PIECE.min(self.len() - done);
+            self.arrive(done + len)?;
+            // SAFETY: inside the target, which the caller vouches for; the worker writes only behind what has arrived.
+            let whole = unsafe { self.block.copy_part(done, target.add(done), len) };
+            whole.then_some(()).ok_or_else(|| Error::library("a block that is too short"))?;
+            done += len;
+        }
+        Ok(())
+    }
+}
