@@ -9,7 +9,7 @@ use super::spare::Spare;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{layout, seat};
-use crate::dispatch::Backoff;
+use crate::dispatch::{Backoff, SPIN};
 use crate::engine::Epoch;
 use crate::error::{Site, Text};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
@@ -39,6 +39,8 @@ pub(crate) struct Link {
     /// The era that it was made in: see `engine/process.rs`.
     pub(super) era: u32,
     pub(super) answers: Answers,
+    /// How long a waiter spins: about a round trip of a small op.
+    pub(super) spin: Duration,
     control: Arc<Segment>,
     /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
     arena: Mutex<Option<Arc<Arena>>>,
@@ -79,6 +81,7 @@ impl Link {
             pid,
             era: crate::engine::process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
+            spin: if bulk.is_pinned() { 3 * SPIN } else { SPIN },
             lanes: std::array::from_fn(|index| Lane::new(&control, index)),
             flights: Flights::default(),
             control,

@@ -9,12 +9,12 @@ use crate::dispatch::{Task, Then};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 /// Work of an engine that tells nobody when it settles.
 #[derive(Default)]
-pub(super) struct Lookers(OnceLock<Option<Sender<Record>>>);
+pub(super) struct Lookers(OnceLock<Option<Sender<Option<Record>>>>);
 
 /// Work in flight, without its type.
 trait Work: Send {
@@ -67,6 +67,13 @@ impl Record {
 }
 
 impl Lookers {
+    /// There will be work in a moment: wakes who sleeps, which takes as long as to enqueue it.
+    pub(super) fn rouse(&self) {
+        if let Some(Some(sender)) = self.0.get() {
+            let _ = sender.send(None);
+        }
+    }
+
     pub(super) fn add<H: 'static>(&self, work: Arc<dyn Task<H>>, reply: Reply, then: Then) {
         let sender = self.0.get_or_init(|| {
             let (sender, receiver) = channel();
@@ -81,7 +88,7 @@ impl Lookers {
         let mut record = Record { queue, place, work: Box::new(work), reply, begun: false, arrived: 0, then };
         match sender {
             Some(sender) => {
-                let _ = sender.send(record);
+                let _ = sender.send(Some(record));
             }
             // No thread: in order, then.
             None => {
@@ -129,19 +136,35 @@ impl Flying {
     }
 }
 
+/// How long there is looked for more after the last work was done: about a round trip.
+const SPIN: Duration = Duration::from_micros(100);
+
+/// What comes next; sleeps when there has been nothing for a while.
+fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError> {
+    let start = Instant::now();
+    loop {
+        match receiver.try_recv() {
+            Ok(next) => return Ok(next),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) if start.elapsed() > SPIN => return receiver.recv(),
+            Err(TryRecvError::Empty) => std::thread::yield_now(),
+        }
+    }
+}
+
 /// Looks over and over; sleeps when there is nothing in flight.
-fn look_around(receiver: &Receiver<Record>) {
+fn look_around(receiver: &Receiver<Option<Record>>) {
     let mut flying = Flying::default();
     let mut quiet = Instant::now();
     loop {
         if flying.is_empty() {
-            match receiver.recv() {
-                Ok(new) => flying.add(new),
+            match next(receiver) {
+                Ok(new) => new.into_iter().for_each(|new| flying.add(new)),
                 Err(_) => return,
             }
             quiet = Instant::now();
         }
-        receiver.try_iter().for_each(|new| flying.add(new));
+        receiver.try_iter().flatten().for_each(|new| flying.add(new));
         if flying.look() {
             quiet = Instant::now();
         }

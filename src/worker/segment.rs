@@ -65,6 +65,11 @@ impl Segment {
         self.pinned = true;
     }
 
+    /// A GPU's.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.pinned
+    }
+
     /// Bytes.
     pub(super) fn len(&self) -> usize {
         self.len

@@ -31,6 +31,8 @@ pub(super) use super::welcome::accept;
 
 /// How long the worker looks for the next order before it sleeps: about a round trip.
 const SPIN: Duration = Duration::from_micros(30);
+/// The same where a GPU is on the way.
+const GPU_SPIN: Duration = Duration::from_micros(100);
 
 /// How long after the first order memory may not be back yet that a worker before this one held.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -111,13 +113,17 @@ impl Server {
     /// Carries out the orders of one lane, one after the other.
     fn work(&self, lane: usize) {
         let ring = Ring::new(self.control.clone(), layout::orders(lane), layout::ORDERS_CAPACITY);
+        let spin = if self.is_gpu() { GPU_SPIN } else { SPIN };
         let mut frame = Vec::new();
         let mut number = 0;
         loop {
             match ring.pop(&mut frame) {
                 Ok(true) => {}
                 Ok(false) => {
-                    ring.wait(SPIN, Duration::from_millis(500));
+                    let start = Instant::now();
+                    if ring.wait(spin, Duration::from_millis(500)) && start.elapsed() > spin {
+                        self.lookers.rouse();
+                    }
                     continue;
                 }
                 Err(error) => self.garbled(error),

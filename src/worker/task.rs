@@ -15,7 +15,7 @@ use super::flights::Flight;
 use super::link::Link;
 use crate::buffer::Allocation;
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
-use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{HostOf, Op};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
@@ -236,7 +236,7 @@ impl Flying {
         match how {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, std::thread::yield_now),
-            Wait::Adaptive => self.spin(Some(SPIN), until) || self.park(until),
+            Wait::Adaptive => self.spin(Some(self.link.spin), until) || self.park(until),
             Wait::Rayon if !is_stealing() => {
                 let mut backoff = Backoff::new();
                 self.poll_with(until, || if steal_one() { backoff = Backoff::new() } else { backoff.pause(until) })
