@@ -187,58 +187,45 @@ fn parts<T: Sample>(all: impl IntoIterator<Item = T>) -> Vec<[f64; 2]> {
     all.into_iter().map(|x| x.parts()).collect()
 }
 
-fn products<T: Whole + GemmElement<Scalar = S, Out = T>, S: Whole>(device: &Device, rng: &mut Rng) {
-    let (blas, factors, old) = (device.blas(), Factors::<T>::new(device, rng), whole::<T>(rng, 2 * M * P));
-    let (alpha, beta) = (S::whole(rng), S::whole(rng));
-    let (on_alpha, on_beta) = (up(device, [alpha]), up(device, [beta]));
-    let (alpha, beta) = ((alpha, &on_alpha), (beta, &on_beta));
-    let (Factors { a, b, .. }, [list_a, list_b]) = (&factors, factors.lists());
-    let c = || up(device, &old[..]);
-    let lists = || old.chunks(M * P).map(|one| up(device, one)).collect::<Vec<_>>();
-    let spec = Gemm::<T>::new(M, P, K);
-    agree("gemm", both!(spec, alpha, beta), |s| got!(device, blas.gemm(s, a, b, c())));
-    agree("gemm_strided_batched", both!(spec, alpha, beta), |s| {
-        got!(device, blas.gemm_strided_batched(s, Batch::new(2), a, b, c()))
-    });
-    agree("gemm_batched", both!(spec, alpha, beta), |s| {
-        each(device, blas.gemm_batched(s, &list_a, &list_b, lists()).unwrap().await_result().unwrap())
-    });
+/// Every form of a product: with scalars by value and in device memory, and by rows.
+macro_rules! forms {
+    ($device:ident, $rng:ident, $t:ty => $out:ty, $s:ty; $gemm:ident, $strided:ident, $listed:ident, $grouped:ident) => {
+        let (blas, factors) = ($device.blas(), Factors::<$t>::new($device, $rng));
+        let old = whole::<$out>($rng, 2 * M * P);
+        let (alpha, beta) = (<$s>::whole($rng), <$s>::whole($rng));
+        let (on_alpha, on_beta) = (up($device, [alpha]), up($device, [beta]));
+        let (alpha, beta) = ((alpha, &on_alpha), (beta, &on_beta));
+        let (Factors { a, b, .. }, [list_a, list_b]) = (&factors, factors.lists());
+        let c = || up($device, &old[..]);
+        let lists = || old.chunks(M * P).map(|one| up($device, one)).collect::<Vec<_>>();
+        let (spec, batch) = (Gemm::<$t>::new(M, P, K), Batch::new(2));
+        agree(stringify!($gemm), both!(spec, alpha, beta), |s| got!($device, blas.$gemm(s, a, b, c())));
+        agree(stringify!($strided), both!(spec, alpha, beta), |s| got!($device, blas.$strided(s, batch, a, b, c())));
+        agree(stringify!($listed), both!(spec, alpha, beta), |s| {
+            each($device, blas.$listed(s, &list_a, &list_b, lists()).unwrap().await_result().unwrap())
+        });
 
-    let (spec, want) = (spec.row_major(), factors.by_rows());
-    let strided = got!(device, blas.gemm_strided_batched(spec, Batch::new(2), a, b, c()));
-    assert_eq!(parts(strided), want);
-    let listed = blas.gemm_batched(spec, &list_a, &list_b, lists()).unwrap().await_result().unwrap();
-    assert_eq!(parts(each(device, listed).concat()), want);
-    // Two groups of one: as one call where the library has it.
-    let grouped = blas.gemm_grouped(&[(spec, 1), (spec, 1)], &list_a, &list_b, lists()).unwrap();
-    assert_eq!(parts(each(device, grouped.await_result().unwrap()).concat()), want);
+        let (spec, want) = (spec.row_major(), factors.by_rows());
+        assert_eq!(parts(got!($device, blas.$gemm(spec, a, b, c())))[..M * P], want[..M * P]);
+        assert_eq!(parts(got!($device, blas.$strided(spec, batch, a, b, c()))), want);
+        let listed = blas.$listed(spec, &list_a, &list_b, lists()).unwrap().await_result().unwrap();
+        assert_eq!(parts(each($device, listed).concat()), want);
+        // Two groups of one: as one call where the library has it.
+        let grouped = blas.$grouped(&[(spec, 1), (spec, 1)], &list_a, &list_b, lists()).unwrap();
+        assert_eq!(parts(each($device, grouped.await_result().unwrap()).concat()), want);
+    };
+}
+
+fn products<T: Whole + GemmElement<Scalar = S, Out = T>, S: Whole>(device: &Device, rng: &mut Rng) {
+    forms!(device, rng, T => T, S; gemm, gemm_strided_batched, gemm_batched, gemm_grouped);
 }
 
 fn mixed<T: Whole + MixedElement>(device: &Device, rng: &mut Rng) {
-    let (blas, factors, old) = (device.blas(), Factors::<T>::new(device, rng), whole::<f32>(rng, 2 * M * P));
-    let (alpha, beta) = (f32::whole(rng), f32::whole(rng));
-    let (on_alpha, on_beta) = (up(device, [alpha]), up(device, [beta]));
-    let (alpha, beta) = ((alpha, &on_alpha), (beta, &on_beta));
-    let (Factors { a, b, .. }, [list_a, list_b]) = (&factors, factors.lists());
-    let c = || up(device, &old[..]);
-    let lists = || old.chunks(M * P).map(|one| up(device, one)).collect::<Vec<_>>();
-    let spec = Gemm::<T>::new(M, P, K);
-    agree("gemm_mixed", both!(spec, alpha, beta), |s| got!(device, blas.gemm_mixed(s, a, b, c())));
-    agree("gemm_mixed_strided_batched", both!(spec, alpha, beta), |s| {
-        got!(device, blas.gemm_mixed_strided_batched(s, Batch::new(2), a, b, c()))
-    });
-    agree("gemm_mixed_batched", both!(spec, alpha, beta), |s| {
-        each(device, blas.gemm_mixed_batched(s, &list_a, &list_b, lists()).unwrap().await_result().unwrap())
-    });
-
-    let (spec, want) = (spec.row_major(), factors.by_rows());
-    assert_eq!(parts(got!(device, blas.gemm_mixed(spec, a, b, c())))[..M * P], want[..M * P]);
-    assert_eq!(parts(got!(device, blas.gemm_mixed_strided_batched(spec, Batch::new(2), a, b, c()))), want);
-    let listed = blas.gemm_mixed_batched(spec, &list_a, &list_b, lists()).unwrap().await_result().unwrap();
-    assert_eq!(parts(each(device, listed).concat()), want);
+    forms!(device, rng, T => f32, f32; gemm_mixed, gemm_mixed_strided_batched, gemm_mixed_batched, gemm_mixed_grouped);
     // More than a half holds stays what it is.
     let large = up(device, [T::real(256.0); 8]);
     let list = [large.as_in()];
+    let blas = device.blas();
     let c = blas.gemm_mixed_batched(Gemm::new(1, 1, 8), &list, &list, vec![device.uninit(1).unwrap()]).unwrap();
     assert_eq!(each(device, c.await_result().unwrap()), [[524_288.0]]);
 }

@@ -226,6 +226,14 @@ pub struct Freedom {
 }
 
 impl Plan {
+    /// What a network uses: sizes in multiples of 16, A transposed, one matrix, scalars from the host, D its own C.
+    pub fn usual(rng: &mut Rng, kind: Kind) -> Self {
+        let mut plan = Self::random(rng, kind, Freedom { tidy: true, in_place: true, ..Freedom::default() });
+        (plan.batch, plan.on_device, plan.separate) = (1, false, false);
+        plan.lay.iter_mut().for_each(|lay| lay.batch = 1);
+        plan
+    }
+
     pub fn random(rng: &mut Rng, kind: Kind, free: Freedom) -> Self {
         let tidy = free.tidy;
         let mut size = || if tidy { 16 * (1 + rng.below(6)) } else { rng.pick(&[1, 2, 3, 5, 9, 16, 17, 33, 64, 130]) };

@@ -1,12 +1,11 @@
 //! What a network uses must work on a GPU: here nothing may be refused.
 
-use crate::case::{Freedom, Kind, Num, Plan};
+use crate::case::{Kind, Num, Plan};
 use crate::check::check;
 use crate::common::{devices, down, seeds, up};
 use windlass::blaslt::{MatmulElement, MatmulTypes};
 use windlass::{F8E4M3, Matmul, Transpose, bf16, f16};
 
-/// Sizes in multiples of 16, A transposed, one matrix, scalars from the host.
 fn all_done<A, B, C, D>(kinds: &[Kind])
 where
     A: MatmulElement<B, D, C> + Num,
@@ -21,9 +20,7 @@ where
     for device in devices() {
         for kind in kinds {
             seeds(4, |rng, _| {
-                let mut plan = Plan::random(rng, *kind, Freedom { tidy: true, in_place: true, ..Freedom::default() });
-                (plan.batch, plan.on_device, plan.separate) = (1, false, false);
-                plan.lay.iter_mut().for_each(|lay| lay.batch = 1);
+                let mut plan = Plan::usual(rng, *kind);
                 if C::DTYPE != D::DTYPE {
                     plan.beta = 0.0;
                 }

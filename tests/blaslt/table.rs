@@ -3,7 +3,7 @@
 //! Run on a GPU with `--nocapture` it prints the table. What is known of one stands in it as `Done` or `Refused` and is
 //! asserted from then on; `Open` is what was never looked at.
 
-use crate::case::{Freedom, Kind, Num, Plan};
+use crate::case::{Kind, Num, Plan};
 use crate::check::check;
 use crate::common::{Rng, devices, is_host, seeds};
 use std::cell::RefCell;
@@ -22,8 +22,7 @@ use Known::{Done, Open, Refused};
 
 type Case = (&'static str, Known, fn(&Device, &mut Rng) -> bool);
 
-/// One matrix in multiples of 16, A transposed, scalars from the host, D its own C, but for what `change` says. Whether the
-/// library does it; the host engine must.
+/// The usual, plain product but for what `change` says. Whether the library does it; the host engine must.
 fn one<A, B, C, D>(device: &Device, rng: &mut Rng, kind: Kind, change: fn(&mut Plan)) -> bool
 where
     A: MatmulElement<B, D, C> + Num,
@@ -35,9 +34,8 @@ where
     <A::Types as MatmulTypes>::Bias: Num,
     <A::Types as MatmulTypes>::Aux: Num,
 {
-    let mut plan = Plan::random(rng, kind, Freedom { tidy: true, in_place: true, ..Freedom::default() });
-    (plan.batch, plan.on_device, plan.separate, plan.alpha, plan.beta) = (1, false, false, 1.0, 0.0);
-    plan.lay.iter_mut().for_each(|lay| lay.batch = 1);
+    let mut plan = Plan::usual(rng, kind);
+    (plan.alpha, plan.beta) = (1.0, 0.0);
     change(&mut plan);
     check::<A, B, C, D>(device, &plan, rng, true)
 }
