@@ -19,6 +19,8 @@ mod subject;
 mod graph;
 #[path = "loom/handles.rs"]
 mod handles;
+#[path = "loom/lanes.rs"]
+mod lanes;
 #[path = "loom/life.rs"]
 mod life;
 #[path = "loom/parker.rs"]

@@ -11,6 +11,8 @@ mod common;
 mod ends;
 #[path = "worker/kernels.rs"]
 mod kernels;
+#[path = "worker/lanes.rs"]
+mod lanes;
 #[path = "worker/load.rs"]
 mod load;
 #[path = "worker/loss.rs"]

@@ -158,6 +158,12 @@ impl Allocation {
         Self::new(address, 0, home, Arc::new(meter))
     }
 
+    /// It is memory of a worker process.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self.home, Home::Worker(_))
+    }
+
     pub(super) fn add_region(&self) {
         // Seen by whoever ends a region: a second one is made from the first, before that ends.
         if self.regions.fetch_add(1, Ordering::Relaxed) > 0 {

@@ -124,7 +124,7 @@ impl<T: Element> DeviceBuffer<T> {
             let error = Error::invalid("mid", format!("{mid} is past the end, {}", window.len()));
             return Err(Rejected::new(error, self));
         }
-        let track = self.region.track.lock().clone();
+        let track = self.region.legacy();
         let part = |range: Range<usize>, track: Track| {
             let (offset, len) = (range.start, range.len());
             let content = self.region.worth.get();
@@ -153,8 +153,8 @@ impl<T: Element> DeviceBuffer<T> {
             );
             return Err(Rejected::new(error, (self, right)));
         }
-        let mut track = self.region.track.lock().clone();
-        track.absorb(right.region.track.lock().clone());
+        let mut track = self.region.legacy();
+        track.absorb(right.region.legacy());
         let window = self.region.window.start..right.region.window.end;
         let (offset, len) = (window.start, window.len());
         let content = self.region.worth.get().worse(right.region.worth.get());

@@ -53,6 +53,22 @@ impl Region {
     }
 }
 
+impl Region {
+    /// What a part of it starts from, or a whole that it becomes part of.
+    ///
+    /// In a worker, whoever first uses the new region has it cut out of the old ones, and what was sent for those must
+    /// have found them by then: readers as well.
+    pub(super) fn legacy(&self) -> Track {
+        #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "no workers"))]
+        let mut track = self.track.lock().clone();
+        #[cfg(target_os = "linux")]
+        if self.allocation.is_remote() {
+            track.harden();
+        }
+        track
+    }
+}
+
 #[cfg(feature = "cuda")]
 impl Region {
     /// Runs `f` on the track of an operand that is written. Two locked instructions less where the handle is the only

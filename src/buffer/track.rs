@@ -37,19 +37,99 @@ impl Track {
         }
     }
 
+    /// A writer was submitted that follows whatever `follows` says yes to. What came here meanwhile, by an alias, is
+    /// followed beside it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn publish_write_beside(&mut self, completion: &Completion, follows: impl Fn(&Completion) -> bool) {
+        if let ([only], true) = (&mut self.writers[..], self.readers.is_empty())
+            && follows(only)
+            && only.renew(completion)
+        {
+            return;
+        }
+        self.harden();
+        self.writers.retain(|c| !follows(c));
+        self.writers.push(completion.clone());
+    }
+
+    /// Who comes next follows the readers as well, whatever it does.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn harden(&mut self) {
+        for reader in std::mem::take(&mut self.readers) {
+            add(&mut self.writers, reader);
+        }
+    }
+
     /// Takes over what another region of the same allocation has in flight.
     pub(crate) fn absorb(&mut self, other: Track) {
         // A writer that failed is followed too: the whole has failed where a part has.
-        self.writers.extend(other.writers.into_iter().filter(|c| !c.is_spent()));
-        for reader in other.readers {
-            if !reader.is_past() {
-                self.readers.push(reader);
-            }
-        }
+        other.writers.into_iter().filter(|c| !c.is_spent()).for_each(|c| add(&mut self.writers, c));
+        other.readers.into_iter().filter(|c| !c.is_past()).for_each(|c| add(&mut self.readers, c));
     }
 
     /// Everything in flight here, writers first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Completion> {
         self.writers.iter().chain(&self.readers)
+    }
+}
+
+/// Adds one, unless it is there. (Parts that are joined have most of it in common: without this, a buffer that is parted
+/// and joined over and over while work on it is in flight would remember twice as much each time.)
+fn add<const N: usize>(all: &mut SmallVec<[Completion; N]>, one: Completion)
+where
+    [Completion; N]: smallvec::Array<Item = Completion>,
+{
+    if !all.iter_mut().any(|c| c.unite(&one)) {
+        all.push(one);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Core, Runnable};
+    use crate::sync::Arc;
+
+    /// Work that is in flight for ever.
+    struct Endless(Core);
+
+    impl Runnable for Endless {
+        fn core(&self) -> &Core {
+            &self.0
+        }
+        fn run(&self) {}
+        fn dep_done(self: Arc<Self>) {}
+    }
+
+    fn endless() -> Completion {
+        Completion::Host(Arc::new(Endless(Core::new())))
+    }
+
+    #[test]
+    fn parting_and_joining_over_and_over_remembers_each_work_once() {
+        let mut track = Track::default();
+        track.publish_write(&endless());
+        track.publish_read(&endless());
+        track.publish_read(&endless());
+        for _ in 0..20 {
+            let part = track.clone();
+            track.absorb(part);
+        }
+        assert_eq!((track.writers.len(), track.readers.len()), (1, 2));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_writer_beside_what_it_does_not_follow_hides_nothing_of_it() {
+        let (one, two, both) = (endless(), endless(), endless());
+        let is = |a: &Completion, b: &Completion| a.clone().unite(b);
+        let mut track = Track::default();
+        track.publish_write_beside(&one, |_| true);
+        // An alias: submitted before `one` could be seen.
+        track.publish_write_beside(&two, |_| false);
+        track.publish_read(&endless());
+        assert!(track.writers.iter().any(|c| is(c, &one)) && track.writers.iter().any(|c| is(c, &two)));
+        track.publish_write_beside(&both, |_| true);
+        assert!(track.writers.len() == 1 && track.readers.is_empty() && is(&track.writers[0], &both));
     }
 }

@@ -96,7 +96,7 @@ impl Reclaim {
         parked.retain(|(allocation, uses)| {
             let done = uses.all().all(|c| match c {
                 Completion::Cuda(mark) => mark.poll(),
-                Completion::Host(_) => c.is_past(),
+                _ => c.is_past(),
             });
             if let (true, Home::Cuda(home)) = (done, &allocation.home) {
                 home.slot.frees.push(allocation.clone());

@@ -71,7 +71,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate(epoch, bytes, &self.inner.config),
             #[cfg(target_os = "linux")]
-            Engine::Worker(engine) => Ok((engine.allocate(epoch, bytes, len)?, Track::default())),
+            Engine::Worker(engine) => engine.allocate(epoch, bytes, len),
         }
     }
 }

@@ -12,6 +12,9 @@ pub(crate) enum Completion {
     /// A ticket of a stream slot.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::Mark),
+    /// An order of a worker's lane: that it was carried out, not that its work is done.
+    #[cfg(target_os = "linux")]
+    Order(crate::worker::Turn),
 }
 
 impl Completion {
@@ -21,6 +24,8 @@ impl Completion {
             Completion::Host(node) => node.core().is_settled(),
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
+            #[cfg(target_os = "linux")]
+            Completion::Order(turn) => turn.is_past(),
         }
     }
 
@@ -30,6 +35,8 @@ impl Completion {
             Completion::Host(node) => node.core().is_settled() && !node.core().has_failed(),
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
+            #[cfg(target_os = "linux")]
+            Completion::Order(turn) => turn.is_past(),
         }
     }
 
@@ -39,6 +46,25 @@ impl Completion {
         match (self, later) {
             #[cfg(feature = "cuda")]
             (Completion::Cuda(mark), Completion::Cuda(later)) => mark.renew(later),
+            #[cfg(target_os = "linux")]
+            (Completion::Order(turn), Completion::Order(later)) => turn.renew(later),
+            _ => false,
+        }
+    }
+
+    /// Becomes the later of the two when they are one, or end on one in-order queue; else stays and answers false.
+    pub(crate) fn unite(&mut self, other: &Completion) -> bool {
+        match (self, other) {
+            (Completion::Host(node), Completion::Host(other)) => {
+                std::ptr::addr_eq(Arc::as_ptr(node), Arc::as_ptr(other))
+            }
+            #[cfg(feature = "cuda")]
+            (Completion::Cuda(mark), Completion::Cuda(other)) if mark.ticket >= other.ticket => mark.same_slot(other),
+            #[cfg(feature = "cuda")]
+            (Completion::Cuda(mark), Completion::Cuda(other)) => mark.renew(other),
+            #[cfg(target_os = "linux")]
+            (Completion::Order(turn), Completion::Order(other)) => turn.renew(other),
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
             _ => false,
         }
     }

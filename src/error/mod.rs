@@ -219,6 +219,17 @@ impl Error {
         Error::Unsupported { reason: reason.into(), site: Site::none() }
     }
 
+    /// An operation's own code panicked with this.
+    #[cfg(any(feature = "host", target_os = "linux"))]
+    pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_string(),
+            (_, Some(text)) => text.clone(),
+            _ => "a value that is no text".to_string(),
+        };
+        Error::Panicked { message, site: Site::none() }
+    }
+
     /// A failure of a library or of an operation's own code.
     pub fn library(message: impl Into<String>) -> Self {
         Error::LibraryError { message: message.into(), site: Site::none() }

@@ -26,6 +26,8 @@ pub use fault_plan::FaultPlan;
 pub(crate) use inside::inside_op;
 #[cfg(feature = "host")]
 pub(crate) use machine::{processor_name, total_memory};
+#[cfg(test)]
+pub(crate) use node::Core;
 pub(crate) use node::Runnable;
 #[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;

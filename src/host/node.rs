@@ -202,11 +202,10 @@ mod typed {
             }
         }
         for (completion, data) in edges {
-            #[cfg_attr(not(feature = "cuda"), expect(clippy::infallible_destructuring_match, reason = "one engine"))]
             let dep = match completion {
                 Completion::Host(dep) => dep,
-                #[cfg(feature = "cuda")]
-                Completion::Cuda(_) => continue, // a host device's buffer was never written by another engine
+                #[cfg(any(feature = "cuda", target_os = "linux"))]
+                _ => continue, // a host device's buffer was never written by another engine
             };
             me.core().add_dep();
             let follower = Follower::Node { node: me.clone(), data };
@@ -227,8 +226,7 @@ mod typed {
             }
             let _inside = Inside::enter();
             let start = self.timed.then(Instant::now);
-            let result = catch_unwind(AssertUnwindSafe(half))
-                .unwrap_or_else(|panic| Err(Error::Panicked { message: panic_message(&*panic), site: Site::none() }));
+            let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
             (result, start.map(|start| start.elapsed()))
         }
 
@@ -396,14 +394,6 @@ mod typed {
             self.unsubscribe(&parker);
             self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
             done
-        }
-    }
-
-    fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-        match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-            (Some(text), _) => (*text).to_string(),
-            (_, Some(text)) => text.clone(),
-            _ => "a value that is no text".to_string(),
         }
     }
 

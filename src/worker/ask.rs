@@ -10,8 +10,10 @@
 use super::Block;
 use super::answers::{DONE, SPILLED};
 use super::engine::{WorkerBytes, WorkerEngine, next_address};
-use super::link::{Flight, Link};
+use super::flights::Flight;
+use super::link::Link;
 use super::order;
+use super::turn::{Follows, Turn};
 use crate::buffer::{Allocation, Home};
 use crate::dispatch::{Backoff, SPIN};
 use crate::engine::Epoch;
@@ -104,19 +106,26 @@ impl Flight for Asked {
 impl WorkerEngine {
     /// Asks, and waits for the answer.
     pub(crate) fn ask<A: DeserializeOwned>(&self, epoch: &Arc<Epoch>, what: Question) -> Result<A> {
-        self.ask_with(epoch, what, None)
+        self.ask_with(epoch, what, None)?.1
     }
 
     /// Has an image loaded. The module stays loaded while the allocation is there.
     pub(crate) fn load_module(&self, epoch: &Arc<Epoch>, image: &[u8], is_text: bool) -> Result<Arc<Allocation>> {
         let block = self.stage(epoch, image)?;
         let id = next_address(0);
-        let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link))));
-        self.ask_with::<()>(epoch, Question::Load { id, is_text }, Some(block))?;
-        Ok(module)
+        let (turn, answer) = self.ask_with::<()>(epoch, Question::Load { id, is_text }, Some(block))?;
+        // Made before the answer is judged: what was loaded is unloaded with it.
+        let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link, &turn))));
+        answer.map(|()| module)
     }
 
-    fn ask_with<A: DeserializeOwned>(&self, epoch: &Arc<Epoch>, what: Question, block: Option<Block>) -> Result<A> {
+    /// The order that it was, and the answer. It follows no other: whatever it names was answered for before.
+    fn ask_with<A: DeserializeOwned>(
+        &self,
+        epoch: &Arc<Epoch>,
+        what: Question,
+        block: Option<Block>,
+    ) -> Result<(Turn, Result<A>)> {
         epoch.admit()?;
         let place = block.as_ref().map(Block::place);
         let body = postcard::to_stdvec(&Ask { what, block: place }).map_err(super::wire::garbled)?;
@@ -129,18 +138,18 @@ impl WorkerEngine {
             block: Mutex::new(block),
         });
         let flight: Arc<dyn Flight> = asked.clone();
-        self.link.send(epoch, order::ASK, &flight, &body)?;
+        let turn = self.link.send(epoch, order::ASK, &flight, &Follows::default(), &body)?;
         let (start, mut backoff) = (Instant::now(), Backoff::new());
         while !asked.look() {
             if start.elapsed() < SPIN { std::hint::spin_loop() } else { backoff.pause(None) }
         }
         let answer = asked.answer.lock().take();
-        let answer = answer.ok_or_else(|| Error::library("a question without an answer"))?;
-        let bytes = answer.map_err(|error| {
+        let answer = answer.unwrap_or_else(|| Err(Error::library("a question without an answer")));
+        let answer = answer.map_err(|error| {
             error.locate(|site| {
                 site.move_to(epoch.label.to_string(), epoch.generation);
             })
-        })?;
-        postcard::from_bytes(&bytes).map_err(super::wire::garbled)
+        });
+        Ok((turn, answer.and_then(|bytes| postcard::from_bytes(&bytes).map_err(super::wire::garbled))))
     }
 }

@@ -1,22 +1,25 @@
 //! The engine of one epoch of an isolated device.
 
 use super::Block;
+use super::answers::{DONE, LOST, SPILLED};
+use super::flights::Flight;
 use super::handler::Code;
-use super::link::{Flight, Link};
+use super::link::Link;
 use super::order::{self, Alloc, Place, Run, Suffer};
 use super::spare::Spare;
 use super::task::{Flying, WorkerTask};
+use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
-use crate::buffer::{Allocation, Elems, Home, Shape, View};
+use crate::buffer::{Allocation, Elems, Home, Shape, Track, View};
 use crate::device::DeviceInfo;
 use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
-use crate::engine::Epoch;
+use crate::engine::{Completion, Epoch};
 use crate::op::{Op, WritesOf};
-use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
 use smallvec::SmallVec;
-use std::sync::Weak;
+use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// A worker, as its client sees it.
@@ -35,17 +38,23 @@ pub(crate) struct WorkerEngine {
 
 /// How memory of a worker goes back.
 #[derive(Debug)]
-pub(crate) struct WorkerBytes(Weak<Link>);
+pub(crate) struct WorkerBytes {
+    link: Weak<Link>,
+    /// That of the order that made it.
+    lane: usize,
+}
 
 impl WorkerBytes {
-    pub(super) fn of(link: &Arc<Link>) -> Self {
-        WorkerBytes(Arc::downgrade(link))
+    /// What the order made.
+    pub(super) fn of(link: &Arc<Link>, turn: &Turn) -> Self {
+        WorkerBytes { link: Arc::downgrade(link), lane: turn.progress.lane }
     }
 
-    /// Nobody uses it any more. No wait: the order to free it is sent with the next, behind all that used it.
+    /// Nobody uses it any more. No wait: the order to free it is sent on the lane of the one that made it, behind that.
+    /// All that used it has been answered, so it was carried out before.
     pub(crate) fn release(&self, id: u64) {
-        if let Some(link) = self.0.upgrade() {
-            link.free(id);
+        if let Some(link) = self.link.upgrade() {
+            link.free(self.lane, id);
         }
     }
 }
@@ -118,33 +127,34 @@ impl WorkerEngine {
         }
     }
 
-    /// Memory in the worker, given out at once.
-    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<Allocation> {
+    /// Memory in the worker, given out at once, and the order that its users follow.
+    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, Track)> {
         #[cfg(feature = "host")]
         if self.plan.as_ref().is_some_and(|plan| plan.next_allocation_fails()) {
             return Err(epoch.meter.refusal(bytes as u64));
         }
         if epoch.meter.take(bytes as u64).is_err() {
             // What is done may not have been seen to be.
-            self.link.in_flight();
+            self.link.reap_all();
             epoch.meter.take(bytes as u64)?;
         }
         let id = next_address(bytes);
-        let home = Home::Worker(WorkerBytes::of(&self.link));
-        let allocation = Allocation::new(id, bytes as u64, home, epoch.meter.clone());
         let size = bytes.checked_div(len).unwrap_or(1);
-        let mut body = [0u8; 32];
-        let body = postcard::to_slice(&Alloc { id, len: len as u64, size: size as u32 }, &mut body)
-            .map_err(super::wire::garbled)?;
-        let mut backoff = Backoff::new();
-        loop {
-            match self.link.tell(order::ALLOC, body) {
-                Ok(true) => return Ok(allocation),
-                Ok(false) => backoff.pause(None),
-                Err(_) => return Err(epoch.verdict()),
+        let order = Alloc { id, len: len as u64, size: size as u32, freeing: self.link.freeing() };
+        let sent = postcard::to_stdvec(&order)
+            .map_err(super::wire::garbled)
+            .and_then(|body| self.link.tell(epoch, order::ALLOC, &body));
+        let turn = match sent {
+            Ok(turn) => turn,
+            Err(error) => {
+                epoch.meter.give(bytes as u64);
+                return Err(error);
             }
-            epoch.admit()?;
-        }
+        };
+        let home = Home::Worker(WorkerBytes::of(&self.link, &turn));
+        let mut track = Track::default();
+        track.publish_write(&Completion::Order(turn));
+        Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
     }
 
     /// Shared memory for a download.
@@ -232,9 +242,13 @@ impl WorkerEngine {
         info: Option<OpInfo>,
     ) -> Result<()> {
         epoch.counters.dispatched();
-        if let Err(error) = self.link.send(epoch, order::RUN, &flight, order) {
-            epoch.counters.completed();
-            return Err(error);
+        let follows = Follows::gather(views, read_count);
+        match self.link.send(epoch, order::RUN, &flight, &follows, order) {
+            Ok(turn) => follows.publish(views, read_count, turn),
+            Err(error) => {
+                epoch.counters.completed();
+                return Err(error);
+            }
         }
         for write in views.iter().skip(read_count) {
             write.written();
@@ -262,10 +276,10 @@ impl WorkerEngine {
         if self.info.kind == crate::DeviceKind::Host {
             return Ok(None);
         }
-        let question =
-            Arc::new(Question { link: self.link.clone(), place: AtomicU32::new(0), answer: AtomicU64::new(0) });
+        let (place, answer, looking) = (AtomicU32::new(0), OnceLock::new(), Mutex::default());
+        let question = Arc::new(Question { link: self.link.clone(), place, answer, looking });
         let flight: Arc<dyn Flight> = question.clone();
-        self.link.send(epoch, order::MEMORY, &flight, &[])?;
+        self.link.send(epoch, order::MEMORY, &flight, &Follows::default(), &[])?;
         let (start, mut backoff) = (Instant::now(), Backoff::new());
         while !question.retire() {
             if epoch.dead() {
@@ -277,7 +291,8 @@ impl WorkerEngine {
             backoff.pause(None);
         }
         epoch.admit()?;
-        let free = question.answer.load(Ordering::Acquire) - 1;
+        let answer = question.answer.get().cloned();
+        let free = answer.unwrap_or_else(|| Err(Error::library("the worker did not say how much memory is free")))?;
         Ok(Some((free, self.info.total_memory)))
     }
 }
@@ -288,11 +303,13 @@ impl Drop for WorkerEngine {
     }
 }
 
-/// A question that is no operation: free bytes + 1 once it is answered.
+/// A question that is no operation: free bytes, once it is answered.
 struct Question {
     link: Arc<Link>,
     place: AtomicU32,
-    answer: AtomicU64,
+    answer: OnceLock<Result<u64>>,
+    /// Who has it may look at the place: before the answer is there the place is nobody else's.
+    looking: Mutex<()>,
 }
 
 impl Flight for Question {
@@ -301,16 +318,27 @@ impl Flight for Question {
     }
 
     fn retire(&self) -> bool {
-        if self.answer.load(Ordering::Acquire) != 0 {
+        if self.answer.get().is_some() {
+            return true;
+        }
+        let Some(_looking) = self.looking.try_lock() else { return false };
+        if self.answer.get().is_some() {
             return true;
         }
         let place = self.place.load(Ordering::Relaxed);
-        if self.link.answers.state(place).load(Ordering::Acquire) < super::answers::DONE {
-            return false;
-        }
-        let bytes = self.link.answers.bytes(place);
-        let free = bytes.first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
-        if self.answer.compare_exchange(0, free.saturating_add(1), Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
+            DONE => Ok(self.link.answers.bytes(place).first_chunk().map_or(0, |b| u64::from_ne_bytes(*b))),
+            SPILLED => match self.link.spill(place) {
+                Some(Ok(_)) => Err(Error::library("an answer to another question")),
+                Some(Err(error)) => Err(error),
+                // Still in the socket.
+                None if !self.link.is_over() => return false,
+                None => Err(Error::library("the worker is gone")),
+            },
+            LOST => Err(Error::library("the worker is gone")),
+            _ => return false,
+        };
+        if self.answer.set(answer).is_ok() {
             self.link.concluded();
         }
         true

@@ -155,11 +155,8 @@ impl Keeper {
                 }
             }
             // Entered or left over while it fell asleep: seen here, or the bell is rung.
-            if idle {
-                self.link.flush_frees();
-                if self.link.in_flight() > 0 {
-                    nap = TICK;
-                }
+            if idle && self.link.is_busy() {
+                nap = TICK;
             }
             match self.listen(nap) {
                 Ok(None) => {}
@@ -183,7 +180,7 @@ impl Keeper {
     }
 
     fn too_slow(&self, limit: Duration, awake: &Awake) -> Option<Outcome> {
-        let (time, op) = self.link.slowest()?;
+        let (time, op) = self.link.slowest(limit)?;
         let time = awake.lived(time);
         (time > limit).then(|| {
             Outcome::because(format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"))

@@ -2,45 +2,29 @@
 
 use super::answers::{Answers, PLACES};
 use super::arena::{Arena, Block};
-use super::order::{self, Free, head};
-use super::ring::{self, Pushed, Ring};
+use super::flights::{Flight, Flights, Reaper, let_go};
+use super::lane::{Lane, Sent};
 use super::segment::Segment;
 use super::spare::Spare;
-use super::{answers, layout};
+use super::turn::{Follows, LANES, Turn};
+use super::watchdog::Watchdog;
+use super::{layout, ring, seat};
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::error::{Site, Text};
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::trace::Counters;
 use crate::{Error, Result};
-use crossbeam_queue::SegQueue;
-use smallvec::SmallVec;
+use rustix::thread::futex;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// How long a full ring is waited for. The worker reads on whatever its device does, unless the device is inline.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Submissions between two looks at what has finished.
-const REAP_EVERY: u32 = 32;
-
-/// A dispatch in flight, without its types.
-pub(super) trait Flight: Send + Sync {
-    /// Where its answer comes.
-    fn place(&self) -> &AtomicU32;
-    /// Settles it if its answer is there. True when it is settled.
-    fn retire(&self) -> bool;
-    /// The operation.
-    fn name(&self) -> &'static str;
-}
-
-/// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
-/// happens to be here: one that submits something else, or the one that everybody's answers hang on.
-fn let_go(flight: Option<Arc<dyn Flight>>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(flight)));
-}
+/// How long another thread may take to settle what it has claimed, when the worker is gone.
+const SWEEPING: Duration = Duration::from_secs(1);
 
 /// Why a worker ended.
 #[derive(Clone, Debug)]
@@ -58,9 +42,8 @@ pub(crate) struct Link {
     control: Arc<Segment>,
     /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
     arena: Mutex<Option<Arc<Arena>>>,
-    outbox: Mutex<Outbox>,
-    /// Memory to give back, from drops; goes out with the next order, or by the keeper.
-    frees: SegQueue<u64>,
+    lanes: [Lane; LANES],
+    pub(super) flights: Flights,
     reaper: Mutex<Reaper>,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
     epoch: OnceLock<Weak<Epoch>>,
@@ -78,28 +61,9 @@ pub(crate) struct Link {
     gone: AtomicBool,
     /// Where it waits as a standby.
     post: OnceLock<Weak<Spare>>,
-    submitted: AtomicU64,
     concluded: AtomicU64,
+    watchdog: Mutex<Watchdog>,
     pub(super) counters: Arc<Counters>,
-}
-
-struct Outbox {
-    ring: Ring,
-    /// Places that were used and are free, and how many were ever used.
-    free: Vec<u32>,
-    used: u32,
-    flights: Vec<Option<Arc<dyn Flight>>>,
-    since_reap: u32,
-    /// The worker is gone. **Race "late submit"**: set under the same lock under which a dispatch is entered, so it is
-    /// either swept or refused.
-    over: bool,
-}
-
-#[derive(Default)]
-struct Reaper {
-    next: u64,
-    /// Finished, and not settled yet: another thread is at it, or its answer is still in the socket.
-    late: Vec<u32>,
 }
 
 impl Link {
@@ -111,16 +75,14 @@ impl Link {
         counters: Arc<Counters>,
     ) -> Arc<Self> {
         let control = Arc::new(control);
-        let ring = Ring::new(control.clone(), layout::ORDERS, layout::ORDERS_CAPACITY);
-        let outbox = Outbox { ring, free: Vec::new(), used: 0, flights: Vec::new(), since_reap: 0, over: false };
         Arc::new(Link {
             pid,
             era: crate::engine::process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
+            lanes: std::array::from_fn(|index| Lane::new(&control, index)),
+            flights: Flights::default(),
             control,
             arena: Mutex::new(Some(Arena::new(Arc::new(bulk)))),
-            outbox: Mutex::new(outbox),
-            frees: SegQueue::new(),
             reaper: Mutex::default(),
             spills: Mutex::default(),
             epoch: OnceLock::new(),
@@ -132,8 +94,8 @@ impl Link {
             over: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             post: OnceLock::new(),
-            submitted: AtomicU64::new(0),
             concluded: AtomicU64::new(0),
+            watchdog: Mutex::default(),
             counters,
         })
     }
@@ -164,8 +126,9 @@ impl Link {
     /// How often the worker's heart has beaten, and what it has done: whoever reads orders and answers them lives, also
     /// where so many others run that the thread that beats is late.
     pub(super) fn beats(&self) -> u64 {
-        let beaten = self.control.word(layout::BEAT).load(Ordering::Relaxed);
-        beaten.wrapping_add(self.answers.count()).wrapping_add(ring::read_so_far(&self.control, layout::ORDERS))
+        let word = |offset| self.control.word(offset).load(Ordering::Relaxed);
+        let read = (0..LANES).map(|lane| ring::read_so_far(&self.control, layout::orders(lane)));
+        read.fold(word(layout::BEAT).wrapping_add(self.answers.count()), u64::wrapping_add)
     }
 
     /// The worker is gone and everything was settled.
@@ -191,11 +154,20 @@ impl Link {
         let _ = self.post.set(Arc::downgrade(spare));
     }
 
-    /// Wakes the keeper, if it sleeps for long.
+    /// Wakes the keeper, if it sleeps for long. **Race "falling asleep"**: the keeper says that it is idle and looks once
+    /// more whether there is anything; who leaves something looks afterwards whether it is idle. Both with a full fence in
+    /// between.
     pub(super) fn nudge(&self) {
+        fence(Ordering::SeqCst);
         if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
             self.ring();
         }
+    }
+
+    /// For the keeper, once it has said that it is idle: there is something to do after all.
+    pub(super) fn is_busy(&self) -> bool {
+        fence(Ordering::SeqCst); // race "falling asleep"
+        self.in_flight() > 0 || self.lanes.iter().any(Lane::has_frees)
     }
 
     /// Wakes the keeper.
@@ -205,159 +177,117 @@ impl Link {
         }
     }
 
-    /// Sends an operation. Waits only while there is no room, and not for long.
-    pub(super) fn send(&self, epoch: &Epoch, kind: u8, flight: &Arc<dyn Flight>, body: &[u8]) -> Result<()> {
-        let mut waiting: Option<(Instant, Backoff)> = None;
+    /// The lane of this thread. The worker has a thread for each that was ever used.
+    fn lane(&self) -> Option<&Lane> {
+        let lane = self.lanes.get(seat::mine())?;
+        let (opened, bit) = (self.control.half(layout::OPENED), 1 << lane.index());
+        if opened.load(Ordering::Relaxed) & bit == 0 && opened.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            let _ = futex::wake(opened, futex::Flags::empty(), 1);
+        }
+        Some(lane)
+    }
+
+    fn carried(&self, lane: usize) -> u64 {
+        self.lanes.get(lane).map_or(0, |lane| lane.progress.carried())
+    }
+
+    /// Sends an operation that follows others. Waits only while there is no room, and not for long.
+    pub(super) fn send(
+        &self,
+        epoch: &Epoch,
+        kind: u8,
+        flight: &Arc<dyn Flight>,
+        follows: &Follows,
+        body: &[u8],
+    ) -> Result<Turn> {
+        let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
+        let after = follows.ahead(lane.index(), |lane| self.carried(lane));
+        let mut patience = Patience::default();
         loop {
-            let reap = {
-                let mut outbox = self.outbox.lock();
-                if outbox.over || epoch.dead() {
-                    return Err(epoch.verdict());
-                }
-                if self.flush(&outbox)
-                    && let Some(place) = outbox.take_place()
-                {
-                    self.answers.reset(place);
-                    flight.place().store(place, Ordering::Relaxed);
-                    match outbox.ring.push(&[&head(kind, place), body]) {
-                        Pushed::Done => {
-                            if let Some(entry) = outbox.flights.get_mut(place as usize) {
-                                *entry = Some(flight.clone());
-                            }
-                            outbox.since_reap += 1;
-                            self.submitted.fetch_add(1, Ordering::Relaxed);
-                            self.count(body.len() + 8);
-                            let due = outbox.since_reap >= REAP_EVERY;
-                            if due {
-                                outbox.since_reap = 0;
-                            }
-                            Some(due)
-                        }
-                        Pushed::Full => {
-                            outbox.free.push(place);
-                            None
-                        }
-                        Pushed::TooLong => {
-                            outbox.free.push(place);
-                            let (len, most) = (body.len(), outbox.ring.longest());
-                            return Err(Error::unsupported(format!(
-                                "an operation of {len} bytes does not cross to a worker, at most {most} do"
-                            )));
-                        }
+            if epoch.dead() {
+                return Err(epoch.verdict());
+            }
+            match lane.send(self, kind, flight, &after, body)? {
+                Sent::Done(turn, due) => {
+                    if due {
+                        self.reap();
                     }
-                } else {
-                    None
+                    self.nudge();
+                    return Ok(turn);
                 }
-            };
-            if let Some(due) = reap {
-                if due {
+                Sent::Over => return Err(epoch.verdict()),
+                Sent::Full => {
                     self.reap();
+                    self.wait(&mut patience)?;
                 }
-                self.nudge();
-                return Ok(());
             }
-            self.reap();
-            let (since, backoff) = waiting.get_or_insert_with(|| (Instant::now(), Backoff::new()));
-            if since.elapsed() > PATIENCE {
-                let in_flight = self.submitted.load(Ordering::Relaxed) - self.concluded.load(Ordering::Relaxed);
-                return Err(Error::Busy { in_flight, limit: PLACES as u64, site: Site::none() });
-            }
-            backoff.pause(None);
         }
     }
 
-    /// Sends an order that has no answer. False when there is no room for it now.
-    pub(super) fn tell(&self, kind: u8, body: &[u8]) -> Result<bool> {
-        let outbox = self.outbox.lock();
-        if outbox.over {
-            return Err(Error::library("the worker is gone"));
+    /// Sends an order that has no answer. Waits only while there is no room, and not for long.
+    pub(super) fn tell(&self, epoch: &Epoch, kind: u8, body: &[u8]) -> Result<Turn> {
+        let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
+        let mut patience = Patience::default();
+        loop {
+            epoch.admit()?;
+            match lane.tell(self, kind, body)? {
+                Sent::Done(turn, _) => return Ok(turn),
+                Sent::Over => return Err(epoch.verdict()),
+                Sent::Full => self.wait(&mut patience)?,
+            }
         }
-        let sent = self.flush(&outbox) && outbox.ring.push(&[&head(kind, 0), body]) == Pushed::Done;
-        if sent {
-            self.count(body.len() + 8);
-        }
-        Ok(sent)
     }
 
-    fn count(&self, bytes: usize) {
+    /// There is no room in a ring.
+    fn wait(&self, patience: &mut Patience) -> Result<()> {
+        let (since, backoff) = patience.0.get_or_insert_with(|| (Instant::now(), Backoff::new()));
+        if since.elapsed() > PATIENCE {
+            return Err(Error::Busy { in_flight: self.in_flight(), limit: PLACES as u64, site: Site::none() });
+        }
+        backoff.pause(None);
+        Ok(())
+    }
+
+    pub(super) fn count(&self, bytes: usize) {
         self.counters.orders.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes_crossed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Memory is to be given back. No wait: may be called from any drop.
-    pub(super) fn free(&self, id: u64) {
-        if !self.is_over() && self.era == crate::engine::process::era() {
-            self.frees.push(id);
+    /// Memory that a lane's order made is to be given back. No wait: may be called from any drop.
+    pub(super) fn free(&self, lane: usize, id: u64) {
+        if !self.is_over()
+            && self.era == crate::engine::process::era()
+            && let Some(lane) = self.lanes.get(lane)
+        {
+            lane.free(id);
             self.nudge();
         }
     }
 
-    /// Sends what drops have left. False when there is no room.
-    fn flush(&self, outbox: &Outbox) -> bool {
-        while let Some(id) = self.frees.pop() {
-            let mut bytes = [0u8; 16];
-            let sent = postcard::to_slice(&Free { id }, &mut bytes)
-                .is_ok_and(|body| outbox.ring.push(&[&head(order::FREE, 0), body]) == Pushed::Done);
-            if !sent {
-                self.frees.push(id);
-                return false;
-            }
-            self.count(16);
-        }
-        true
+    /// Sends what drops have left, when nobody submits.
+    pub(super) fn flush_frees(&self) {
+        self.lanes.iter().for_each(|lane| lane.flush_frees(self));
     }
 
-    /// For the keeper: sends what drops have left when nobody submits.
-    pub(super) fn flush_frees(&self) {
-        if !self.frees.is_empty() {
-            let outbox = self.outbox.lock();
-            if !outbox.over {
-                self.flush(&outbox);
-            }
-        }
+    /// Orders of other threads that give memory back, and that the worker has not come to: memory may be short until
+    /// then.
+    pub(super) fn freeing(&self) -> Vec<u64> {
+        self.flush_frees();
+        let own = seat::mine();
+        self.lanes.iter().filter(|lane| lane.index() != own).filter_map(Lane::freeing).collect()
     }
 
     /// Settles what has finished and takes its places back. Any thread; one at a time, others go on.
     pub(super) fn reap(&self) {
-        let Some(mut reaper) = self.reaper.try_lock() else { return };
-        let mut places: SmallVec<[u32; 64]> = reaper.late.drain(..).collect();
-        loop {
-            while places.len() < 64
-                && let Some(place) = self.answers.finished(reaper.next)
-            {
-                reaper.next += 1;
-                places.push(place);
-            }
-            if places.is_empty() {
-                return;
-            }
-            let flights: SmallVec<[_; 64]> = {
-                let outbox = self.outbox.lock();
-                places.iter().map(|place| outbox.flights.get(*place as usize).cloned().flatten()).collect()
-            };
-            let mut done: SmallVec<[u32; 64]> = SmallVec::new();
-            for (place, flight) in places.drain(..).zip(&flights) {
-                if flight.as_ref().is_none_or(|flight| flight.retire()) {
-                    done.push(place);
-                } else {
-                    reaper.late.push(place);
-                }
-            }
-            let full = flights.len() >= 64;
-            {
-                let mut outbox = self.outbox.lock();
-                for place in done {
-                    if let Some(entry) = outbox.flights.get_mut(place as usize)
-                        && entry.take().is_some()
-                    {
-                        outbox.free.push(place);
-                    }
-                }
-            }
-            flights.into_iter().for_each(let_go); // with no lock but the reaper's
-            if !full {
-                return;
-            }
+        if let Some(mut reaper) = self.reaper.try_lock() {
+            reaper.reap(&self.answers, &self.flights);
+        }
+    }
+
+    /// The same, also when another thread is at it: unless that takes long.
+    pub(super) fn reap_all(&self) {
+        if let Some(mut reaper) = self.reaper.try_lock_for(Duration::from_millis(20)) {
+            reaper.reap(&self.answers, &self.flights);
         }
     }
 
@@ -365,7 +295,7 @@ impl Link {
     pub(super) fn in_flight(&self) -> u64 {
         self.reap();
         let concluded = self.concluded.load(Ordering::Acquire);
-        self.submitted.load(Ordering::Relaxed).saturating_sub(concluded)
+        self.lanes.iter().map(Lane::submitted).sum::<u64>().saturating_sub(concluded)
     }
 
     /// One more is settled.
@@ -383,37 +313,35 @@ impl Link {
         self.spills.lock().remove(&place)
     }
 
-    /// The longest time that the worker has been at one operation, and which.
-    pub(super) fn slowest(&self) -> Option<(Duration, &'static str)> {
-        let outbox = self.outbox.lock();
-        let running = outbox.flights.iter().flatten().filter_map(|flight| {
-            let place = flight.place().load(Ordering::Relaxed);
-            let unanswered = self.answers.state(place).load(Ordering::Acquire) < answers::DONE;
-            Some((self.answers.running(place).filter(|_| unanswered)?, flight.name()))
-        });
-        running.max_by_key(|(time, _)| *time)
+    /// The longest time that the worker has been at one thing, and at which; looks no more often than is of use with this
+    /// `limit`.
+    pub(super) fn slowest(&self, limit: Duration) -> Option<(Duration, &'static str)> {
+        self.watchdog.lock().look(limit / 8, &self.answers, &self.flights, &self.lanes)
     }
 
     /// The worker is gone: everything that it did not answer is settled now, and nothing more is taken.
     pub(super) fn lose(&self) {
-        let (used, flights) = {
-            let mut outbox = self.outbox.lock();
-            outbox.over = true;
-            (outbox.used, std::mem::take(&mut outbox.flights))
-        };
+        self.lanes.iter().for_each(Lane::end);
         self.over.store(true, Ordering::Release);
         *self.arena.lock() = None;
-        self.answers.lose(used);
-        for flight in flights.iter().flatten() {
-            while !flight.retire() {
-                std::thread::yield_now(); // another thread is at it
+        self.answers.lose(self.flights.used());
+        let mut flights = self.flights.leave_all();
+        let start = Instant::now();
+        while !flights.is_empty() && start.elapsed() < SWEEPING {
+            for flight in std::mem::take(&mut flights) {
+                if flight.retire() {
+                    let_go(flight);
+                } else {
+                    flights.push(flight); // another thread has claimed it, and may find that it cannot settle it yet
+                }
             }
+            std::thread::yield_now();
         }
         flights.into_iter().for_each(let_go);
-        while self.frees.pop().is_some() {}
         self.spills.lock().clear();
-        // All are settled, so nobody reads an answer any more. A worker that was killed a moment ago may still write one.
-        self.control.forget(0, layout::CONTROL);
+        // All are settled, so nobody reads an answer any more. (A worker that was killed a moment ago may still write one.)
+        // How far it came in its lanes, in the page before, is what its buffers go on asking.
+        self.control.forget(layout::ORDERS, layout::CONTROL - layout::ORDERS);
         *self.bell.lock() = None;
     }
 
@@ -440,16 +368,6 @@ impl Link {
     }
 }
 
-impl Outbox {
-    fn take_place(&mut self) -> Option<u32> {
-        if let Some(place) = self.free.pop() {
-            return Some(place);
-        }
-        if (self.used as usize) < PLACES {
-            self.used += 1;
-            self.flights.push(None);
-            return Some(self.used - 1);
-        }
-        None
-    }
-}
+/// Since when a full ring is waited for.
+#[derive(Default)]
+struct Patience(Option<(Instant, Backoff)>);

@@ -7,18 +7,22 @@
 
 use super::order::Place;
 use crate::buffer::{Content, Region, Track, View};
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
+use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What the client has allocated.
+/// What the client has allocated. The lock of a shard is held while an operand is looked up or cut, and never while one
+/// is waited for: whoever needs a region cut follows all that was sent for the old ones (`buffer/region.rs`).
 #[derive(Default)]
-pub(super) struct Memory(HashMap<u64, Held>);
+pub(super) struct Memory([Mutex<HashMap<u64, Held>>; SHARDS]);
+
+const SHARDS: usize = 16;
 
 enum Held {
-    /// Disjoint windows.
-    Regions(Vec<Arc<Region>>),
+    /// Disjoint windows of so many elements in all.
+    Regions(usize, Vec<Arc<Region>>),
     /// There was no memory; whoever uses it is told.
     Failed(Error),
 }
@@ -38,18 +42,26 @@ impl Operand {
 }
 
 impl Memory {
-    pub(super) fn add(&mut self, id: u64, region: Result<Arc<Region>>) {
-        self.0.insert(id, region.map_or_else(Held::Failed, |region| Held::Regions(vec![region])));
+    fn shard(&self, id: u64) -> Result<MutexGuard<'_, HashMap<u64, Held>>> {
+        let shard = self.0.get((id / 64) as usize % SHARDS);
+        shard.map(Mutex::lock).ok_or_else(|| Error::library("no such shard"))
+    }
+
+    pub(super) fn add(&self, id: u64, len: usize, region: Result<Arc<Region>>) {
+        if let Ok(mut shard) = self.shard(id) {
+            shard.insert(id, region.map_or_else(Held::Failed, |region| Held::Regions(len, vec![region])));
+        }
     }
 
     /// Its bytes go back once what uses them is done.
-    pub(super) fn remove(&mut self, id: u64) {
-        self.0.remove(&id);
+    pub(super) fn remove(&self, id: u64) {
+        let held = self.shard(id).map(|mut shard| shard.remove(&id));
+        drop(held); // not under the lock
     }
 
     /// An order that was to write these was not carried out: whoever reads them is told so, and whoever reads what is
     /// made of them.
-    pub(super) fn fail(&mut self, written: &[Place]) {
+    pub(super) fn fail(&self, written: &[Place]) {
         for place in written {
             // Memory that there is not tells of itself.
             if let Ok(operand) = self.operand(place) {
@@ -59,10 +71,11 @@ impl Memory {
     }
 
     /// The operand that an order names.
-    pub(super) fn operand(&mut self, place: &Place) -> Result<Operand> {
+    pub(super) fn operand(&self, place: &Place) -> Result<Operand> {
         let garbled = || Error::library("an order that names memory which there is not");
-        let regions = match self.0.get_mut(&place.id) {
-            Some(Held::Regions(regions)) => regions,
+        let mut shard = self.shard(place.id)?;
+        let (elements, regions) = match shard.get_mut(&place.id) {
+            Some(Held::Regions(len, regions)) => (*len, regions),
             Some(Held::Failed(error)) => return Err(error.clone()),
             None => return Err(garbled()),
         };
@@ -73,7 +86,7 @@ impl Memory {
             Some((offset, len)) => at(offset).zip(at(len)).ok_or_else(garbled)?,
         };
         let inside = offset >= window.start && offset.checked_add(len).is_some_and(|end| end <= window.end);
-        if !inside || window.start > window.end {
+        if !inside || window.start > window.end || window.end > elements {
             return Err(garbled());
         }
         let region = match regions.iter().find(|region| region.window == window) {

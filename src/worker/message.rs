@@ -76,23 +76,30 @@ pub(super) enum Message {
 }
 
 /// The longest message: a spilled answer may be a large vector.
-const LONGEST: u32 = 1 << 30;
+pub(super) const LONGEST: u32 = 1 << 30;
 
 fn failed(what: &str, e: impl std::fmt::Display) -> Error {
     Error::library(format!("the worker's socket: {what}: {e}"))
 }
 
-/// Sends a message.
-pub(super) fn send(socket: &mut impl Write, message: &impl Serialize) -> Result<()> {
+/// A message as it goes through the socket.
+pub(super) fn frame(message: &impl Serialize, longest: u32) -> Result<Vec<u8>> {
     let mut bytes = postcard::to_extend(message, vec![0u8; 4]).map_err(|e| failed("encode", e))?;
     let len = u32::try_from(bytes.len() - 4).unwrap_or(u32::MAX);
-    if len > LONGEST {
-        return Err(Error::unsupported(format!("an answer of {len} bytes is too long for a worker")));
+    if len > longest {
+        return Err(Error::unsupported(format!(
+            "an answer of {len} bytes is too long for a worker, at most {longest}"
+        )));
     }
     if let Some(head) = bytes.first_chunk_mut::<4>() {
         *head = len.to_le_bytes();
     }
-    socket.write_all(&bytes).map_err(|e| failed("write", e))
+    Ok(bytes)
+}
+
+/// Sends a message.
+pub(super) fn send(socket: &mut impl Write, message: &impl Serialize) -> Result<()> {
+    socket.write_all(&frame(message, LONGEST)?).map_err(|e| failed("write", e))
 }
 
 /// Receives a message; `None` when the other side has ended.

@@ -25,8 +25,9 @@
 //! ends when its parent ends, however that happens, and nothing of it is left then: no file, no segment, no process.
 //!
 //! # What crosses
-//! Orders go into a ring in shared memory; nobody waits for the worker to read them, and the worker derives all order on the
-//! device from the buffers, as in any process. A finished operation sets a flag in shared memory, so
+//! Orders go into rings in shared memory, one for each thread that submits: nobody waits for the worker to read them, nor
+//! for what another thread's order is held up by. The worker derives all order on the device from the buffers, as in any
+//! process. A finished operation sets a flag in shared memory, so
 //! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
 //! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all,
 //! the first operation on the buffer says so.
@@ -40,21 +41,46 @@
 //
 //   this process                                      the worker
 //   engine.rs    the engine: alloc, submit            welcome.rs   shakes hands, opens the device
-//   task.rs      a dispatch in flight                 server.rs    carries out orders
+//   task.rs      a dispatch in flight                 server.rs    carries out orders, a thread for each lane
+//   flights.rs   all of them, by place                post.rs      where one lane waits for another
 //   link.rs      orders out, answers in               handler.rs   finds the op behind an order
-//   keeper.rs    a thread that watches the worker     memory.rs    allocations and their regions
-//   awake.rs     the time that its watchdog counts    relay.rs     what the worker adds to an op
-//   process.rs   the child: its end, its status       modules.rs   code that is loaded there
-//   launch.rs    starts it, shakes hands              reply.rs     answers; lookers.rs sees that work is done
-//   succession.rs what follows a worker that was lost heart.rs     beats, and ends the process with its parent
-//   spare.rs     the standby                          inherited.rs what else came from the parent
-//   ask.rs       what is asked of the worker          program.rs   begins and ends the process
+//   lane.rs      a lane; seat.rs which is whose       memory.rs    allocations and their regions
+//   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
+//   watchdog.rs  how long it has been at one thing    modules.rs   code that is loaded there
+//   awake.rs     the time that counts for that        reply.rs     answers; lookers.rs sees that work is done
+//   process.rs   the child: its end, its status       heart.rs     beats, and ends the process with its parent
+//   launch.rs    starts it, shakes hands              inherited.rs what else came from the parent
+//   succession.rs what follows one that was lost      program.rs   begins and ends the process
+//   spare.rs     the standby
+//   ask.rs       what is asked of the worker
 //   hold.rs      keeps the GPU's driver awake
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
-//   distance.rs what lies in both at the same place of the executable
+//   turn.rs what an order follows, distance.rs what lies in both at the same place of the executable
 //
-// Races are named where they are met: "last order" (ring.rs), "late submit" (link.rs), "used again" (task.rs).
+// **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each, so
+// that an order which takes long to be carried out (a library that loads, a queue of the driver's that is full, memory
+// that is not back yet) holds up nobody else's. What has to hold:
+//
+// 1. On the device everything is in order if the worker's *submissions* are, buffer by buffer. So a buffer remembers the
+//    orders that used it last as (lane, number), and an order names those that it follows: a read the last writers, a
+//    write the readers since as well. One lane needs no word. `carried[lane] >= number`, one load, says that it was
+//    submitted there, well or not; what is already past is not named.
+// 2. No cycle: an order is told to the buffers only after it was pushed, so it is followed by later ones only. Of all that
+//    are not carried out, the one pushed first waits for nothing, and it is the next of its lane. A lane that waits holds
+//    nothing.
+// 3. Aliases may be submitted by two threads at a time, each unseen by the other: a writer replaces in a buffer's memory
+//    what it follows, and stands beside what it does not.
+// 4. Parts. The first use of a part makes the worker cut it out of the whole, and an order that has looked the whole up by
+//    then, and not told it of itself yet, would tell a region that is no more. So what a split or a join inherits counts
+//    as writers (`buffer/region.rs`): whoever has something cut follows everybody who named the old regions.
+// 5. Memory. The order to free goes out on the lane of the one that made it, once all that used it are answered, so both
+//    are carried out by then. That to make new memory does not wait for what others give back, unless there is none.
+// 6. Loss. All lanes are closed, one after the other, each under the lock under which dispatches are entered; what was
+//    entered is swept after the last. Places of answers are one pool, from which lanes borrow some at a time.
+//
+// Races are named where they are met: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs), "falling
+// asleep" (link.rs), "used again" (task.rs).
 
 #[cfg(target_os = "linux")]
 mod answers;
@@ -69,6 +95,8 @@ mod distance;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
+mod flights;
+#[cfg(target_os = "linux")]
 mod handler;
 #[cfg(target_os = "linux")]
 mod heart;
@@ -78,6 +106,8 @@ mod hold;
 mod inherited;
 #[cfg(target_os = "linux")]
 mod keeper;
+#[cfg(target_os = "linux")]
+mod lane;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
@@ -93,6 +123,8 @@ mod modules;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
+mod post;
+#[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
 mod program;
@@ -103,6 +135,8 @@ mod reply;
 #[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
+mod seat;
+#[cfg(target_os = "linux")]
 mod segment;
 #[cfg(target_os = "linux")]
 mod server;
@@ -112,6 +146,10 @@ mod spare;
 mod succession;
 #[cfg(target_os = "linux")]
 mod task;
+#[cfg(target_os = "linux")]
+mod turn;
+#[cfg(target_os = "linux")]
+mod watchdog;
 #[cfg(target_os = "linux")]
 mod welcome;
 mod wire;
@@ -132,6 +170,8 @@ pub(crate) use modules::Modules;
 pub(crate) use relay::Relay;
 #[cfg(target_os = "linux")]
 pub(crate) use succession::open;
+#[cfg(target_os = "linux")]
+pub(crate) use turn::Turn;
 pub use wire::Wire;
 pub(crate) use wire::{Incoming, Outgoing, garbled};
 
@@ -169,16 +209,31 @@ pub(crate) fn guard() -> crate::Result<()> {
 /// The layout of the segment that is not bulk data.
 #[cfg(target_os = "linux")]
 mod layout {
+    use super::turn::LANES;
     use super::{answers, ring};
 
     /// Counts up while the worker's heart beats.
     pub(super) const BEAT: usize = 0;
+    /// A bit for each lane that was ever used: the worker has a thread for it.
+    pub(super) const OPENED: usize = 64;
     /// The orders.
     pub(super) const ORDERS: usize = 4096;
-    /// Bytes of orders on their way.
+    /// Bytes of orders on their way in one lane.
     pub(super) const ORDERS_CAPACITY: usize = 4 << 20;
     /// The answers.
-    pub(super) const ANSWERS: usize = (ORDERS + ring::footprint(ORDERS_CAPACITY)).next_multiple_of(4096);
+    pub(super) const ANSWERS: usize = orders(LANES).next_multiple_of(4096);
     /// All of it.
     pub(super) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
+
+    /// The number of the last order of a lane that was carried out.
+    pub(super) const fn carried(lane: usize) -> usize {
+        1024 + lane * 64
+    }
+
+    /// A lane's ring.
+    pub(super) const fn orders(lane: usize) -> usize {
+        ORDERS + lane * ring::footprint(ORDERS_CAPACITY)
+    }
+
+    const _: () = assert!(carried(LANES) <= ORDERS && LANES <= 32);
 }

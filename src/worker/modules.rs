@@ -35,7 +35,7 @@ struct Held {
 }
 
 /// Answers a question.
-pub(super) fn answer(server: &Server, memory: &mut Memory, body: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Vec<u8>> {
     let Ask { what, block } = postcard::from_bytes(body).map_err(wire::garbled)?;
     let lent = match block {
         None => None,
@@ -65,7 +65,7 @@ impl Modules {
         &self,
         engine: &CudaEngine,
         epoch: &Arc<Epoch>,
-        memory: &mut Memory,
+        memory: &Memory,
         what: Question,
         lent: Option<Lent>,
     ) -> Result<Vec<u8>> {
@@ -76,7 +76,7 @@ impl Modules {
                 let mut image = lent.bytes().to_vec();
                 image.push(0); // PTX ends with it; a binary knows its own length
                 let module = Arc::new(core.load_module(epoch, &image, is_text)?);
-                memory.add(id, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
+                memory.add(id, 0, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
                 self.all.lock().insert(id, Held { module, kernels: Vec::new() });
                 told(&())
             }

@@ -1,13 +1,15 @@
 //! What the client asks of the worker.
 //!
-//! Orders are carried out in the order in which they were written, each without waiting for the one before: an operation
-//! is a dispatch on the worker's own device, which derives the order on the device from the buffers, as in any process.
+//! The orders of a lane are carried out in the order in which they were written, and those of different lanes as they
+//! name each other (`turn.rs`). None waits for the work of another: an operation is a dispatch on the worker's own device,
+//! which derives the order on the device from the buffers, as in any process.
 //!
 //! **Windows.** The client splits and joins buffers without a word to the worker. An operand names the allocation and the
 //! region of it that its handle owns; the worker keeps the regions of each allocation and cuts or joins them when an
 //! operand names one that it does not know (`memory.rs`). Both sides then have the same regions, since on the client a
 //! region's handle is used up by a split or a join.
 
+use super::turn;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of orders: the first byte of a frame.
@@ -17,17 +19,37 @@ pub(super) const RUN: u8 = 3;
 pub(super) const MEMORY: u8 = 4;
 pub(super) const ASK: u8 = 5;
 
-/// The head of every frame: kind, padding, place of the answer.
-pub(super) fn head(kind: u8, place: u32) -> [u8; 8] {
+/// The head of every frame: kind, how many orders it follows, padding, place of the answer. What it follows comes next
+/// (`turn.rs`), then the body.
+pub(super) fn head(kind: u8, after: usize, place: u32) -> [u8; 8] {
     let [a, b, c, d] = place.to_le_bytes();
-    [kind, 0, 0, 0, a, b, c, d]
+    [kind, after as u8, 0, 0, a, b, c, d]
 }
 
-/// Splits a frame into kind, place and body.
-pub(super) fn open(frame: &[u8]) -> Option<(u8, u32, &[u8])> {
-    let (head, body) = frame.split_first_chunk::<8>()?;
-    let [kind, _, _, _, a, b, c, d] = *head;
-    Some((kind, u32::from_le_bytes([a, b, c, d]), body))
+/// A frame, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Opened<'a> {
+    pub(super) kind: u8,
+    /// Where its answer goes.
+    pub(super) place: u32,
+    after: &'a [[u8; 8]],
+    pub(super) body: &'a [u8],
+}
+
+impl Opened<'_> {
+    /// What it must not be carried out before: lanes and numbers.
+    pub(super) fn after(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.after.iter().map(|word| turn::unpack(u64::from_ne_bytes(*word)))
+    }
+}
+
+/// Takes a frame apart.
+pub(super) fn open(frame: &[u8]) -> Option<Opened<'_>> {
+    let (head, rest) = frame.split_first_chunk::<8>()?;
+    let [kind, after, _, _, a, b, c, d] = *head;
+    let (after, body) = rest.split_at_checked(usize::from(after) * 8)?;
+    let (after, _) = after.as_chunks::<8>();
+    Some(Opened { kind, place: u32::from_le_bytes([a, b, c, d]), after, body })
 }
 
 /// New memory.
@@ -38,6 +60,8 @@ pub(super) struct Alloc {
     pub(super) len: u64,
     /// Bytes of an element.
     pub(super) size: u32,
+    /// Orders of other lanes that give memory back: to be waited for when there is none, and only then.
+    pub(super) freeing: Vec<u64>,
 }
 
 /// Memory to give back.
@@ -115,6 +139,12 @@ mod tests {
     #[test]
     fn a_frame_that_is_too_short_for_its_head_is_refused() {
         assert!(open(&[1, 2, 3]).is_none());
-        assert_eq!(open(&head(RUN, 0x0102_0304)), Some((RUN, 0x0102_0304, &[][..])));
+        let mut frame = head(RUN, 2, 0x0102_0304).to_vec();
+        [turn::pack(15, 7), turn::pack(3, (1 << 56) - 1)].iter().for_each(|word| frame.extend(word.to_ne_bytes()));
+        assert!(open(&frame[..23]).is_none(), "what it follows was cut");
+        frame.push(9);
+        let opened = open(&frame).unwrap();
+        assert_eq!((opened.kind, opened.place, opened.body), (RUN, 0x0102_0304, &[9][..]));
+        assert_eq!(opened.after().collect::<Vec<_>>(), [(15, 7), (3, (1 << 56) - 1)]);
     }
 }

@@ -6,6 +6,7 @@ use super::program;
 use crate::dispatch::raw::Left;
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub(super) const GARBLED: i32 = 5;
 pub(super) struct Outlet {
     pub(super) answers: Answers,
     pub(super) socket: Mutex<UnixStream>,
+    /// The longest message that the parent takes.
+    pub(super) longest: u32,
 }
 
 /// Where one order's answer goes.
@@ -48,6 +51,15 @@ impl Reply {
         }
     }
 
+    /// The answer is one number.
+    pub(super) fn word(&self, word: u64) {
+        let mut bytes = [0; 64];
+        if let Some(first) = bytes.first_chunk_mut::<8>() {
+            *first = word.to_ne_bytes();
+        }
+        self.outlet.answers.answer(self.place, DONE, &bytes, None);
+    }
+
     /// It failed.
     pub(super) fn fail(&self, error: Error) {
         if error.is_poisoning() {
@@ -62,21 +74,75 @@ impl Reply {
     }
 
     fn spill(&self, answer: std::result::Result<Vec<u8>, Error>) {
-        self.outlet.say(&Message::Spill { place: self.place, answer });
-        self.outlet.answers.answer(self.place, SPILLED, &[0; 64], None);
+        let place = self.place;
+        if let Err(error) = self.outlet.say(&Message::Spill { place, answer }) {
+            // Too long, or not to be written: then that is the answer, which is neither.
+            let _ = self.outlet.say(&Message::Spill { place, answer: Err(error) });
+        }
+        self.outlet.answers.answer(place, SPILLED, &[0; 64], None);
     }
 }
 
 impl Outlet {
     /// A parent that does not listen is gone.
-    pub(super) fn say(&self, message: &Message) {
-        if message::send(&mut *self.socket.lock(), message).is_err() {
+    pub(super) fn say(&self, message: &Message) -> Result<()> {
+        let bytes = message::frame(message, self.longest)?;
+        if self.socket.lock().write_all(&bytes).is_err() {
             program::exit(DONE_WELL);
         }
+        Ok(())
+    }
+
+    /// Tells the parent why, and ends the process.
+    pub(super) fn end(&self, message: String, code: Option<(i32, String)>, status: i32) -> ! {
+        let _ = self.say(&Message::Fault { message, code });
+        program::exit(status)
     }
 
     pub(super) fn fault(&self, message: String, code: Option<(i32, String)>) -> ! {
-        self.say(&Message::Fault { message, code });
-        program::exit(FAULT)
+        self.end(message, code, FAULT)
+    }
+
+    /// Held by a thread that the worker cannot do without: should it panic, the process ends.
+    pub(super) fn whole(self: &Arc<Self>) -> Whole {
+        Whole(self.clone())
+    }
+}
+
+/// See [`Outlet::whole`].
+pub(super) struct Whole(Arc<Outlet>);
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fault("one of the worker's own threads panicked".into(), None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::answers::FOOTPRINT;
+    use crate::worker::segment::Segment;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn an_answer_that_is_too_long_is_answered_by_an_error_and_the_worker_goes_on() {
+        let (mut parent, socket) = UnixStream::pair().unwrap();
+        let (segment, _) = Segment::create("windlass-test", FOOTPRINT).unwrap();
+        let answers = Answers::new(Arc::new(segment), 0);
+        let outlet = Arc::new(Outlet { answers, socket: Mutex::new(socket), longest: 1000 });
+        for (place, len) in [(3, 100), (4, 1001), (5, 7)] {
+            Reply { outlet: outlet.clone(), place }.left(Ok(Left::Bulk(vec![1; len])), None);
+            assert_eq!(outlet.answers.state(place).load(Ordering::Acquire), SPILLED);
+            match message::receive::<Message>(&mut parent).unwrap() {
+                Some(Message::Spill { place: p, answer: Ok(bytes) }) => assert_eq!((p, bytes.len()), (place, len)),
+                Some(Message::Spill { place: 4, answer: Err(error) }) => {
+                    assert!(matches!(error, Error::Unsupported { .. }) && len > 1000, "{error}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

@@ -1,25 +1,29 @@
-//! The worker: carries out orders, one after the other, each as a dispatch on a device of its own.
+//! The worker: carries out orders, each as a dispatch on a device of its own.
 //!
-//! Three kinds of threads: this one reads orders and submits; the device's own run them, and answer where they end; one
-//! watches the socket and lets the heart beat. A GPU tells nobody that work is done, so there a fourth looks.
+//! Four kinds of threads: one for each lane reads its orders and submits, one after the other; the device's own run them,
+//! and answer where they end; one watches the socket and lets the heart beat; the first begins the lanes. A GPU tells
+//! nobody that work is done, so there another looks (`lookers.rs`).
 
-use super::answers::DONE;
 use super::handler::Handlers;
 use super::lookers::Lookers;
 use super::memory::{Memory, Operand};
-use super::message::Message;
 use super::modules::{self, Modules};
-use super::order::{self, Alloc, Free, Place, Run, Suffer};
+use super::order::{self, Alloc, Free, Opened, Place, Run, Suffer};
+use super::post::Post;
 use super::reply::{GARBLED, Outlet};
 use super::ring::Ring;
 use super::segment::Segment;
+use super::turn::{self, LANES};
 use super::welcome::{self, Admitted};
-use super::{Lent, layout, program, wire};
+use super::{Lent, layout, wire};
 use crate::device::Device;
 use crate::dispatch::Then;
 use crate::dispatch::raw::Left;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
+use rustix::thread::futex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 pub(super) use super::reply::Reply;
@@ -39,12 +43,15 @@ const CALM: Duration = Duration::from_secs(10);
 pub(super) struct Server {
     pub(super) device: Device,
     outlet: Arc<Outlet>,
+    control: Arc<Segment>,
     pub(super) bulk: Arc<Segment>,
     pub(super) modules: Modules,
     handlers: Handlers,
     lookers: Lookers,
+    memory: Memory,
+    posts: [Post; LANES],
     /// When the first memory was asked for.
-    began: std::sync::OnceLock<Instant>,
+    began: OnceLock<Instant>,
 }
 
 /// An operation on its way into the device.
@@ -64,15 +71,49 @@ pub(super) fn serve() -> i32 {
         Ok(admitted) => admitted,
         Err(status) => return status,
     };
-    let ring = Ring::new(control, layout::ORDERS, layout::ORDERS_CAPACITY);
-    let (modules, began) = (Modules::default(), std::sync::OnceLock::new());
-    Server { device, outlet, bulk, modules, handlers, lookers: Lookers::default(), began }.work(&ring)
+    let server = Server {
+        device,
+        outlet,
+        control,
+        bulk,
+        modules: Modules::default(),
+        handlers,
+        lookers: Lookers::default(),
+        memory: Memory::default(),
+        posts: Default::default(),
+        began: OnceLock::new(),
+    };
+    Arc::new(server).open_lanes()
 }
 
 impl Server {
-    fn work(&mut self, ring: &Ring) -> i32 {
-        let mut memory = Memory::default();
+    /// Begins a thread for each lane that the client uses, when it does.
+    fn open_lanes(self: &Arc<Self>) -> ! {
+        let opened = self.control.half(layout::OPENED);
+        let mut open = 0u32;
+        loop {
+            let wanted = opened.load(Ordering::Acquire);
+            for lane in (0..LANES).filter(|lane| (wanted & !open) >> lane & 1 == 1) {
+                let server = self.clone();
+                let thread = std::thread::Builder::new().name(format!("windlass lane {lane}"));
+                let work = move || {
+                    let _whole = server.outlet.whole();
+                    server.work(lane);
+                };
+                if let Err(error) = thread.spawn(work) {
+                    self.outlet.fault(format!("no thread for lane {lane}: {error}"), None);
+                }
+            }
+            open |= wanted;
+            let _ = futex::wait(opened, futex::Flags::empty(), wanted, None);
+        }
+    }
+
+    /// Carries out the orders of one lane, one after the other.
+    fn work(&self, lane: usize) {
+        let ring = Ring::new(self.control.clone(), layout::orders(lane), layout::ORDERS_CAPACITY);
         let mut frame = Vec::new();
+        let mut number = 0;
         loop {
             match ring.pop(&mut frame) {
                 Ok(true) => {}
@@ -82,28 +123,53 @@ impl Server {
                 }
                 Err(error) => self.garbled(error),
             }
-            if let Err(error) = self.carry_out(&mut memory, &frame) {
+            number += 1;
+            let carried = match order::open(&frame) {
+                Some(order) => {
+                    order.after().for_each(|(lane, number)| self.follow(lane, number));
+                    self.carry_out(order)
+                }
+                None => Err(Error::library("an order without a head")),
+            };
+            if let Err(error) = carried {
                 self.garbled(error);
             }
+            // Also when it failed: what follows it finds that out by itself.
+            if let Some(post) = self.posts.get(lane) {
+                post.raise(self.control.word(layout::carried(lane)), number);
+            }
+        }
+    }
+
+    /// Waits until an order of another lane was carried out. Nothing is held here, and an order follows earlier ones only:
+    /// of all that are not carried out, the one that was written first has nothing to wait for.
+    fn follow(&self, lane: usize, number: u64) {
+        let Some(post) = self.posts.get(lane) else { self.garbled(Error::library("an order that follows no lane")) };
+        let carried = self.control.word(layout::carried(lane));
+        let start = Instant::now();
+        while carried.load(Ordering::Acquire) < number {
+            if start.elapsed() > SPIN {
+                return post.wait(carried, number);
+            }
+            std::thread::yield_now();
         }
     }
 
     /// Nothing that follows can be trusted.
     fn garbled(&self, error: Error) -> ! {
-        self.outlet.say(&Message::Fault { message: format!("the worker was given {error}"), code: None });
-        program::exit(GARBLED)
+        self.outlet.end(format!("the worker was given {error}"), None, GARBLED)
     }
 
     /// An error here means that the orders themselves are wrong; what fails in an operation is its answer.
-    fn carry_out(&self, memory: &mut Memory, frame: &[u8]) -> Result<()> {
-        let (kind, place, body) = order::open(frame).ok_or_else(|| Error::library("an order without a head"))?;
-        match kind {
+    fn carry_out(&self, order: Opened<'_>) -> Result<()> {
+        let (place, body, memory) = (order.place, order.body, &self.memory);
+        match order.kind {
             order::ALLOC => {
-                let Alloc { id, len, size } = postcard::from_bytes(body).map_err(wire::garbled)?;
+                let Alloc { id, len, size, freeing } = postcard::from_bytes(body).map_err(wire::garbled)?;
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 let bytes = len.checked_mul(size as usize);
                 let region = bytes.ok_or_else(|| Error::invalid("len", "it overflows"));
-                memory.add(id, region.and_then(|bytes| self.allocate(bytes, len)));
+                memory.add(id, len, region.and_then(|bytes| self.allocate(bytes, len, &freeing)));
             }
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;
@@ -114,7 +180,9 @@ impl Server {
                 let (run, bytes) =
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
-                if let Err(error) = self.run(memory, &run, bytes, reply.clone()) {
+                // What reads an operation and checks it is its author's.
+                let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, reply.clone())));
+                if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
                     if run.block.is_some() && self.is_gpu() {
@@ -128,11 +196,11 @@ impl Server {
                 reply.left(modules::answer(self, memory, body).map(Left::Bulk), None);
             }
             order::MEMORY => {
-                let mut bytes = [0; 64];
-                if let (Ok(memory), Some(word)) = (self.device.memory(), bytes.first_chunk_mut::<8>()) {
-                    *word = memory.free.to_ne_bytes();
+                let reply = Reply { outlet: self.outlet.clone(), place };
+                match self.device.memory() {
+                    Ok(memory) => reply.word(memory.free),
+                    Err(error) => reply.fail(error),
                 }
-                self.outlet.answers.answer(place, DONE, &bytes, None);
             }
             other => return Err(Error::library(format!("an order of kind {other}"))),
         }
@@ -140,10 +208,15 @@ impl Server {
     }
 
     /// In place of a worker that was lost, some memory of a GPU may not be back yet: it comes when that one is reaped.
-    fn allocate(&self, bytes: usize, len: usize) -> Result<Arc<crate::buffer::Region>> {
+    /// And what the client gave back before this may be further back in another lane.
+    fn allocate(&self, bytes: usize, len: usize, freeing: &[u64]) -> Result<Arc<crate::buffer::Region>> {
         let began = self.began.get_or_init(Instant::now);
+        let mut freeing = freeing.iter().map(|word| turn::unpack(*word));
         loop {
             match self.device.region(bytes, len) {
+                Err(Error::OutOfMemory { .. }) if freeing.len() > 0 => {
+                    freeing.by_ref().take(1).for_each(|(lane, number)| self.follow(lane, number));
+                }
                 Err(Error::OutOfMemory { .. }) if self.is_gpu() && began.elapsed() < SETTLING => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -163,7 +236,7 @@ impl Server {
         self.device.kind() == crate::DeviceKind::Cuda
     }
 
-    fn run(&self, memory: &mut Memory, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], reply: Reply) -> Result<()> {
+    fn run(&self, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], reply: Reply) -> Result<()> {
         let handler = self.handlers.find(run.code)?;
         let lent = match run.block {
             None => None,
@@ -171,7 +244,7 @@ impl Server {
                 Some(Lent::new(&self.bulk, block).ok_or_else(|| Error::library("shared memory that lies outside"))?)
             }
         };
-        let operands = run.places.iter().map(|place| memory.operand(place)).collect::<Result<Vec<_>>>()?;
+        let operands = run.places.iter().map(|place| self.memory.operand(place)).collect::<Result<Vec<_>>>()?;
         let Run { timed, suffer, shape, .. } = run;
         let task = Task { bytes, lent, operands: &operands, shape, timed: *timed, suffer: *suffer, reply };
         (handler.run)(self, task)

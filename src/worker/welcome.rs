@@ -59,9 +59,9 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         limit: device.inner().meter.limit(),
         label: device.name().into(),
     };
-    let outlet =
-        Arc::new(Outlet { answers: Answers::new(control.clone(), layout::ANSWERS), socket: Mutex::new(socket) });
-    outlet.say(&ready);
+    let answers = Answers::new(control.clone(), layout::ANSWERS);
+    let outlet = Arc::new(Outlet { answers, socket: Mutex::new(socket), longest: message::LONGEST });
+    outlet.say(&ready).map_err(|_| REFUSED)?;
     let _ = patient.set((device.clone(), outlet.clone()));
     Ok(Admitted { device, outlet, control, bulk, handlers })
 }

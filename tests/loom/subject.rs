@@ -9,6 +9,8 @@ pub(crate) mod life;
 pub(crate) mod newest;
 #[path = "../../src/dispatch/parker.rs"]
 pub(crate) mod parker;
+#[path = "../../src/worker/post.rs"]
+pub(crate) mod post;
 #[path = "../../src/cuda/ring.rs"]
 pub(crate) mod ring;
 #[path = "../../src/host/runners.rs"]

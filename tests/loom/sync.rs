@@ -1,7 +1,7 @@
 //! The names of `src/sync.rs` over loom's types.
 
 pub(crate) use loom::sync::Arc;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 

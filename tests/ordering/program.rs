@@ -41,6 +41,28 @@ struct Program<'a> {
     shared: Vec<(GpuRef<f64>, Model)>,
     lend: Sender<(GpuRef<f64>, Model)>,
     borrow: Receiver<(GpuRef<f64>, Model)>,
+    /// Parts go to the neighbour, and come back.
+    parts: Round<(DeviceBuffer<f64>, Model)>,
+}
+
+/// A way to one neighbour and back, and the way of the other neighbour here and back.
+struct Round<T> {
+    there: Sender<T>,
+    back: Receiver<T>,
+    here: Receiver<T>,
+    home: Sender<T>,
+}
+
+/// One for each of `n` in a ring.
+fn rounds<T>(n: usize) -> Vec<Round<T>> {
+    let (theres, heres): (Vec<_>, Vec<_>) = (0..n).map(|_| channel()).unzip();
+    let (homes, backs): (Vec<_>, Vec<_>) = (0..n).map(|_| channel()).unzip();
+    let mut to: Vec<_> = theres.into_iter().collect();
+    to.rotate_left(1);
+    let mut home: Vec<_> = homes.into_iter().collect();
+    home.rotate_right(1);
+    let ends = to.into_iter().zip(backs).zip(heres.into_iter().zip(home));
+    ends.map(|((there, back), (here, home))| Round { there, back, here, home }).collect()
 }
 
 impl Program<'_> {
@@ -155,9 +177,39 @@ impl Program<'_> {
         self.model[i] = fresh;
     }
 
+    /// Has the neighbour write a part of a buffer, works on the rest meanwhile, and joins them again.
+    fn entrust(&mut self) {
+        let i = self.rng.below(self.own.len());
+        let (at, scalar) = (self.rng.below(LEN + 1), self.rng.pick(&[-2.0, -1.0, 1.0]));
+        let mut model = std::mem::take(&mut self.model[i]);
+        let buffer = self.own[i].take().expect("at rest");
+        // Somebody is still reading the whole.
+        let (reader, before) = (self.device.duplicate(&buffer).unwrap(), model.clone());
+        let (left, right) = buffer.split_at(at).unwrap();
+        self.parts.there.send((right, model.split_off(at))).unwrap();
+        let (theirs, mut their_model) = self.parts.here.recv().unwrap();
+        let copy = self.device.duplicate(&theirs).unwrap().into_output();
+        let theirs = self.device.blas().scal(scalar, theirs).unwrap().into_output();
+        let theirs = self.device.blas().axpy(1.0, &copy, theirs).unwrap().into_output();
+        their_model.iter_mut().for_each(|x| *x += scalar * *x);
+        let left = self.device.fill(left, scalar).unwrap().into_output();
+        model.fill(scalar);
+        self.parts.home.send((theirs, their_model)).unwrap();
+        let (right, right_model) = self.parts.back.recv().unwrap();
+        model.extend(right_model);
+        self.own[i] = Some(left.join(right).unwrap());
+        self.model[i] = model;
+        let read = reader.into_output();
+        let read = self.device.download(&read).unwrap().await_result().unwrap();
+        assert_same_bits(&read, &before, &format!("before it was parted, {:?}", self.device));
+    }
+
     fn run(mut self, steps: usize) {
         for step in 0..steps {
             self.step();
+            if step % 40 == 19 {
+                self.entrust();
+            }
             if step % 40 == 39 {
                 self.exchange();
             }
@@ -179,7 +231,7 @@ fn run(device: &Device, threads: usize, seed: u64, steps: usize) {
         .collect();
     let (lenders, borrowers): (Vec<_>, Vec<_>) = (0..threads).map(|_| channel()).unzip();
     std::thread::scope(|scope| {
-        for (thread, borrow) in borrowers.into_iter().enumerate() {
+        for ((thread, borrow), parts) in borrowers.into_iter().enumerate().zip(rounds(threads)) {
             let model: Vec<Model> = (0..4).map(|_| integers(&mut rng)).collect();
             let program = Program {
                 device,
@@ -189,6 +241,7 @@ fn run(device: &Device, threads: usize, seed: u64, steps: usize) {
                 shared: shared.clone(),
                 lend: lenders[(thread + 1) % threads].clone(),
                 borrow,
+                parts,
             };
             scope.spawn(move || program.run(steps));
         }

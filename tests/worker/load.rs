@@ -173,6 +173,15 @@ fn a_worker_that_reads_no_orders_is_waited_for_and_then_the_caller_is_told() {
     };
     assert!(matches!(error, Error::Busy { .. }), "{error}");
     assert!(start.elapsed() >= Duration::from_secs(5) && (2..5).contains(&pendings.len()));
+    let mut buffers = Vec::new();
+    let error = loop {
+        match device.uninit::<u8>(1) {
+            Ok(buffer) => buffers.push(buffer),
+            Err(error) => break error,
+        }
+        assert!(buffers.len() < 1 << 20);
+    };
+    assert!(matches!(error, Error::Busy { .. }), "{error}");
     system::signal(pid, libc::SIGCONT);
     for pending in pendings {
         assert_eq!(down(&device, &pending.await_result().unwrap()), [f64::from(1 << 20)]);

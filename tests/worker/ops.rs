@@ -28,6 +28,40 @@ pub(crate) enum Deed {
     Heavy(Vec<u8>),
     /// Is written, and not read again.
     Lost(Unreadable),
+    /// Takes so many milliseconds to be read: the worker cannot get it on its way before.
+    Slow(Slow),
+    /// Panics where it is read.
+    Startled(Startled),
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Slow(pub(crate) u64);
+
+impl<'de> Deserialize<'de> for Slow {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = u64;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("milliseconds")
+            }
+            fn visit_newtype_struct<D: serde::Deserializer<'de>>(self, from: D) -> std::result::Result<u64, D::Error> {
+                u64::deserialize(from)
+            }
+        }
+        let ms = from.deserialize_newtype_struct("Slow", Visitor)?;
+        std::thread::sleep(Duration::from_millis(ms));
+        Ok(Slow(ms))
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Startled;
+
+impl<'de> Deserialize<'de> for Startled {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+        panic!("what is this")
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +88,7 @@ impl Op for Do {
     }
     fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
         match &self.0 {
-            Deed::Nothing | Deed::Lost(_) => {}
+            Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Startled(_) => {}
             Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
             Deed::Naps(n) => (0..*n).for_each(|_| std::thread::sleep(Duration::from_millis(1))),
             Deed::Fork(ms) => {
@@ -231,6 +265,18 @@ fn what_was_not_carried_out_is_nothing_to_go_on_with() {
     // What is overwritten is well again.
     let x = device.fill(x, 3.0).unwrap().into_output();
     assert_eq!(device.blas().nrm2(&x).unwrap().await_result().unwrap(), 3.0);
+}
+
+#[test]
+fn a_panic_where_an_operation_is_read_is_its_answer_and_costs_nothing_else() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let ((x,), verdict) = submit(&device, Deed::Startled(Startled)).unwrap().split();
+    let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err().error;
+    assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");
+    let panicked = verdict.await_result().unwrap_err();
+    assert!(matches!(&panicked, Error::Panicked { message, .. } if message == "what is this"), "{panicked}");
+    assert_eq!((device.generation(), down(&device, &up(&device, [3.0f64]))), (0, vec![3.0]));
 }
 
 #[test]

@@ -1,0 +1,49 @@
+//! Which lane a thread writes to.
+//!
+//! Each thread takes the lowest seat that is free, and gives it back when it ends: so few lanes are in use, however many
+//! threads come and go. Threads past the last lane share.
+
+use super::turn::LANES;
+use crate::sync::{AtomicU64, Ordering};
+
+/// One bit a seat. No lock: a process may be forked at any moment, and its threads end in the child too.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+struct Seat(Option<u32>);
+
+impl Seat {
+    fn take() -> Self {
+        let lowest = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
+        let before = TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lowest);
+        Seat(before.ok().map(u64::trailing_ones))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(seat) = self.0 {
+            TAKEN.fetch_and(!(1 << seat), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The lane of this thread. A thread that ends, or the 65th of them, uses the first.
+pub(super) fn mine() -> usize {
+    thread_local!(static SEAT: Seat = Seat::take());
+    SEAT.try_with(|seat| seat.0).ok().flatten().map_or(0, |seat| seat as usize % LANES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_at_a_time_have_lanes_of_their_own_and_threads_after_another_have_the_same() {
+        let mine_here = mine();
+        let theirs = std::thread::spawn(mine).join().unwrap();
+        assert_eq!((mine(), mine_here == theirs), (mine_here, false));
+        // Other tests of this process take seats too.
+        let after: Vec<_> = (0..200).map(|_| std::thread::spawn(mine).join().unwrap()).collect();
+        assert!(after.iter().all(|lane| *lane != mine_here));
+    }
+}

@@ -1,0 +1,126 @@
+//! What an order follows on other lanes, as the client keeps it.
+//!
+//! One lane is carried out in the order in which it was written; between lanes nothing is in order by itself. So each
+//! buffer remembers the orders that used it last (its region's track, as on every engine), and an order names those that
+//! it must not be carried out before. **Carried out** means handed to the worker's device, which orders the work itself
+//! from there on: not done.
+
+use super::layout;
+use super::segment::Segment;
+use crate::buffer::View;
+use crate::engine::Completion;
+use crate::sync::{Arc, Ordering};
+use smallvec::SmallVec;
+
+/// Lanes of a worker.
+pub(super) const LANES: usize = 16;
+
+/// How far the worker has come in one lane.
+#[derive(Debug)]
+pub(super) struct Progress {
+    control: Arc<Segment>,
+    pub(super) lane: usize,
+}
+
+impl Progress {
+    pub(super) fn new(control: Arc<Segment>, lane: usize) -> Arc<Self> {
+        Arc::new(Progress { control, lane })
+    }
+
+    /// The number of the last order that was carried out.
+    pub(super) fn carried(&self) -> u64 {
+        self.control.word(layout::carried(self.lane)).load(Ordering::Acquire)
+    }
+}
+
+/// An order: the `number`-th of its lane, counted from 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    pub(super) progress: Arc<Progress>,
+    pub(super) number: u64,
+}
+
+impl Turn {
+    /// It was carried out: whatever is sent now comes after it.
+    pub(crate) fn is_past(&self) -> bool {
+        self.progress.carried() >= self.number
+    }
+
+    /// Becomes the later of the two when they are of one lane. (A buffer's are all of one worker.)
+    pub(crate) fn renew(&mut self, other: &Turn) -> bool {
+        let same = self.progress.lane == other.progress.lane;
+        if same {
+            self.number = self.number.max(other.number);
+        }
+        same
+    }
+}
+
+/// What an order must not be carried out before: the last one of each lane.
+#[derive(Default)]
+pub(super) struct Follows([u64; LANES]);
+
+/// The same, as it crosses: the lane in the upper byte, the number below.
+pub(super) type After = SmallVec<[u64; LANES]>;
+
+impl Follows {
+    /// What an operation follows: reads follow the writers of what they read, writes follow all.
+    pub(super) fn gather(views: &[View<'_>], read_count: usize) -> Self {
+        let mut follows = Follows::default();
+        for (i, view) in views.iter().enumerate() {
+            let track = view.region.track.lock();
+            let readers: &[Completion] = if i < read_count { &[] } else { &track.readers };
+            track.writers.iter().chain(readers).for_each(|c| follows.add(c));
+        }
+        follows
+    }
+
+    fn add(&mut self, completion: &Completion) {
+        if let Completion::Order(turn) = completion
+            && let Some(last) = self.0.get_mut(turn.progress.lane)
+        {
+            *last = turn.number.max(*last);
+        }
+    }
+
+    fn covers(&self, completion: &Completion) -> bool {
+        match completion {
+            Completion::Order(turn) => self.0.get(turn.progress.lane).is_some_and(|last| *last >= turn.number),
+            _ => true,
+        }
+    }
+
+    /// Tells the buffers which order uses them now. Only after that was sent: so whoever finds it there finds an order
+    /// that the worker can come to.
+    pub(super) fn publish(mut self, views: &[View<'_>], read_count: usize, turn: Turn) {
+        let completion = Completion::Order(turn);
+        // Those before it on its own lane.
+        self.add(&completion);
+        for (i, view) in views.iter().enumerate() {
+            let mut track = view.region.track.lock();
+            if i < read_count {
+                track.publish_read(&completion);
+            } else {
+                track.publish_write_beside(&completion, |c| self.covers(c));
+            }
+        }
+    }
+
+    /// Those of other lanes than `own` that are not known to have been carried out.
+    pub(super) fn ahead(&self, own: usize, carried: impl Fn(usize) -> u64) -> After {
+        let lanes = self.0.iter().enumerate();
+        lanes
+            .filter(|(lane, last)| *lane != own && **last > carried(*lane))
+            .map(|(lane, last)| pack(lane, *last))
+            .collect()
+    }
+}
+
+pub(super) fn pack(lane: usize, number: u64) -> u64 {
+    (lane as u64) << 56 | number
+}
+
+/// Lane and number.
+pub(super) fn unpack(word: u64) -> (usize, u64) {
+    ((word >> 56) as usize, word & ((1 << 56) - 1))
+}

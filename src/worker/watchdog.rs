@@ -1,0 +1,70 @@
+//! How long the worker has been at what it does.
+
+use super::answers::{Answers, DONE};
+use super::flights::Flights;
+use super::lane::Lane;
+use super::turn::LANES;
+use crate::sync::Ordering;
+use std::time::{Duration, Instant};
+
+/// What was seen at the last look.
+pub(super) struct Watchdog {
+    looked: Option<Instant>,
+    /// Answers so far, and since when there were no more.
+    finished: (u64, Instant),
+    /// How far each lane that had orders left had come, and since when it was no further.
+    carried: [Option<(u64, Instant)>; LANES],
+}
+
+impl Default for Watchdog {
+    fn default() -> Self {
+        Watchdog { looked: None, finished: (0, Instant::now()), carried: [None; LANES] }
+    }
+}
+
+impl Watchdog {
+    /// The longest time at one thing, and the thing; `None` too when the last look was less than `pause` ago.
+    pub(super) fn look(
+        &mut self,
+        pause: Duration,
+        answers: &Answers,
+        flights: &Flights,
+        lanes: &[Lane; LANES],
+    ) -> Option<(Duration, &'static str)> {
+        let now = Instant::now();
+        if self.looked.is_some_and(|looked| now - looked < pause) {
+            return None;
+        }
+        self.looked = Some(now);
+        let running = (0..flights.used()).filter_map(|place| {
+            let time = answers.running(place)?;
+            // Looked at after: a place that was given on meanwhile has its time set back first.
+            (answers.state(place).load(Ordering::Acquire) < DONE).then_some((time, place))
+        });
+        let running = running.max_by_key(|(time, _)| *time).and_then(|(time, place)| {
+            let flight = flights.at(place)?.lock().clone()?;
+            Some((time, flight.name()))
+        });
+        running.into_iter().chain(self.stuck(now, answers, lanes)).max_by_key(|(time, _)| *time)
+    }
+
+    /// A lane that goes no further though there are orders, while nothing else finishes: the worker is stuck before an
+    /// operation begins, for example in a driver. While something finishes, a lane may just be waiting for it.
+    fn stuck(&mut self, now: Instant, answers: &Answers, lanes: &[Lane; LANES]) -> Option<(Duration, &'static str)> {
+        let finished = answers.count();
+        if self.finished.0 != finished {
+            self.finished = (finished, now);
+        }
+        let mut since = now;
+        for (lane, seen) in lanes.iter().zip(&mut self.carried) {
+            let carried = lane.progress.carried();
+            *seen = match *seen {
+                _ if !lane.is_behind() => None,
+                Some((before, since)) if before == carried => Some((before, since)),
+                _ => Some((carried, now)),
+            };
+            since = seen.map_or(since, |(_, then)| then.min(since));
+        }
+        Some((now - since.max(self.finished.1), "an order on its way to the device"))
+    }
+}
