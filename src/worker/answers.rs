@@ -111,17 +111,17 @@ impl Answers {
         self.listed(index).store(place + 1, Ordering::Release);
     }
 
-    /// How many dispatches have finished, ever.
-    pub(super) fn count(&self) -> u64 {
-        self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)
-    }
-
     /// The `index`-th place that finished, if it is known yet. One client thread at a time.
     pub(super) fn finished(&self, index: u64) -> Option<u32> {
         let entry = self.listed(index);
         let place = entry.load(Ordering::Acquire).checked_sub(1)?;
         entry.store(0, Ordering::Relaxed);
         Some(place)
+    }
+
+    /// How many places finished, ever.
+    pub(super) fn count(&self) -> u64 {
+        self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)
     }
 
     fn listed(&self, index: u64) -> &AtomicU32 {

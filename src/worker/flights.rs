@@ -18,7 +18,7 @@ pub(super) trait Flight: Send + Sync {
 
 /// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
 /// happens to be here: one that submits something else, or the one that everybody's answers hang on.
-pub(super) fn let_go(flight: Option<Arc<dyn Flight>>) {
+pub(super) fn let_go(flight: Arc<dyn Flight>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(flight)));
 }
 
@@ -124,7 +124,7 @@ impl Reaper {
                 } else {
                     self.late.push(place);
                 }
-                let_go(flight); // with no lock but the reaper's
+                flight.into_iter().for_each(let_go); // with no lock but the reaper's
             }
             flights.pool.lock().free.extend(free);
             if !full {

@@ -156,7 +156,6 @@ impl Keeper {
             }
             // Entered or left over while it fell asleep: seen here, or the bell is rung.
             if idle && self.link.is_busy() {
-                self.link.flush_frees();
                 nap = TICK;
             }
             match self.listen(nap) {

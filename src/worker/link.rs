@@ -8,7 +8,7 @@ use super::segment::Segment;
 use super::spare::Spare;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
-use super::{layout, seat};
+use super::{layout, ring, seat};
 use crate::dispatch::{Backoff, SPIN};
 use crate::engine::Epoch;
 use crate::error::{Site, Text};
@@ -129,8 +129,9 @@ impl Link {
     /// How often the worker's heart has beaten, and what it has done: whoever reads orders and answers them lives, also
     /// where so many others run that the thread that beats is late.
     pub(super) fn beats(&self) -> u64 {
-        let beaten = self.control.word(layout::BEAT).load(Ordering::Relaxed);
-        self.lanes.iter().map(|lane| lane.progress.carried()).fold(beaten + self.answers.count(), u64::wrapping_add)
+        let word = |offset| self.control.word(offset).load(Ordering::Relaxed);
+        let read = (0..LANES).map(|lane| ring::read_so_far(&self.control, layout::orders(lane)));
+        read.fold(word(layout::BEAT).wrapping_add(self.answers.count()), u64::wrapping_add)
     }
 
     /// The worker is gone and everything was settled.
@@ -329,28 +330,21 @@ impl Link {
         self.answers.lose(self.flights.used());
         let mut flights = self.flights.leave_all();
         let start = Instant::now();
-        loop {
-            // Another thread may have claimed one, and find that it cannot settle it yet.
-            flights = flights
-                .into_iter()
-                .filter_map(|flight| {
-                    if flight.retire() {
-                        let_go(Some(flight));
-                        None
-                    } else {
-                        Some(flight)
-                    }
-                })
-                .collect();
-            if flights.is_empty() || start.elapsed() > SWEEPING {
-                break;
+        while !flights.is_empty() && start.elapsed() < SWEEPING {
+            for flight in std::mem::take(&mut flights) {
+                if flight.retire() {
+                    let_go(flight);
+                } else {
+                    flights.push(flight); // another thread has claimed it, and may find that it cannot settle it yet
+                }
             }
             std::thread::yield_now();
         }
-        flights.into_iter().map(Some).for_each(let_go);
+        flights.into_iter().for_each(let_go);
         self.spills.lock().clear();
-        // All are settled, so nobody reads an answer any more. A worker that was killed a moment ago may still write one.
-        self.control.forget(0, layout::CONTROL);
+        // All are settled, so nobody reads an answer any more. (A worker that was killed a moment ago may still write one.)
+        // How far it came in its lanes, in the page before, is what its buffers go on asking.
+        self.control.forget(layout::ORDERS, layout::CONTROL - layout::ORDERS);
         *self.bell.lock() = None;
     }
 

@@ -49,10 +49,10 @@
 //   ask.rs       what is asked of the worker          modules.rs   code that is loaded there
 //   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
-//   awake.rs     the time that it counts              heart.rs     beats, and ends the process with its parent
+//   awake.rs     the time that counts for that        heart.rs     beats, and ends the process with its parent
 //   process.rs   the child: its end, its status       inherited.rs what else came from the parent
 //   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
-//   succession.rs what follows a worker that was lost
+//   succession.rs what follows one that was lost
 //   spare.rs     the standby
 //   hold.rs      keeps the GPU's driver awake
 //                          both
@@ -228,7 +228,7 @@ mod layout {
     /// A bit for each lane that was ever used: the worker has a thread for it.
     pub(super) const OPENED: usize = 64;
     /// The orders.
-    const ORDERS: usize = 4096;
+    pub(super) const ORDERS: usize = 4096;
     /// Bytes of orders on their way in one lane.
     pub(super) const ORDERS_CAPACITY: usize = 4 << 20;
     /// The answers.

@@ -29,6 +29,11 @@ pub(super) const fn footprint(capacity: usize) -> usize {
     DATA + capacity
 }
 
+/// Bytes that the reader of the ring at `base` has read, ever.
+pub(super) fn read_so_far(segment: &Segment, base: usize) -> u64 {
+    segment.word(base + HEAD).load(Ordering::Relaxed)
+}
+
 /// One end of the ring.
 pub(super) struct Ring {
     segment: Arc<Segment>,
