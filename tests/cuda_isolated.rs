@@ -232,6 +232,42 @@ fn a_copy_that_fails_half_way_is_an_error_and_gives_its_memory_back() {
     });
 }
 
+/// What may still be under way of it is waited for before the answer, and the work of others is not.
+#[test]
+fn a_copy_that_fails_half_way_is_answered_while_other_threads_go_on() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let test = "a_copy_that_fails_half_way_is_answered_while_other_threads_go_on";
+    inside(test, &[("WINDLASS_STANDIN_FAIL", "cuMemcpyDtoHAsync:4:1")], || {
+        let device = isolated().open().unwrap();
+        let x = up(&device, vec![7u8; 16 << 20]);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let load = scope.spawn(|| {
+                let mut other = device.zeros::<u8>(4 << 20).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    if device.stats().in_flight < 300 {
+                        (0..50).for_each(|i| {
+                            let taken = std::mem::replace(&mut other, device.uninit(0).unwrap());
+                            other = device.fill(taken, i).unwrap().into_output();
+                        });
+                    }
+                }
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            let start = std::time::Instant::now();
+            let mut failed = 0;
+            for _ in 0..4 {
+                failed += u32::from(device.download(&x).unwrap().await_result().is_err());
+            }
+            let took = start.elapsed();
+            stop.store(true, Ordering::Relaxed);
+            load.join().unwrap();
+            assert_eq!((failed, device.stats().faults), (1, 0), "{:?}", device.stats().last_fault);
+            assert!(took < Duration::from_secs(8), "{took:?}");
+        });
+    });
+}
+
 #[test]
 fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
     inside("what_does_not_cross_to_a_gpu_in_a_worker_says_why", &[], || {

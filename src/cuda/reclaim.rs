@@ -94,10 +94,7 @@ impl Reclaim {
     pub(crate) fn unpark(&self) -> bool {
         let mut parked = self.parked.lock();
         parked.retain(|(allocation, uses)| {
-            let done = uses.all().all(|c| match c {
-                Completion::Cuda(mark) => mark.poll(),
-                _ => c.is_past(),
-            });
+            let done = uses.all().all(Completion::poll);
             if let (true, Home::Cuda(home)) = (done, &allocation.home) {
                 home.slot.frees.push(allocation.clone());
             }

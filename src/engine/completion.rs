@@ -29,6 +29,15 @@ impl Completion {
         }
     }
 
+    /// Over, asking the driver if need be.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn poll(&self) -> bool {
+        match self {
+            Completion::Cuda(mark) => mark.poll(),
+            _ => self.is_past(),
+        }
+    }
+
     /// Known to be over and of no further interest: nobody needs to follow it.
     pub(crate) fn is_spent(&self) -> bool {
         match self {

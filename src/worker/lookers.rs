@@ -101,6 +101,9 @@ impl Lookers {
     }
 }
 
+/// So many of one queue are answered before the next is looked at, however many are done.
+const AT_A_TIME: usize = 16;
+
 /// What is in flight, queue by queue.
 #[derive(Default)]
 struct Flying(Vec<VecDeque<Record>>);
@@ -125,9 +128,9 @@ impl Flying {
     fn look(&mut self) -> bool {
         let mut any = false;
         for queue in &mut self.0 {
-            while queue.front_mut().is_some_and(Record::look)
-                && let Some(record) = queue.pop_front()
-            {
+            for _ in 0..AT_A_TIME {
+                let done = queue.front_mut().is_some_and(Record::look);
+                let Some(record) = done.then(|| queue.pop_front()).flatten() else { break };
                 (record.then)();
                 any = true;
             }

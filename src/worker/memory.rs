@@ -70,6 +70,13 @@ impl Memory {
         }
     }
 
+    /// What is in flight on these operands.
+    #[cfg(feature = "cuda")]
+    pub(super) fn in_flight(&self, places: &[Place]) -> Vec<Track> {
+        let operands = places.iter().filter_map(|place| self.operand(place).ok());
+        operands.map(|operand| operand.region.track.lock().clone()).collect()
+    }
+
     /// The operand that an order names.
     pub(super) fn operand(&self, place: &Place) -> Result<Operand> {
         let garbled = || Error::library("an order that names memory which there is not");

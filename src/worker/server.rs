@@ -37,7 +37,8 @@ const GPU_SPIN: Duration = Duration::from_micros(100);
 /// How long after the first order memory may not be back yet that a worker before this one held.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How long a GPU may take to finish what it has.
+/// How long a GPU may take to finish what is in flight on some buffers.
+#[cfg(feature = "cuda")]
 const CALM: Duration = Duration::from_secs(10);
 
 /// The serving process.
@@ -190,8 +191,9 @@ impl Server {
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
+                    #[cfg(feature = "cuda")]
                     if run.block.is_some() && self.is_gpu() {
-                        self.calm();
+                        self.calm(&run.places);
                     }
                     reply.fail(error);
                 }
@@ -230,10 +232,17 @@ impl Server {
         }
     }
 
-    /// An operation failed half-way: a GPU may still be at the shared memory that the answer gives back.
-    fn calm(&self) {
-        if self.device.synchronize(CALM).is_err() {
-            self.outlet.fault("a copy that failed half-way did not come to an end".into(), None);
+    /// An operation failed half-way: a GPU may still be at the shared memory that the answer gives back. Its operands know
+    /// of what did get in, and are waited for: not the device, to which other lanes bring more and more.
+    #[cfg(feature = "cuda")]
+    fn calm(&self, places: &[Place]) {
+        let (start, mut backoff) = (Instant::now(), crate::dispatch::Backoff::new());
+        let tracks = self.memory.in_flight(places);
+        while !tracks.iter().all(|track| track.all().all(crate::engine::Completion::poll)) {
+            if start.elapsed() > CALM {
+                self.outlet.fault("a copy that failed half-way did not come to an end".into(), None);
+            }
+            backoff.pause(None);
         }
     }
 
