@@ -3,11 +3,13 @@
 //! Part of what `elems.rs` promises: every operand is visited exactly once, reads as reads and writes as writes. A
 //! handle without its type keeps the name of the type, and becomes a typed one again only by that name.
 
+use super::any::{AnySlice, AnySliceMut, AnySpan};
 use super::elems::{Elems, Receive, Shape, Visit, sealed};
+use super::typed_output::TypedOutput;
 use super::{DeviceBuffer, GpuRef, In, Region};
 use crate::op::{Bufs, Immediate, Output};
 use crate::sync::Arc;
-use crate::{DType, Element, Error, Result};
+use crate::{DType, Element, Result};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -199,96 +201,6 @@ impl Immediate for AnyBuffers {
     }
 }
 
-/// Where an operand lies, and of what type it is.
-#[derive(Clone, Copy, Debug)]
-pub struct AnySpan {
-    address: u64,
-    len: usize,
-    dtype: DType,
-}
-
-impl AnySpan {
-    fn of(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
-        // An offset lies inside the allocation, whose length in bytes was checked when it was made.
-        AnySpan { address: region.allocation.address + (offset * dtype.size()) as u64, len, dtype }
-    }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// Elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// No elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Bytes.
-    pub fn bytes(&self) -> usize {
-        self.len * self.dtype.size()
-    }
-
-    /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// Where the address itself lies.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn place(&self) -> *const u64 {
-        &raw const self.address
-    }
-}
-
-/// What a host half reads.
-#[derive(Clone, Copy, Debug)]
-pub struct AnySlice<'a> {
-    bytes: &'a [u8],
-    dtype: DType,
-}
-
-impl<'a> AnySlice<'a> {
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The elements; `None` when they are of another type.
-    pub fn downcast<T: Element>(self) -> Option<&'a [T]> {
-        (self.dtype == T::DTYPE).then(|| bytemuck::try_cast_slice(self.bytes).ok()).flatten()
-    }
-}
-
-/// What a host half writes.
-#[derive(Debug)]
-pub struct AnySliceMut<'a> {
-    bytes: &'a mut [u8],
-    dtype: DType,
-}
-
-impl<'a> AnySliceMut<'a> {
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// Where it begins, and how many elements it has.
-    pub(crate) fn into_raw(self) -> (*mut u8, usize) {
-        let len = self.bytes.len() / self.dtype.size();
-        (self.bytes.as_mut_ptr(), len)
-    }
-
-    /// The elements; `None` when they are of another type.
-    pub fn downcast<T: Element>(self) -> Option<&'a mut [T]> {
-        (self.dtype == T::DTYPE).then(|| bytemuck::try_cast_slice_mut(self.bytes).ok()).flatten()
-    }
-}
-
 impl sealed::Elems for Dyn {}
 impl Elems for Dyn {
     type Ins<'a> = AnyIns<'a>;
@@ -352,66 +264,5 @@ impl Elems for Dyn {
             AnySliceMut { bytes, dtype: span.dtype }
         };
         spans.iter().map(slice).collect()
-    }
-}
-
-/// An output of typed buffers that a list without types can become: nothing, one [`DeviceBuffer`], or a tuple of two to
-/// eight of them. Sealed.
-pub trait TypedOutput: Output<Host = ()> + typed::Sealed {
-    #[doc(hidden)]
-    fn typed(buffers: AnyBuffers) -> Result<Bufs<Self>, AnyBuffers>;
-}
-
-macro_rules! typed_outputs { ($(($output:ty; $($t:ident $i:tt),*))*) => { $(
-    impl<$($t: Element),*> TypedOutput for $output {
-        fn typed(buffers: AnyBuffers) -> Result<($(DeviceBuffer<$t>,)*), AnyBuffers> {
-            const NAMES: &[&str] = &[$(stringify!($t)),*];
-            let types: [DType; NAMES.len()] = [$($t::DTYPE),*];
-            if !buffers.iter().map(AnyBuffer::dtype).eq(types) {
-                return Err(buffers);
-            }
-            let mut all = buffers.into_iter();
-            // Their number and types were compared above.
-            let wrong = |_| AnyBuffers::default();
-            Ok(($({
-                let _ = stringify!($t);
-                all.next().ok_or_else(AnyBuffers::default)?.downcast::<$t>().map_err(wrong)?
-            },)*))
-        }
-    }
-)* } }
-macro_rules! typed_tuples { ($(($($t:ident $i:tt),*))*) => {
-    $(impl<$($t: Element),*> typed::Sealed for ($(DeviceBuffer<$t>,)*) {})*
-    typed_outputs! { $((($(DeviceBuffer<$t>,)*); $($t $i),*))* }
-} }
-
-mod typed {
-    pub trait Sealed {}
-}
-
-impl typed::Sealed for () {}
-impl<A: Element> typed::Sealed for DeviceBuffer<A> {}
-typed_outputs! { (DeviceBuffer<A>; A 0) }
-typed_tuples! {
-    (A 0, B 1)
-    (A 0, B 1, C 2)
-    (A 0, B 1, C 2, D 3)
-    (A 0, B 1, C 2, D 3, E 4)
-    (A 0, B 1, C 2, D 3, E 4, F 5)
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
-}
-
-impl TypedOutput for () {
-    fn typed(buffers: AnyBuffers) -> Result<(), AnyBuffers> {
-        if buffers.is_empty() { Ok(()) } else { Err(buffers) }
-    }
-}
-
-impl From<AnyBuffers> for Error {
-    /// Buffers that are not of the types asked for.
-    fn from(buffers: AnyBuffers) -> Self {
-        let types: Vec<_> = buffers.iter().map(|b| b.dtype().name()).collect();
-        Error::invalid("buffers", format!("they are of the types ({})", types.join(", ")))
     }
 }

@@ -16,6 +16,7 @@
 //! Ordering lives in `track.rs`, operands as tuples in `elems.rs`, operands without types in `dynamic.rs`.
 
 mod allocation;
+mod any;
 mod content;
 mod device_buffer;
 mod dynamic;
@@ -26,13 +27,15 @@ mod mirrored;
 mod operand;
 mod region;
 mod track;
+mod typed_output;
 
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 pub(crate) use allocation::Home;
 pub(crate) use allocation::{Allocation, Meter};
+pub use any::{AnySlice, AnySliceMut, AnySpan};
 pub(crate) use content::Content;
 pub use device_buffer::DeviceBuffer;
-pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, Dyn, TypedOutput};
+pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
 pub use elems::{Elems, List, Operand};
 pub(crate) use elems::{Receive, Shape, Visit};
 pub use gpu_ref::GpuRef;
@@ -42,3 +45,4 @@ pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};
 pub(crate) use region::Region;
 pub(crate) use track::Track;
+pub use typed_output::TypedOutput;

@@ -59,6 +59,7 @@ mod slot;
 mod staging;
 mod submit;
 mod task;
+mod timer;
 
 #[cfg(feature = "blas")]
 pub(crate) use api::{Called, Code, CublasTyped};
@@ -104,7 +105,7 @@ pub(crate) struct Core {
     #[cfg(target_os = "linux")]
     pub(crate) registered: registered::Registered,
     pub(crate) blockers: blocker::Blockers,
-    pub(crate) timers: task::Timers,
+    pub(crate) timers: timer::Timers,
     pub(crate) modules: Arc<module::Modules>,
     /// How products are best multiplied.
     #[cfg(feature = "blaslt")]

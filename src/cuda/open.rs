@@ -9,7 +9,7 @@ use super::module::Modules;
 use super::pinned::PinnedPool;
 use super::reclaim::Reclaim;
 use super::slot::Slot;
-use super::task::Timers;
+use super::timer::Timers;
 use super::{Core, CudaEngine, fault};
 use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
 use crate::engine::life::Life;

@@ -3,13 +3,11 @@
 //! Its completion is its mark; nobody has to tell it anything. Whoever looks first after the mark has passed (a waiter,
 //! or who reaps the slot's ring) claims it, tells the trace, and settles it.
 
-use super::Native;
-use super::api::{Code, Driver};
-use super::context::Context;
 use super::pinned::SmallSlot;
 use super::ring::Cargo;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
+use super::timer::Timer;
 use crate::dispatch::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left};
@@ -19,8 +17,6 @@ use crate::op::{HostOf, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
-use crossbeam_queue::SegQueue;
-use cudarc::driver::sys::CUevent;
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::sync::Weak;
@@ -320,84 +316,5 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     #[cfg(target_os = "linux")]
     fn may_run(&self) -> bool {
         self.ahead.iter().all(Mark::poll)
-    }
-}
-
-/// Two events with time, around the work.
-pub(super) struct Timer {
-    pub(super) start: Native<CUevent>,
-    pub(super) end: Native<CUevent>,
-    timers: Weak<TimerPool>,
-}
-
-/// The events of timers.
-pub(crate) struct Timers(Arc<TimerPool>);
-
-#[derive(Default)]
-struct TimerPool {
-    free: SegQueue<(Native<CUevent>, Native<CUevent>)>,
-    all: Mutex<Vec<Native<CUevent>>>,
-}
-
-impl Timers {
-    pub(crate) fn new() -> Self {
-        Timers(Arc::default())
-    }
-
-    /// A pair to record. The context is current.
-    pub(super) fn timer(&self, api: &Driver) -> Result<Timer, Code> {
-        let (start, end) = match self.0.free.pop() {
-            Some(pair) => pair,
-            None => {
-                let make = || {
-                    let mut event: CUevent = std::ptr::null_mut();
-                    // SAFETY: `event` is valid for the write; the context is current.
-                    unsafe { api.event_create(&mut event, 0) }.ok()?;
-                    self.0.all.lock().push(Native(event));
-                    Ok(Native(event))
-                };
-                (make()?, make()?)
-            }
-        };
-        Ok(Timer { start, end, timers: Arc::downgrade(&self.0) })
-    }
-
-    /// Events held.
-    pub(crate) fn held(&self) -> usize {
-        self.0.all.lock().len()
-    }
-
-    /// For the end of the epoch.
-    pub(crate) fn destroy(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
-        while self.0.free.pop().is_some() {}
-        for event in std::mem::take(&mut *self.0.all.lock()) {
-            // SAFETY: ours, idle, and the epoch is closed: `elapsed` looks for it in the list before it uses one.
-            gone(unsafe { api.event_destroy(event.0) });
-        }
-    }
-}
-
-impl Timer {
-    /// Time between the two, once both have passed.
-    fn elapsed(&self, context: &Context) -> Option<Duration> {
-        // The pool outlives the events: gone means that the epoch was torn down.
-        let pool = self.timers.upgrade()?;
-        let alive = pool.all.lock(); // keeps `destroy` out
-        if !alive.contains(&self.start) {
-            return None;
-        }
-        let _bound = context.bind().ok()?;
-        let mut milliseconds = 0f32;
-        // SAFETY: both events are alive while the list is held, and both were recorded.
-        let code = unsafe { context.api.event_elapsed_time(&mut milliseconds, self.start.0, self.end.0) };
-        code.is_success().then(|| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        if let Some(pool) = self.timers.upgrade() {
-            pool.free.push((self.start, self.end));
-        }
     }
 }

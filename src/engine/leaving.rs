@@ -9,7 +9,9 @@
 //! register with: a library that is never unloaded needs no destructors, and the process gives back its memory.
 
 use super::process;
+#[cfg(feature = "nvrtc")]
 use crate::loader::Loaded;
+#[cfg(feature = "nvrtc")]
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -29,11 +31,13 @@ pub(super) fn leave() {
 }
 
 /// In the place of `__cxa_atexit`: takes the destructor and forgets it.
+#[cfg(feature = "nvrtc")]
 unsafe extern "C" fn never(_: Option<unsafe extern "C" fn(*mut c_void)>, _: *mut c_void, _: *mut c_void) -> c_int {
     0
 }
 
 /// After a compiler or linker was loaded, and before it is asked to work.
+#[cfg(feature = "nvrtc")]
 pub(crate) fn watch(library: &Loaded) {
     let never: unsafe extern "C" fn(_, _, _) -> c_int = never;
     // SAFETY: the signature of `__cxa_atexit`, and success is what its callers are told; that a destructor does not run

@@ -13,7 +13,7 @@ mod completion;
 #[expect(clippy::module_inception, reason = "the engine of the engines' folder")]
 mod engine;
 mod epoch;
-#[cfg(feature = "nvrtc")]
+#[cfg(feature = "cuda")]
 pub(crate) mod leaving;
 pub(crate) mod life;
 pub(crate) mod process;

@@ -32,7 +32,7 @@ pub(crate) fn exiting() -> bool {
 #[cfg(feature = "cuda")]
 extern "C" fn on_exit() {
     ERA.fetch_or(EXITING, Ordering::SeqCst);
-    #[cfg(feature = "nvrtc")]
+    #[cfg(feature = "cuda")]
     super::leaving::leave();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(2);
     while KEEPERS.load(Ordering::SeqCst) > 0 && std::time::Instant::now() < until {
@@ -75,7 +75,7 @@ extern "C" fn in_child() {
     // The threads that were counted are the parent's.
     #[cfg(feature = "cuda")]
     KEEPERS.store(0, Ordering::SeqCst);
-    #[cfg(feature = "nvrtc")]
+    #[cfg(feature = "cuda")]
     super::leaving::in_child();
 }
 

@@ -10,9 +10,13 @@
 
 #[cfg(feature = "host")]
 mod fault_plan;
+mod follower;
+#[cfg(feature = "host")]
+mod frame;
 mod inside;
 #[cfg(feature = "host")]
 mod machine;
+#[cfg(feature = "host")]
 mod node;
 #[cfg(feature = "host")]
 mod queue;
@@ -23,12 +27,12 @@ mod runners;
 pub(crate) use fault_plan::Fault;
 #[cfg(feature = "host")]
 pub use fault_plan::FaultPlan;
+#[cfg(test)]
+pub(crate) use follower::Core;
+pub(crate) use follower::Runnable;
 pub(crate) use inside::inside_op;
 #[cfg(feature = "host")]
 pub(crate) use machine::{processor_name, total_memory};
-#[cfg(test)]
-pub(crate) use node::Core;
-pub(crate) use node::Runnable;
 #[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;
 #[cfg(feature = "host")]

@@ -4,8 +4,8 @@
 //! nothing is forgotten, is `runners.rs`.
 
 use super::fault_plan::FaultPlan;
+use super::follower::Runnable;
 use super::inside::mark_thread;
-use super::node::Runnable;
 use super::runners::{Ready, Runners};
 use crate::sync::Arc;
 use crate::{Error, Result};

@@ -72,8 +72,9 @@ impl Supervisor {
 
     /// How the device stands.
     pub(crate) fn health(&self, inner: &Inner) -> Health {
-        let epoch = inner.epoch();
         let mut state = self.state.lock();
+        // Looked at after: a generation is installed before it is said to be healthy, so this is not one before that.
+        let epoch = inner.epoch();
         let restarts_left = state.history.left(&self.policy, Instant::now());
         // Whoever sees a fault sets the epoch's flag first, which others are refused by, and comes here a moment later.
         let phase = match (state.phase, epoch.life.stand()) {

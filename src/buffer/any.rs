@@ -1,0 +1,94 @@
+//! Operands without their types, as an engine and a host half see them.
+
+use super::Region;
+use crate::{DType, Element};
+
+/// Where an operand lies, and of what type it is.
+#[derive(Clone, Copy, Debug)]
+pub struct AnySpan {
+    pub(super) address: u64,
+    pub(super) len: usize,
+    pub(super) dtype: DType,
+}
+
+impl AnySpan {
+    pub(super) fn of(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
+        // An offset lies inside the allocation, whose length in bytes was checked when it was made.
+        AnySpan { address: region.allocation.address + (offset * dtype.size()) as u64, len, dtype }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> usize {
+        self.len * self.dtype.size()
+    }
+
+    /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Where the address itself lies.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn place(&self) -> *const u64 {
+        &raw const self.address
+    }
+}
+
+/// What a host half reads.
+#[derive(Clone, Copy, Debug)]
+pub struct AnySlice<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) dtype: DType,
+}
+
+impl<'a> AnySlice<'a> {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The elements; `None` when they are of another type.
+    pub fn downcast<T: Element>(self) -> Option<&'a [T]> {
+        (self.dtype == T::DTYPE).then(|| bytemuck::try_cast_slice(self.bytes).ok()).flatten()
+    }
+}
+
+/// What a host half writes.
+#[derive(Debug)]
+pub struct AnySliceMut<'a> {
+    pub(super) bytes: &'a mut [u8],
+    pub(super) dtype: DType,
+}
+
+impl<'a> AnySliceMut<'a> {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where it begins, and how many elements it has.
+    pub(crate) fn into_raw(self) -> (*mut u8, usize) {
+        let len = self.bytes.len() / self.dtype.size();
+        (self.bytes.as_mut_ptr(), len)
+    }
+
+    /// The elements; `None` when they are of another type.
+    pub fn downcast<T: Element>(self) -> Option<&'a mut [T]> {
+        (self.dtype == T::DTYPE).then(|| bytemuck::try_cast_slice_mut(self.bytes).ok()).flatten()
+    }
+}

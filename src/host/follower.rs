@@ -1,0 +1,51 @@
+//! Who waits for a node, and what all nodes are to each other: without their types.
+
+use crate::Error;
+use crate::dispatch::{Parker, Settle, Then, Waiter};
+use crate::sync::{Arc, Mutex};
+
+/// The state of a node, without its types.
+pub(crate) type Core = Settle<Error, Follower>;
+
+/// A node without its types: what completions hold.
+pub(crate) trait Runnable: Send + Sync {
+    fn core(&self) -> &Core;
+    /// Runs the op and settles. Called once.
+    fn run(&self);
+    /// A dependency is done; the last one starts the work.
+    fn dep_done(self: Arc<Self>);
+}
+
+/// Who is told when a node settles.
+pub(crate) enum Follower {
+    /// A later op; a failure flows on along data edges only.
+    Node { node: Arc<dyn Runnable>, data: bool },
+    /// A sleeping thread.
+    Thread(Arc<Parker>),
+    /// Something to call, unless somebody took it back.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "made by the host engine only"))]
+    Call(Arc<Mutex<Option<Then>>>),
+}
+
+impl Waiter for Follower {
+    fn settled(self, failed: bool) {
+        match self {
+            Follower::Thread(parker) => parker.wake(),
+            Follower::Call(then) => {
+                if let Some(then) = { then.lock().take() } {
+                    then();
+                }
+            }
+            Follower::Node { node, data } => {
+                if failed && data {
+                    node.core().taint();
+                }
+                node.dep_done();
+            }
+        }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        matches!((self, other), (Follower::Thread(a), Follower::Thread(b)) if Arc::ptr_eq(a, b))
+    }
+}

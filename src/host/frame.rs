@@ -1,0 +1,230 @@
+//! All of a node that does not depend on its op: running, settling, waiting.
+
+use super::HostEngine;
+use super::fault_plan::Fault;
+use super::follower::{Core, Follower};
+use super::inside::Inside;
+use crate::device::Options;
+use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Then, Wait, is_stealing, steal_one};
+use crate::engine::Epoch;
+use crate::error::Site;
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::trace::{Event, Told};
+use crate::worker::Relay;
+use crate::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// All of a node that does not depend on its op: what is done with that is compiled once.
+pub(super) struct Frame {
+    pub(super) core: Core,
+    pub(super) epoch: Arc<Epoch>,
+    pub(super) engine: Arc<HostEngine>,
+    pub(super) claimed: AtomicBool,
+    pub(super) submitted: Option<Instant>,
+    pub(super) fault: Option<Fault>,
+    pub(super) timed: bool,
+    pub(super) label: Option<&'static str>,
+    pub(super) relay: Option<Relay>,
+}
+
+impl HostEngine {
+    pub(super) fn frame(
+        self: &Arc<Self>,
+        epoch: &Arc<Epoch>,
+        options: &Options,
+        traced: bool,
+        relay: Option<Relay>,
+    ) -> Frame {
+        Frame {
+            core: Core::new(),
+            epoch: epoch.clone(),
+            engine: self.clone(),
+            claimed: AtomicBool::new(false),
+            submitted: traced.then(Instant::now),
+            fault: self.plan().and_then(|plan| plan.next_op()),
+            timed: options.timed,
+            label: options.label,
+            relay,
+        }
+    }
+}
+
+impl Frame {
+    /// Runs the host half, or what stands in its way; and how long it took, where that was asked for.
+    pub(super) fn carry_out(&self, half: &mut dyn FnMut() -> Result<()>) -> (Result<()>, Option<Duration>) {
+        if let Err(error) = self.begin() {
+            return (Err(error), None);
+        }
+        let _inside = Inside::enter();
+        let start = self.timed.then(Instant::now);
+        let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
+        (result, start.map(|start| start.elapsed()))
+    }
+
+    pub(super) fn begin(&self) -> Result<()> {
+        // The fault first: after it everything upstream has failed too, and only this error says why.
+        if self.epoch.dead() {
+            return Err(self.epoch.verdict());
+        }
+        if self.core.is_tainted() {
+            return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+        }
+        if let Some(relay) = &self.relay {
+            relay.begin()?;
+        }
+        match &self.fault {
+            None => {}
+            Some(Fault::Fail) => return Err(Error::library("failed by the fault plan")),
+            Some(Fault::Delay(time)) => std::thread::sleep(*time),
+            Some(Fault::Poison) => {
+                self.epoch.fault("poisoned by the fault plan", None);
+                return Err(self.epoch.verdict());
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles once: the one who claims it counts, tells the trace and settles. (A waiter that saw the epoch end
+    /// and the runner may both come here.)
+    pub(super) fn conclude(&self, told: &dyn Told, result: Result<()>) {
+        let result = result.map_err(|e| {
+            let (op, library) = told.names();
+            e.in_op(op, library).locate(|s| {
+                s.set_device(self.epoch.label.to_string(), self.epoch.generation);
+            })
+        });
+        if self.claimed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let failed = result.as_ref().err().cloned();
+        let trace = self.epoch.counters.trace();
+        if let Some(trace) = trace {
+            trace.emit(Event::BeforeComplete, &told.info());
+        }
+        // Counted first, so that who sees it settled sees it counted.
+        self.epoch.counters.completed();
+        if let Some(error) = failed {
+            self.epoch.counters.count_error(&error);
+        }
+        self.core.settle(result);
+        if let (Some(trace), Some(submitted)) = (trace, self.submitted) {
+            trace.emit(Event::AfterComplete(submitted.elapsed()), &told.info());
+        }
+    }
+
+    pub(super) fn is_settled(&self, told: &dyn Told) -> bool {
+        if !self.core.is_settled() && self.epoch.dead() {
+            self.conclude(told, Err(self.epoch.verdict()));
+        }
+        self.core.is_settled()
+    }
+
+    pub(super) fn wait(&self, told: &dyn Told, how: Wait, until: Option<Instant>) -> bool {
+        let past = |until: Option<Instant>| until.is_some_and(|until| Instant::now() >= until);
+        if self.is_settled(told) {
+            return true;
+        }
+        match how {
+            Wait::Spin | Wait::Yield => loop {
+                if self.is_settled(told) {
+                    return true;
+                }
+                if past(until) {
+                    return false;
+                }
+                if how == Wait::Spin { std::hint::spin_loop() } else { std::thread::yield_now() }
+            },
+            Wait::Adaptive => {
+                let start = Instant::now();
+                loop {
+                    // The clock is dearer than the look.
+                    for _ in 0..64 {
+                        if self.core.is_settled() {
+                            return true;
+                        }
+                        std::hint::spin_loop();
+                    }
+                    if start.elapsed() >= SPIN || past(until) {
+                        return self.park(told, until);
+                    }
+                }
+            }
+            Wait::Rayon if !is_stealing() => {
+                let mut backoff = Backoff::new();
+                loop {
+                    if self.is_settled(told) {
+                        return true;
+                    }
+                    if past(until) {
+                        return false;
+                    }
+                    if !steal_one() {
+                        // Nothing to run: the own pool may finish, or new jobs may come.
+                        backoff.pause(until);
+                    } else {
+                        backoff = Backoff::new();
+                    }
+                }
+            }
+            Wait::Block | Wait::Rayon => self.park(told, until),
+        }
+    }
+
+    pub(super) fn subscribe(&self, told: &dyn Told, parker: &Arc<Parker>) -> Subscribed {
+        self.epoch.sleep_on(parker);
+        // After registering with the epoch, so that its end either is seen here or wakes the parker.
+        if self.is_settled(told) || !self.core.subscribe(Follower::Thread(parker.clone())) {
+            Subscribed::Settled
+        } else {
+            Subscribed::Armed
+        }
+    }
+
+    pub(super) fn unsubscribe(&self, parker: &Arc<Parker>) {
+        self.epoch.forget(parker);
+        self.core.unsubscribe(&Follower::Thread(parker.clone()));
+    }
+
+    /// Has `then` called when it settles, or at once.
+    pub(super) fn tell(&self, told: &dyn Told, then: Then) {
+        let call = Arc::new(Mutex::new(Some(then)));
+        let settled = self.is_settled(told) || !self.core.subscribe(Follower::Call(call.clone()));
+        let then = if settled { call.lock().take() } else { None };
+        if let Some(then) = then {
+            then();
+        }
+    }
+
+    /// A verdict after the work was done.
+    pub(super) fn failed(&self, told: &dyn Told, error: Error) -> Error {
+        let (name, library) = told.names();
+        let error = error.in_op(name, library).locate(|s| {
+            s.set_device(self.epoch.label.to_string(), self.epoch.generation);
+        });
+        self.epoch.counters.count_error(&error);
+        error
+    }
+
+    pub(super) fn park(&self, told: &dyn Told, until: Option<Instant>) -> bool {
+        let parker = Arc::new(Parker::default());
+        self.subscribe(told, &parker);
+        // The end of the epoch wakes everybody, also while another thread is still settling this very node.
+        let done = loop {
+            if self.is_settled(told) {
+                break true;
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                break false;
+            }
+            if self.epoch.dead() {
+                std::thread::yield_now();
+            } else {
+                parker.sleep(until);
+            }
+        };
+        self.unsubscribe(&parker);
+        self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+        done
+    }
+}
