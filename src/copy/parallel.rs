@@ -3,6 +3,7 @@
 //! The helpers are a small pool of our own. The caller waits without stealing: on a worker of the caller's rayon pool a
 //! stealing wait could run a job that needs a lock its caller holds.
 
+use crate::engine::process;
 use crate::sync::{AtomicUsize, Ordering};
 use once_cell::sync::OnceCell;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ const SINGLE: usize = 4 << 20;
 const SHARE: usize = 256 << 10;
 const MOST: usize = 16;
 
-static HELPERS: OnceCell<Option<rayon::ThreadPool>> = OnceCell::new();
+/// With the era that they were started in: a forked child has none of them.
+static HELPERS: OnceCell<Option<(u32, rayon::ThreadPool)>> = OnceCell::new();
 
 fn helpers() -> Option<&'static rayon::ThreadPool> {
     HELPERS
@@ -23,9 +25,12 @@ fn helpers() -> Option<&'static rayon::ThreadPool> {
                 return None;
             }
             let name = |i| format!("windlass copy {i}");
-            rayon::ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(name).build().ok()
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(name).build().ok()?;
+            Some((process::era(), pool))
         })
         .as_ref()
+        .filter(|(era, _)| !process::forked_since(*era))
+        .map(|(_, pool)| pool)
 }
 
 #[derive(Clone, Copy)]

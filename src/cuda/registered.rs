@@ -10,14 +10,15 @@
 use super::slot::Shared;
 use super::staging::Ticket;
 use super::task::Landed;
-use super::{Core, CudaEngine};
+use super::{Core, CudaEngine, fault};
 use crate::engine::Epoch;
 use crate::op::Op;
-use crate::sync::Mutex;
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::worker::Lent;
 use crate::{Enqueue, Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// The first part.
 const LEAST: usize = 1 << 20;
@@ -48,9 +49,15 @@ impl Progress {
     }
 }
 
-/// Which parts the driver knows, by where they begin; `false` for one that it refused.
+/// Which parts the driver knows, by where they begin; `false` for one that it refused. A part is registered under a lock
+/// of its own, so that the other parts can be used meanwhile.
 #[derive(Default)]
-pub(crate) struct Registered(Mutex<BTreeMap<usize, bool>>);
+pub(crate) struct Registered {
+    parts: Mutex<BTreeMap<usize, Part>>,
+    refused: AtomicBool,
+}
+
+type Part = Arc<OnceLock<bool>>;
 
 /// The part that `offset` lies in.
 fn part(offset: usize) -> Range<usize> {
@@ -74,30 +81,40 @@ fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 
 impl Registered {
     /// Whether the driver knows all of `lent`, after an attempt to make it so. The context is current.
-    fn covers(&self, core: &Core, lent: &Lent) -> bool {
+    fn covers(&self, core: &Core, epoch: &Arc<Epoch>, lent: &Lent) -> Result<bool> {
         const PORTABLE: u32 = 1;
-        let mut known = self.0.lock();
-        pieces(lent.range()).all(|piece| {
+        for piece in pieces(lent.range()) {
             let Range { start, end } = part(piece.start);
-            *known.entry(start).or_insert_with(|| {
+            let known = self.parts.lock().entry(start).or_default().clone();
+            let register = || {
                 let Some((at, len)) = lent.segment_from(start, end) else { return false };
                 // SAFETY: a range of the segment's mapping, which stays until the process ends; the context is current.
                 let code = unsafe { core.context.api.mem_host_register(at.as_ptr().cast(), len, PORTABLE) };
-                code.is_success()
-            })
-        })
+                // A fault that shows here ends the epoch.
+                code.ok().map_err(|code| fault::classify(epoch, code, "cuMemHostRegister")).is_ok()
+            };
+            if !*known.get_or_init(register) {
+                self.refused.store(true, Ordering::Relaxed);
+                epoch.admit()?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
 impl CudaEngine {
     /// Whether the GPU can be let at `lent` itself. If not, the way is through staging.
-    pub(crate) fn reaches(&self, epoch: &Epoch, lent: &Lent) -> Result<bool> {
+    pub(crate) fn reaches(&self, epoch: &Arc<Epoch>, lent: &Lent) -> Result<bool> {
         let _inside = self.core.blockers.enter();
         epoch.admit()?;
-        match self.core.context.bind() {
-            Ok(_bound) => Ok(self.core.registered.covers(&self.core, lent)),
-            Err(code) => Err(super::fault::error(code, super::context::BINDING)),
-        }
+        let _bound = self.core.bind(epoch)?;
+        self.core.registered.covers(&self.core, epoch, lent)
+    }
+
+    /// Some of it was refused.
+    pub(crate) fn reaches_not_all(&self) -> bool {
+        self.core.registered.refused.load(Ordering::Relaxed)
     }
 }
 
@@ -108,6 +125,7 @@ impl<O: Op> Enqueue<'_, O> {
     /// As [`copy`](Self::copy), of all of `lent`, which the GPU reaches.
     pub(crate) unsafe fn copy_from_lent(&mut self, to: u64, lent: &Lent) -> Result<()> {
         let (stream, first) = (self.stream(), lent.range().start);
+        lent.touch();
         for piece in pieces(lent.range()) {
             let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
             let to = to + (piece.start - first) as u64;
@@ -125,6 +143,7 @@ impl<O: Op> Enqueue<'_, O> {
     /// As [`copy`](Self::copy), of as many bytes as `lent` has, which the GPU reaches.
     pub(crate) unsafe fn copy_to_lent(&mut self, from: u64, lent: &Lent) -> Result<()> {
         let (stream, range) = (self.stream(), lent.range());
+        lent.touch();
         let mut progress = Progress::default();
         let mut start = range.start;
         let mut outcome = Ok(());

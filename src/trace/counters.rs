@@ -170,6 +170,9 @@ pub struct Stats {
     pub standby: Option<u32>,
     /// The driver of an isolated device's GPU is kept awake between workers, through NVML.
     pub driver_held: bool,
+    /// The driver of an isolated device's GPU refused to register the memory that is shared with the worker, so bulk data
+    /// is copied once more on its way.
+    pub bulk_staged: bool,
     /// Orders sent to the worker of an isolated device.
     pub orders: u64,
     /// Bytes of orders and of data that crossed to it and back.

@@ -7,7 +7,7 @@
 use super::segment::Segment;
 use crate::copy::parallel;
 use crate::engine::process;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::collections::BTreeMap;
 
 /// Blocks begin and end at pages: they are handed to a GPU's driver, and given back to the system.
@@ -135,6 +135,8 @@ pub(crate) struct Lent {
     segment: Arc<Segment>,
     offset: usize,
     len: usize,
+    /// A GPU was let at it.
+    touched: Arc<AtomicBool>,
 }
 
 impl Lent {
@@ -142,12 +144,24 @@ impl Lent {
     pub(super) fn new(segment: &Arc<Segment>, (offset, len): (u64, u64)) -> Option<Self> {
         let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         segment.at(offset, len)?;
-        Some(Lent { segment: segment.clone(), offset, len })
+        Some(Lent { segment: segment.clone(), offset, len, touched: Arc::default() })
     }
 
     /// Bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// A GPU is let at it now.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn touch(&self) {
+        self.touched.store(true, Ordering::Relaxed);
+    }
+
+    /// A GPU was let at it, and may still be.
+    #[cfg(feature = "cuda")]
+    pub(super) fn is_touched(&self) -> bool {
+        self.touched.load(Ordering::Relaxed)
     }
 
     /// Where it lies in the segment.

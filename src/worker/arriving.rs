@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// What is copied out at a time; shorter downloads are taken out when they are done.
 pub(super) const PIECE: usize = 8 << 20;
 
+/// How long is spun for a piece: longer than the link takes for one.
+const SPIN: Duration = Duration::from_micros(500);
+
 /// The block that a download comes to. The dispatch has it until it is settled, the result until it is taken out.
 pub struct Arriving {
     block: Block,
@@ -49,15 +52,18 @@ impl Arriving {
         self.block.len()
     }
 
-    /// Waits until the first `bytes` bytes are there.
+    /// Waits until the first `bytes` bytes are there; all of them only once the dispatch is settled, so that who has the
+    /// result finds what the dispatch held given back.
     fn arrive(&self, bytes: usize) -> Result<()> {
         let (start, mut backoff) = (Instant::now(), Backoff::new());
         loop {
             let arrived = self.link.answers.arrived(self.place.load(Ordering::Relaxed));
             match self.end.get() {
                 Some(end) => return end.clone(),
-                None if arrived >= bytes as u64 => return Ok(()),
-                None if start.elapsed() < Duration::from_millis(5) => std::hint::spin_loop(),
+                None if arrived >= bytes as u64 && bytes < self.len() => return Ok(()),
+                // Answered, or about to be: settled by whoever comes first.
+                None if arrived == u64::MAX => self.link.reap(),
+                None if start.elapsed() < SPIN => std::hint::spin_loop(),
                 None => {
                     self.link.reap(); // so that an end is noted, whoever else looks
                     backoff.pause(None);

@@ -96,6 +96,7 @@ impl WorkerEngine {
         stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
         #[cfg(feature = "cuda")]
         {
+            stats.bulk_staged = self.link.is_staged();
             stats.driver_held = self.hold.as_ref().is_some_and(|hold| hold.is_held());
         }
         stats.slots = self.info.processors as usize;
@@ -165,7 +166,7 @@ impl WorkerEngine {
 
     /// How many of `bytes` bytes go at a time: while the worker copies one piece, this side fills the next.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
-        bytes.min(8 << 20)
+        bytes.min(8 << 20).min(self.link.bulk())
     }
 
     /// Shared memory with a copy of `bytes`.

@@ -47,6 +47,10 @@ pub(super) fn start(
             control.word(layout::BEAT).fetch_add(1, Ordering::Relaxed);
             let Some((device, outlet)) = patient.get() else { continue };
             let epoch = device.epoch();
+            #[cfg(feature = "cuda")]
+            if epoch.engine.as_cuda().is_some_and(|engine| engine.reaches_not_all()) {
+                control.half(layout::STAGED).store(1, Ordering::Relaxed);
+            }
             if epoch.dead() {
                 let cause = epoch.cause().unwrap_or_default();
                 outlet.fault(cause.message, cause.code.map(|(code, name)| (code, name.into_owned())));

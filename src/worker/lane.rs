@@ -7,7 +7,7 @@ use super::ring::{Pushed, Ring};
 use super::segment::Segment;
 use super::turn::{After, Progress, Turn};
 use super::{layout, turn};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::{Error, Result};
 use crossbeam_queue::SegQueue;
 
@@ -25,6 +25,8 @@ pub(super) struct Lane {
     /// Memory to give back that came from this lane, from drops; goes out with the next order, or by the keeper. Here the
     /// order to free it is behind the one that made it.
     frees: SegQueue<u64>,
+    /// Some of them were taken out, and are not sent yet.
+    flushing: AtomicBool,
     /// The last order that gave memory back.
     freed: AtomicU64,
 }
@@ -58,6 +60,7 @@ impl Lane {
             submitted: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             frees: SegQueue::new(),
+            flushing: AtomicBool::new(false),
             freed: AtomicU64::new(0),
         }
     }
@@ -157,6 +160,17 @@ impl Lane {
 
     /// Sends what drops have left. False when there is no room.
     fn flush(&self, link: &Link, outbox: &Outbox) -> bool {
+        if !self.has_frees() {
+            return true;
+        }
+        // Before the first is taken out: who finds none either sees this, or their number.
+        self.flushing.store(true, Ordering::SeqCst);
+        let flushed = self.flush_all(link, outbox);
+        self.flushing.store(false, Ordering::SeqCst);
+        flushed
+    }
+
+    fn flush_all(&self, link: &Link, outbox: &Outbox) -> bool {
         while let Some(id) = self.frees.pop() {
             let mut bytes = [0u8; 16];
             let sent = postcard::to_slice(&Free { id }, &mut bytes)
@@ -185,6 +199,9 @@ impl Lane {
 
     /// The last order here that gives memory back, packed, if the worker has not come to it yet.
     pub(super) fn freeing(&self) -> Option<u64> {
+        if self.flushing.load(Ordering::SeqCst) {
+            drop(self.outbox.lock()); // they are sent under it
+        }
         let freed = self.freed.load(Ordering::Acquire);
         (freed > self.progress.carried()).then(|| turn::pack(self.index(), freed))
     }

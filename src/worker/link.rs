@@ -10,7 +10,7 @@ use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{layout, ring, seat};
 use crate::dispatch::{Backoff, SPIN};
-use crate::engine::Epoch;
+use crate::engine::{Epoch, process};
 use crate::error::{Site, Text};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::trace::Counters;
@@ -79,7 +79,7 @@ impl Link {
         let control = Arc::new(control);
         Arc::new(Link {
             pid,
-            era: crate::engine::process::era(),
+            era: process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
             spin: if bulk.is_pinned() { 3 * SPIN } else { SPIN },
             lanes: std::array::from_fn(|index| Lane::new(&control, index)),
@@ -132,6 +132,16 @@ impl Link {
         let word = |offset| self.control.word(offset).load(Ordering::Relaxed);
         let read = (0..LANES).map(|lane| ring::read_so_far(&self.control, layout::orders(lane)));
         read.fold(word(layout::BEAT).wrapping_add(self.answers.count()), u64::wrapping_add)
+    }
+
+    /// The driver of its GPU refused to have shared memory registered: bulk data goes through staging.
+    pub(super) fn is_staged(&self) -> bool {
+        self.control.half(layout::STAGED).load(Ordering::Relaxed) != 0
+    }
+
+    /// Bytes of shared memory for bulk data.
+    pub(super) fn bulk(&self) -> usize {
+        self.arena.lock().as_ref().map_or(usize::MAX, |arena| arena.bytes())
     }
 
     /// The worker is gone and everything was settled.
@@ -280,16 +290,21 @@ impl Link {
         self.lanes.iter().filter(|lane| lane.index() != own).filter_map(Lane::freeing).collect()
     }
 
-    /// Settles what has finished and takes its places back. Any thread; one at a time, others go on.
+    /// Settles what has finished and takes its places back. Any thread; one at a time, others go on. Not in a forked child:
+    /// the list of what has finished is shared with its parent, who would miss what the child takes out.
     pub(super) fn reap(&self) {
-        if let Some(mut reaper) = self.reaper.try_lock() {
+        if !process::forked_since(self.era)
+            && let Some(mut reaper) = self.reaper.try_lock()
+        {
             reaper.reap(&self.answers, &self.flights);
         }
     }
 
     /// The same, also when another thread is at it: unless that takes long.
     pub(super) fn reap_all(&self) {
-        if let Some(mut reaper) = self.reaper.try_lock_for(Duration::from_millis(20)) {
+        if !process::forked_since(self.era)
+            && let Some(mut reaper) = self.reaper.try_lock_for(Duration::from_millis(20))
+        {
             reaper.reap(&self.answers, &self.flights);
         }
     }
@@ -340,18 +355,25 @@ impl Link {
             }
             std::thread::yield_now();
         }
+        let settled = flights.is_empty();
         flights.into_iter().for_each(let_go);
         self.spills.lock().clear();
-        // All are settled, so nobody reads an answer any more. (A worker that was killed a moment ago may still write one.)
+        // When all are settled nobody reads an answer any more. (A worker that was killed a moment ago may still write one.)
         // How far it came in its lanes, in the page before, is what its buffers go on asking.
-        self.control.forget(layout::ORDERS, layout::CONTROL - layout::ORDERS);
+        if settled {
+            self.control.forget(layout::ORDERS, layout::CONTROL - layout::ORDERS);
+        }
         *self.bell.lock() = None;
     }
 
     /// Shared memory for `len` bytes. Waits while others use it, and not for long.
     pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
         let mut waiting: Option<(Instant, Backoff)> = None;
+        // How often nothing was in flight any more *before* room was looked for. Not once: what another thread has just
+        // settled it may not have dropped yet.
+        let mut idle = 0;
         loop {
+            epoch.admit()?;
             let arena = self.arena.lock().clone();
             let Some(arena) = arena else { return Err(epoch.verdict()) };
             if let Some(block) = arena.block(len) {
@@ -361,12 +383,16 @@ impl Link {
             let total = arena.bytes() as u64;
             let (since, backoff) = waiting.get_or_insert_with(|| (Instant::now(), Backoff::new()));
             // What nobody is working on is held by results that were not taken: no wait would bring it back.
-            if len as u64 > total || self.in_flight() == 0 || since.elapsed() > PATIENCE {
+            if len as u64 > total || idle > 2 || since.elapsed() > PATIENCE {
                 let site = Site::none();
                 return Err(Error::OutOfMemory { requested: len as u64, free: 0, total, limit: total, site });
             }
             drop(arena);
-            backoff.pause(None);
+            self.reap_all();
+            idle = if self.in_flight() == 0 { idle + 1 } else { 0 };
+            if idle != 1 {
+                backoff.pause(None);
+            }
         }
     }
 }

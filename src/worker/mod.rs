@@ -225,6 +225,8 @@ mod layout {
 
     /// Counts up while the worker's heart beats.
     pub(super) const BEAT: usize = 0;
+    /// Not zero once a GPU's driver has refused to register the bulk data's memory.
+    pub(super) const STAGED: usize = 128;
     /// A bit for each lane that was ever used: the worker has a thread for it.
     pub(super) const OPENED: usize = 64;
     /// The orders.

@@ -37,10 +37,6 @@ const GPU_SPIN: Duration = Duration::from_micros(100);
 /// How long after the first order memory may not be back yet that a worker before this one held.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How long a GPU may take to finish what is in flight on some buffers.
-#[cfg(feature = "cuda")]
-const CALM: Duration = Duration::from_secs(10);
-
 /// The serving process.
 pub(super) struct Server {
     pub(super) device: Device,
@@ -187,12 +183,13 @@ impl Server {
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
                 // What reads an operation and checks it is its author's.
-                let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, reply.clone())));
+                let lent = self.lent(run.block)?;
+                let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, lent.clone(), reply.clone())));
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
                     #[cfg(feature = "cuda")]
-                    if run.block.is_some() && self.is_gpu() {
+                    if lent.is_some_and(|lent| lent.is_touched()) {
                         self.calm(&run.places);
                     }
                     reply.fail(error);
@@ -236,28 +233,25 @@ impl Server {
     /// of what did get in, and are waited for: not the device, to which other lanes bring more and more.
     #[cfg(feature = "cuda")]
     fn calm(&self, places: &[Place]) {
-        let (start, mut backoff) = (Instant::now(), crate::dispatch::Backoff::new());
+        let mut backoff = crate::dispatch::Backoff::new();
         let tracks = self.memory.in_flight(places);
         while !tracks.iter().all(|track| track.all().all(crate::engine::Completion::poll)) {
-            if start.elapsed() > CALM {
-                self.outlet.fault("a copy that failed half-way did not come to an end".into(), None);
-            }
             backoff.pause(None);
         }
+    }
+
+    /// The shared memory that an order names.
+    fn lent(&self, block: Option<(u64, u64)>) -> Result<Option<Lent>> {
+        let outside = || Error::library("shared memory that lies outside");
+        block.map(|block| Lent::new(&self.bulk, block).ok_or_else(outside)).transpose()
     }
 
     fn is_gpu(&self) -> bool {
         self.device.kind() == crate::DeviceKind::Cuda
     }
 
-    fn run(&self, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], reply: Reply) -> Result<()> {
+    fn run(&self, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], lent: Option<Lent>, reply: Reply) -> Result<()> {
         let handler = self.handlers.find(run.code)?;
-        let lent = match run.block {
-            None => None,
-            Some(block) => {
-                Some(Lent::new(&self.bulk, block).ok_or_else(|| Error::library("shared memory that lies outside"))?)
-            }
-        };
         let operands = run.places.iter().map(|place| self.memory.operand(place)).collect::<Result<Vec<_>>>()?;
         let Run { timed, suffer, shape, .. } = run;
         let task = Task { bytes, lent, operands: &operands, shape, timed: *timed, suffer: *suffer, reply };

@@ -200,3 +200,34 @@ fn memory_that_is_given_back_can_be_had_again_at_once() {
     }
     assert!(matches!(device.zeros::<u8>(2 << 20).unwrap_err(), Error::OutOfMemory { .. }));
 }
+
+/// A large download is taken out while it arrives: what it held is back all the same when its result is there.
+#[test]
+fn what_a_large_download_held_can_be_had_again_at_once() {
+    const MIB: usize = 1 << 20;
+    let _alone = alone();
+    let device = isolated().staging_limit(24 * MIB as u64).memory_limit(20 * MIB as u64).open().unwrap();
+    let mut into = vec![0u8; 20 * MIB];
+    for i in 0..30u8 {
+        let x = device.fill(device.uninit::<u8>(20 * MIB).unwrap(), i).unwrap().into_output();
+        if i % 3 == 0 {
+            drop(device.download(&x).unwrap()); // nobody waits for it
+        }
+        device.download(&x).unwrap().await_result_into(&mut into).unwrap();
+        assert!(into.iter().all(|b| *b == i));
+    }
+}
+
+#[test]
+fn an_upload_goes_through_less_shared_memory_than_it_has_bytes() {
+    let _alone = alone();
+    for staging in [1u64 << 20, 8 << 20] {
+        let device = isolated().staging_limit(staging).open().unwrap();
+        let data: Vec<u32> = (0..5 << 20).collect();
+        for _ in 0..4 {
+            let x = up(&device, data.clone());
+            let part = down(&device, x.as_in().slice(5_000_000..5_000_100).unwrap());
+            assert!(part.into_iter().eq(5_000_000..5_000_100));
+        }
+    }
+}

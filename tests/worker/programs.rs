@@ -97,9 +97,12 @@ fn a_forked_child_is_told_that_the_device_is_not_its_own() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let x = up(&device, [1.0f64]);
+    // Answered by the time of the fork, and taken out of the list of answers by nobody yet.
+    let pending: Vec<_> = (0..100).map(|_| device.download(&x).unwrap()).collect();
     // SAFETY: the child makes calls of this library alone, on locks that no other thread holds now, and leaves at once.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
+        let _ = (device.stats(), device.synchronize(Duration::ZERO));
         let refused = device.download(&x).is_err() && device.zeros::<u8>(1).is_err();
         drop((x, device));
         // SAFETY: ends the child without its parent's handlers.
@@ -110,6 +113,9 @@ fn a_forked_child_is_told_that_the_device_is_not_its_own() {
     unsafe { libc::waitpid(pid, &mut status, 0) };
     assert_eq!(status, 0);
     assert_eq!((device.generation(), down(&device, &x)), (0, vec![1.0]), "the parent's is as it was");
+    // Nobody waits for these: they are found in the list alone.
+    drop(pending);
+    assert!(crate::common::eventually(10, || device.stats().in_flight == 0), "the child took answers out of the list");
 }
 
 /// What has arrived for the parent lies in memory that both share, and its pages are given back with it: by the parent.
