@@ -45,8 +45,8 @@
 //! bytes.
 //!
 //! The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table above as code; `op` checks and does
-//! it on the CPU, `cuda_half` on a GPU, `autotune` measures there. A new row of the table is a line in `types`; what the host engine multiplies is in
-//! `numerics::matmul`.
+//! it on the CPU, `cuda_half` on a GPU, `autotune` measures there; `register` names them to a worker program. A new row of
+//! the table is a line in `types`; what the host engine multiplies is in `numerics::matmul`.
 
 mod autotune;
 #[cfg(feature = "blaslt")]

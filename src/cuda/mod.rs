@@ -13,7 +13,11 @@
 //!       ├─ blocker.rs       blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls
-//! submit.rs: a dispatch    task.rs: it in flight    enqueue.rs: what an op's CUDA half works with
+//! submit.rs: a dispatch    follow.rs: what it waits for on the device    lease.rs: which slot it gets
+//! enqueue.rs: what an op's CUDA half works with    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
+//! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
+//! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark    lru.rs: what is remembered of plans
+//! open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!
 //! Raw objects are ours, over functions that answer integers (`api/`): nothing panics in a `Drop`, nothing blocks

@@ -281,8 +281,8 @@ impl DeviceBuilder {
     }
 
     /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. One
-    /// that is lost while it waits is replaced. On a
-    /// GPU it costs a second context (about half a GiB) and its libraries; where there can be none, recovery is cold.
+    /// that is lost while it waits is replaced. On a GPU it costs a second context (about half a GiB) and its libraries;
+    /// where there can be none, recovery is cold.
     pub fn standby(mut self, on: bool) -> Self {
         self.config.worker.standby = on;
         self

@@ -2,6 +2,9 @@
 //!
 //! A [`Device`] is a handle to an `Inner`, which holds one pointer to the current epoch; the supervisor swaps it. The
 //! handle also carries per-call options, so every front made from it (`device.timed().blas()`) has them.
+//!
+//! `builder.rs` has the settings, `open.rs` the ways to a device, `inner.rs` what all handles share, `info.rs` what a device
+//! says of itself, `memory.rs` how buffers are made.
 
 mod builder;
 mod info;

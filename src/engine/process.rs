@@ -2,8 +2,7 @@
 //!
 //! The era is a number that only an exit or a fork changes. An epoch remembers the era it was made in and compares one
 //! relaxed load; no system call, no lock, so both handlers are safe where they run (a fork handler may only touch
-//! atomics). See `CUDA.md`, "Context, process, fork": after `exit` begins libcuda is going away, and a forked child
-//! shares handles it must not use.
+//! atomics). After `exit` begins libcuda is going away, and a forked child shares handles that it must not use.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};

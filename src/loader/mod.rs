@@ -25,8 +25,7 @@
 //! # Where things are
 //! `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
 //! `major.rs` tells the CUDA major of a file, `stub.rs` the stubs, `open.rs` is the search, `loaded.rs` its outcome,
-//! `import.rs` binds a loaded library's
-//! import anew, `report.rs` the account of a whole machine.
+//! `import.rs` binds a loaded library's import anew, `report.rs` is the account of a whole machine.
 
 mod folders;
 #[cfg(feature = "nvrtc")]

@@ -25,9 +25,9 @@
 //! ends when its parent ends, however that happens, and nothing of it is left then: no file, no segment, no process.
 //!
 //! # What crosses
-//! Orders go into rings in shared memory, one for each thread that submits: nobody waits for the worker to read them, nor
-//! for what another thread's order is held up by. The worker derives all order on the device from the buffers, as in any
-//! process. A finished operation sets a flag in shared memory, so
+//! Orders go into rings in shared memory, one for each thread that submits (past the sixteenth they share): nobody waits for
+//! the worker to read them, nor for what another thread's order is held up by. The worker derives all order on the device
+//! from the buffers, as in any process. A finished operation sets a flag in shared memory, so
 //! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
 //! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all,
 //! the first operation on the buffer says so.
