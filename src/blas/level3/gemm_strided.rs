@@ -141,7 +141,7 @@ impl Blas {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small, the matrices do
-    /// not lie inside their buffers, or those of C overlap; [`Error::Unsupported`](crate::Error::Unsupported) on a GPU for
+    /// not lie inside their buffers, or those of C overlap; [`Error::Unsupported`] on a GPU for
     /// i8 with scalars in device memory; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
