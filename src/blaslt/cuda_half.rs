@@ -176,8 +176,11 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             ahead.push(Ahead::Zeros(zeros, bytes));
             (addresses.a, addresses.b) = (zeros, zeros); // neither is written
         }
-        let problem = Problem { alignment: addresses.alignment(), ..problem };
-        let alpha_beta = [Factor::of(&self.spec.alpha_of::<T>()), Factor::of(&self.spec.beta)];
+        let problem = problem.aligned(&addresses, [size_of::<T::C>(), size_of::<T::D>()]);
+        // Times 1 where there are zeros to be multiplied: where alpha is 0, beta 1 and D a vector, the library (13.1) leaves
+        // D as it is, without its bias and without C.
+        let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
+        let alpha_beta = [Factor::of(&alpha), Factor::of(&self.spec.beta)];
         let which = match &self.way {
             Way::Usual => Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses)? },
             Way::This(choice) => Which::This(choice),

@@ -82,7 +82,8 @@ mod tests {
         let there = distance(&ONE).unwrap();
         assert_eq!(place::<u64>(there), Some(&raw const ONE));
         assert_eq!(place::<u64>(there + 1), None, "not aligned");
-        let heap: &'static u64 = Box::leak(Box::new(5));
+        static HEAP: OnceLock<Box<u64>> = OnceLock::new();
+        let heap: &'static u64 = HEAP.get_or_init(|| Box::new(5));
         assert!(distance(heap).is_err());
         assert_eq!(place::<u64>((std::ptr::from_ref(heap) as u64).wrapping_sub(here())), None);
         assert_eq!(place::<u64>(u64::MAX / 2), None);

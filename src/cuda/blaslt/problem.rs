@@ -42,6 +42,28 @@ pub(crate) struct Problem {
     pub(crate) workspace: usize,
 }
 
+impl Problem {
+    /// The same, with what `addresses` are multiples of. Sizes of the elements of C and D.
+    ///
+    /// Where C lies apart from D, both are said to be aligned as the worse of them, their columns considered: the library
+    /// (13.1) looks at the columns of C alone when it chooses how wide D is written, so that halves in a D of an odd leading
+    /// dimension beside a C of an even one ended in a device fault.
+    pub(crate) fn aligned(mut self, addresses: &Addresses, [size_c, size_d]: [usize; 2]) -> Self {
+        self.alignment = addresses.alignment();
+        if !self.in_place && self.alignment[2] != 0 {
+            let [_, _, c, d] = &self.matrices;
+            let both = [(c, size_c), (d, size_d)].into_iter().flat_map(|(m, size)| {
+                let stride = if self.batch > 1 { m.stride } else { 0 };
+                // A distance of 0 is a multiple of everything.
+                [m.ld, stride].map(|distance| 1u16 << (distance as u64 * size as u64).trailing_zeros().min(8))
+            });
+            let least = both.chain([self.alignment[2], self.alignment[3]]).min().unwrap_or(1);
+            (self.alignment[2], self.alignment[3]) = (least, least);
+        }
+        self
+    }
+}
+
 /// In the library's own numbers, for a refusal.
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
