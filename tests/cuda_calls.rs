@@ -188,8 +188,9 @@ fn zeros_are_an_allocation_a_memset_and_a_record_and_no_length_is_nothing() {
     let (x, y) = (device.zeros::<f32>(0).unwrap(), device.upload([0f32; 0]).unwrap().into_output());
     let y = device.blas().axpy(1.0, &x, y).unwrap().into_output();
     assert_eq!(down(&device, &y), [0f32; 0]);
-    assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 0.0);
     assert_eq!(driver.calls_of("cuMemAllocFromPoolAsync"), before, "zero bytes never reach the driver");
+    // Its result lies in memory of its slot, which may be one that has made none yet.
+    assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 0.0);
     drop((kept, bare, empty, x, y, device, current));
     driver.assert_finished();
 }
