@@ -12,7 +12,7 @@ use windlass::{Device, F8E4M3, F8E5M2, bf16, f16};
 
 /// What is known of a case on an H200 with cuBLASLt 13.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(dead_code, reason = "a table in which nothing is refused, or nothing open, is a good one")]
+#[allow(dead_code, reason = "a table in which nothing is refused is a good one")]
 enum Known {
     Done,
     Refused,
