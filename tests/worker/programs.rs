@@ -97,12 +97,9 @@ fn a_forked_child_is_told_that_the_device_is_not_its_own() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let x = up(&device, [1.0f64]);
-    // Answered by the time of the fork, and taken out of the list of answers by nobody yet.
-    let pending: Vec<_> = (0..100).map(|_| device.download(&x).unwrap()).collect();
     // SAFETY: the child makes calls of this library alone, on locks that no other thread holds now, and leaves at once.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        let _ = (device.stats(), device.synchronize(Duration::ZERO));
         let refused = device.download(&x).is_err() && device.zeros::<u8>(1).is_err();
         drop((x, device));
         // SAFETY: ends the child without its parent's handlers.
@@ -113,9 +110,34 @@ fn a_forked_child_is_told_that_the_device_is_not_its_own() {
     unsafe { libc::waitpid(pid, &mut status, 0) };
     assert_eq!(status, 0);
     assert_eq!((device.generation(), down(&device, &x)), (0, vec![1.0]), "the parent's is as it was");
+}
+
+/// What is answered is told in a list that both share, and the parent reads it in order: an entry that somebody else has
+/// taken out would hold up all that come after it.
+#[test]
+fn a_forked_child_takes_no_answer_out_of_its_parents_list() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let x = up(&device, [1.0f64]);
+    for _ in 0..40 {
+        // All answered by the fork, and hardly ever all taken out of the list: the keeper comes by every other millisecond.
+        let pending: Vec<_> = (0..20).map(|_| device.download(&x).unwrap()).collect();
+        while !pending.iter().all(|pending| pending.is_ready()) {}
+        // SAFETY: the child makes calls of this library alone, on locks that no other thread holds now, and leaves at once.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let _ = (device.stats(), device.synchronize(Duration::ZERO));
+            // SAFETY: ends the child without its parent's handlers.
+            unsafe { libc::_exit(0) }
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours; `status` outlives the call.
+        unsafe { libc::waitpid(pid, &mut status, 0) };
+        assert_eq!(status, 0);
+    }
     // Nobody waits for these: they are found in the list alone.
-    drop(pending);
-    assert!(crate::common::eventually(10, || device.stats().in_flight == 0), "the child took answers out of the list");
+    (0..10).for_each(|_| drop(device.download(&x).unwrap()));
+    assert!(eventually(10, || device.stats().in_flight == 0), "{:?}", device.stats());
 }
 
 /// What has arrived for the parent lies in memory that both share, and its pages are given back with it: by the parent.
