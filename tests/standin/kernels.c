@@ -85,6 +85,30 @@ static void keep_pivots(void *payload) {
         to[i] = from[i] >= 1 && from[i] <= n ? from[i] : (int32_t)(i % (uint64_t)n) + 1;
 }
 
+/* The crate's own: words that come with the launch, and those of up to three series. */
+static void write_few_operands(struct command *command, const struct launch *launch) {
+    add_operand(command, WRITE, flat(launch->slots[0], elements(launch, launch->slots[1]) * sizeof(uint64_t)));
+}
+
+static void write_few(void *payload) {
+    const struct launch *launch = payload;
+    memcpy(standin_backing(launch->slots[0]), launch->bulk, elements(launch, launch->slots[1]) * sizeof(uint64_t));
+}
+
+static void write_even_operands(struct command *command, const struct launch *launch) {
+    size_t bytes = launch->slots[1] * sizeof(uint64_t);
+    add_operand(command, WRITE, flat(launch->slots[0], bytes * launch->slots[2]));
+}
+
+static void write_even(void *payload) {
+    const struct launch *launch = payload;
+    const uint64_t *slots = launch->slots;
+    uint64_t *to = standin_backing(slots[0]);
+    for (uint64_t series = 0; series < slots[2]; series++)
+        for (uint64_t i = 0; i < elements(launch, slots[1]); i++)
+            to[series * slots[1] + i] = slots[3 + 2 * series] + i * slots[4 + 2 * series];
+}
+
 /* Those of tests/nvrtc_launch/kernels.cu and globals.cu. */
 static void where_am_i_operands(struct command *command, const struct launch *launch) {
     add_operand(command, WRITE, flat(launch->slots[0], launch->threads * sizeof(uint32_t)));
@@ -171,6 +195,9 @@ static const struct kernel kernels[] = {
     {"axpb_f32", 5, {8, 8, 8, 4, 4}, axpb_operands, axpb, 0},
     {"scale_i32", 5, {8, 8, 8, 8, 4}, scale_i32_operands, scale_i32, 0},
     {"keep_pivots", 4, {8, 8, 8, 8}, keep_pivots_operands, keep_pivots, 0},
+    {"write_few", 3, {8, 4, 496}, write_few_operands, write_few, 0},
+    {"write_more", 3, {8, 4, 3840}, write_few_operands, write_few, 0},
+    {"write_even", 9, {8, 8, 4, 8, 8, 8, 8, 8, 8}, write_even_operands, write_even, 0},
     {"where_am_i", 1, {8}, where_am_i_operands, where_am_i, 0},
     {"turn_blocks", 3, {8, 8, 8}, turn_blocks_operands, turn_blocks, 0},
     {"sixteen", 16, {8, 8, 8, 8, 8, 8, 8, 8, 4, 8, 1, 2, 8, 12, 8, 8}, sixteen_operands, sixteen, 0},

@@ -2,7 +2,9 @@
 
 use super::super::gemm::{Kind, enqueue};
 use super::super::prelude::*;
+use super::batch::Places;
 use super::gemm_batched::Grouped;
+use smallvec::SmallVec;
 
 /// A group as the library has it: column-major, its leading dimensions, how many products, and its scalars.
 struct Group<T: GemmElement> {
@@ -19,7 +21,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
         // What there is to do, in column-major order; empty products are left out, for the library refuses some.
         let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
-        let [mut at_a, mut at_b, mut at_c] = [const { Vec::new() }; 3];
+        let [mut at_a, mut at_b, mut at_c] = [(); 3].map(|()| SmallVec::with_capacity(c.len()));
         let mut next = 0;
         for (group, alpha, beta) in self.placed(alphas, betas) {
             let (spec, count, from) = (&group.spec, group.count, next);
@@ -40,10 +42,11 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
             }
             groups.push(Group { spec, leading, count, scalars });
         }
+        let [at_a, at_b, at_c] = [at_a, at_b, at_c].map(Places::Each);
         let mut done = 0;
         let one_by_one = |queue: &mut Queue<'_, '_, Self>, group: &Group<T>, done: usize| -> Result<()> {
-            for ((a, b), c) in at_a.iter().zip(&at_b).zip(&at_c).skip(done).take(group.count) {
-                enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (*a, *b, *c))?;
+            for ((a, b), c) in at_a.iter().zip(at_b.iter()).zip(at_c.iter()).skip(done).take(group.count) {
+                enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (a, b, c))?;
             }
             Ok(())
         };

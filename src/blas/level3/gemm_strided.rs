@@ -91,9 +91,9 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         }
         if size_of::<T>() == 1 {
             // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
-            let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
-            let c = of_c.addresses::<K::Out>(count, c.address());
-            let mut each = a.into_iter().zip(b).zip(c);
+            let (a, b) = (of_a.places::<T>(count, a.address()), of_b.places::<T>(count, b.address()));
+            let c = of_c.places::<K::Out>(count, c.address());
+            let mut each = a.iter().zip(b.iter()).zip(c.iter());
             return each.try_for_each(|((a, b), c)| enqueue::<T, K, _>(queue, &self.spec, &scalars, (a, b, c)));
         }
         let factors = ((a.address(), of_a.stride), (b.address(), of_b.stride));
