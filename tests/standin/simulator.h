@@ -349,7 +349,7 @@ void host_saw(const struct clock *clock, int stream, uint64_t sequence);
 bool host_knows_unused(const struct allocation *allocation);
 
 /* kernels.c */
-#define MAXIMUM_PARAMETERS 16
+#define MAXIMUM_PARAMETERS 24
 
 /* What a launch keeps: each parameter at the start of its slot; `wide` holds more of those that need it, `bulk` all of one
    that is larger still. */

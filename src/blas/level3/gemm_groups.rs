@@ -1,9 +1,10 @@
 //! Groups of products on a GPU: one call for all of them, a batch for each, or one product after the other.
 
-use super::super::gemm::{Kind, enqueue};
+use super::super::gemm::{Kind, REFUSED, enqueue};
 use super::super::prelude::*;
 use super::batch::Places;
 use super::gemm_batched::Grouped;
+use super::gemm_bytes::{apart, is_aligned};
 use smallvec::SmallVec;
 
 /// A group as the library has it: column-major, its leading dimensions, how many products, and its scalars.
@@ -51,9 +52,16 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
             Ok(())
         };
         if size_of::<T>() == 1 {
-            // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
             for group in &groups {
-                one_by_one(queue, group, done)?;
+                let part = |all: &Places| Places::Each(all.iter().skip(done).take(group.count).collect());
+                let all = [part(&at_a), part(&at_b), part(&at_c)];
+                let alone = is_aligned(all.each_ref(), group.leading) && {
+                    let at = queue.arrays(all.each_ref())?;
+                    self.one_group(queue, group, at)?
+                };
+                if !alone {
+                    apart::<T, K, _>(queue, &group.spec, &group.scalars, all.each_ref())?;
+                }
                 done += group.count;
             }
             return Ok(());
@@ -116,8 +124,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
                 -1,
             )
         };
-        const NOT_SUPPORTED: i32 = 15;
-        if code.is_some_and(|code| code.0 == NOT_SUPPORTED) {
+        if code == Some(REFUSED) {
             return Ok(false);
         }
         queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
