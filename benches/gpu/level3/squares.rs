@@ -2,8 +2,9 @@
 
 use super::Kind;
 use super::letters::{Diagonal, OneFactor, Product, Solution, Sum, Triangle, TwoFactors};
-use super::side::Sides;
+use super::side::{Raw, Sides};
 use crate::harness::Bench;
+use std::ffi::c_int;
 use windlass::blas::{
     BlasElement, ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular,
 };
@@ -39,43 +40,40 @@ fn product<T: Kind>(bench: &mut Bench, sides: &Sides<T>) {
     }
 }
 
-impl<T: Kind> Sides<T> {
-    /// A row of two factors, from flags of zero.
-    ///
+/// The signature of what updates C from one matrix or two, called with flags of zero.
+trait Update: 'static {
     /// # Safety
-    /// The function is one of [`TwoFactors`].
-    unsafe fn two_factors(
-        &self,
-        bench: &mut Bench,
-        (name, symbol): (&str, &str),
-        ours: impl Fn(DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>,
-    ) {
-        let l = self.n as i64;
-        // SAFETY: the caller's promise; all matrices have n x n elements; the factors outlive the call.
-        unsafe {
-            self.row::<TwoFactors>(bench, (name, symbol, 1), ours, |f, r| {
-                f(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l)
-            });
-        }
-    }
+    /// The function is of the library, all matrices have n x n elements, and the factors outlive the call.
+    unsafe fn call(self, raw: Raw, n: i64) -> c_int;
+}
 
-    /// A row of one factor, from flags of zero.
+impl Update for TwoFactors {
+    unsafe fn call(self, r: Raw, l: i64) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { self(r.handle, 0, 0, l, l, r.one, r.a, l, r.b, l, r.zero, r.c, l) }
+    }
+}
+
+impl Update for OneFactor {
+    unsafe fn call(self, r: Raw, l: i64) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { self(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l) }
+    }
+}
+
+impl<T: Kind> Sides<T> {
+    /// A row of an update, from flags of zero.
     ///
     /// # Safety
-    /// The function is one of [`OneFactor`].
-    unsafe fn one_factor(
+    /// The function has the signature `F`.
+    unsafe fn update<F: Update + Copy>(
         &self,
         bench: &mut Bench,
         (name, symbol): (&str, &str),
         ours: impl Fn(DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>,
     ) {
-        let l = self.n as i64;
-        // SAFETY: as above.
-        unsafe {
-            self.row::<OneFactor>(bench, (name, symbol, 1), ours, |f, r| {
-                f(r.handle, 0, 0, l, l, r.one, r.a, l, r.zero, r.c, l)
-            });
-        }
+        // SAFETY: the caller's promise; all matrices have n x n elements; the factors outlive the call.
+        unsafe { self.row::<F>(bench, (name, symbol, 1), ours, |f, raw| f.call(raw, self.n as i64)) };
     }
 }
 
@@ -88,10 +86,10 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
     // SAFETY: of all rows: the functions have these signatures; all matrices have n x n elements, and a vector is the
     // first column of one; the factors outlive the calls.
     unsafe {
-        sides.two_factors(bench, ("symm", "symm_v2_64"), |c| blas.symm(Symm::new(LEFT, LOWER, n, n), a, b, c));
-        sides.one_factor(bench, ("syrk", "syrk_v2_64"), |c| blas.syrk(Syrk::new(LOWER, n, n), a, c));
-        sides.two_factors(bench, ("syr2k", "syr2k_v2_64"), |c| blas.syr2k(Syr2k::new(LOWER, n, n), a, b, c));
-        sides.two_factors(bench, ("syrkx", "syrkx_64"), |c| blas.syrkx(Syr2k::new(LOWER, n, n), a, b, c));
+        sides.update::<TwoFactors>(bench, ("symm", "symm_v2_64"), |c| blas.symm(Symm::new(LEFT, LOWER, n, n), a, b, c));
+        sides.update::<OneFactor>(bench, ("syrk", "syrk_v2_64"), |c| blas.syrk(Syrk::new(LOWER, n, n), a, c));
+        sides.update::<TwoFactors>(bench, ("syr2k", "syr2k_v2_64"), |c| blas.syr2k(Syr2k::new(LOWER, n, n), a, b, c));
+        sides.update::<TwoFactors>(bench, ("syrkx", "syrkx_64"), |c| blas.syrkx(Syr2k::new(LOWER, n, n), a, b, c));
         sides.row::<Triangle>(
             bench,
             ("trmm", "trmm_v2_64", 1),
@@ -125,9 +123,9 @@ pub(super) fn hermitian<T: Kind + ComplexElement>(bench: &mut Bench, n: usize) {
     let (blas, a, b) = (bench.device.blas(), &sides.a, &sides.b);
     // SAFETY: of all rows: as above.
     unsafe {
-        sides.two_factors(bench, ("hemm", "hemm_v2_64"), |c| blas.hemm(Symm::new(LEFT, LOWER, n, n), a, b, c));
-        sides.one_factor(bench, ("herk", "herk_v2_64"), |c| blas.herk(Herk::new(LOWER, n, n), a, c));
-        sides.two_factors(bench, ("her2k", "her2k_v2_64"), |c| blas.her2k(Her2k::new(LOWER, n, n), a, b, c));
-        sides.two_factors(bench, ("herkx", "herkx_64"), |c| blas.herkx(Her2k::new(LOWER, n, n), a, b, c));
+        sides.update::<TwoFactors>(bench, ("hemm", "hemm_v2_64"), |c| blas.hemm(Symm::new(LEFT, LOWER, n, n), a, b, c));
+        sides.update::<OneFactor>(bench, ("herk", "herk_v2_64"), |c| blas.herk(Herk::new(LOWER, n, n), a, c));
+        sides.update::<TwoFactors>(bench, ("her2k", "her2k_v2_64"), |c| blas.her2k(Her2k::new(LOWER, n, n), a, b, c));
+        sides.update::<TwoFactors>(bench, ("herkx", "herkx_64"), |c| blas.herkx(Her2k::new(LOWER, n, n), a, b, c));
     }
 }
