@@ -56,7 +56,7 @@ impl Job {
             Request::Link(link) => {
                 let arch = link.target(device);
                 link.arguments(arch)?;
-                (backend::linker()?, arch, Files::None)
+                (backend::linker()?, arch, Files::of_link(link))
             }
         };
         Ok(Job { request, identity, arch, files })
@@ -131,7 +131,7 @@ impl Job {
     pub(super) fn test(request: Request, identity: &'static Identity, arch: Arch) -> Self {
         let files = match &request {
             Request::Compile(program) => Files::of(program, program.prepared().unwrap()),
-            Request::Link(_) => Files::None,
+            Request::Link(link) => Files::of_link(link),
         };
         Job { request, identity, arch, files }
     }
@@ -190,6 +190,13 @@ mod tests {
         let again = both(Request::Compile(Program::new("int x;")), Arch::SM_90, tool);
         assert_eq!(again, all[0]);
         assert_eq!(both(Request::Link(link(".version 8.0\n")), Arch::SM_90, tool), all[9]);
+    }
+
+    #[test]
+    fn a_link_whose_options_name_files_is_not_kept() {
+        let key = |link: Link| Job::test(Request::Link(link), identity((13, 0), 1), Arch::SM_90).key().unwrap();
+        assert!(key(link(".version 8.0\n").option("-lineinfo")).is_some());
+        assert!(key(link(".version 8.0\n").option("-Xptxas=--options-file=o.txt")).is_none());
     }
 
     #[test]

@@ -136,18 +136,19 @@ impl Disk {
     /// Counts the folder, and removes what was used longest ago until there is room again.
     fn bound(&self) -> io::Result<()> {
         let mut entries = Vec::new();
-        let mut total = 0u64;
+        let (mut total, now) = (0u64, SystemTime::now());
         for item in std::fs::read_dir(&self.folder)? {
             let Ok(item) = item else { continue };
             let Ok(metadata) = item.metadata() else { continue };
             let path = item.path();
-            let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            // What is of the future was left by a clock that has been set back since: as old as can be.
+            let used = metadata.modified().ok().filter(|used| *used <= now).unwrap_or(SystemTime::UNIX_EPOCH);
             match path.extension().and_then(|e| e.to_str()) {
                 Some(ENTRY) => {
                     total = total.saturating_add(metadata.len());
                     entries.push((used, metadata.len(), path));
                 }
-                Some(TEMPORARY) if used.elapsed().is_ok_and(|age| age > ABANDONED) => {
+                Some(TEMPORARY) if now.duration_since(used).is_ok_and(|age| age > ABANDONED) => {
                     let _ = std::fs::remove_file(&path);
                 }
                 _ => {}

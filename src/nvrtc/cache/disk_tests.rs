@@ -94,6 +94,26 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     }
 }
 
+/// A clock that was set back leaves entries of the future; what is written now is not the oldest for that.
+#[test]
+fn entries_of_the_future_are_the_first_to_go() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 10_000);
+    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    disk.put(&material(0), &answer(2500));
+    std::fs::write(disk.folder().join("left.tmp"), "half").unwrap();
+    disk.put(&material(1), &answer(2500));
+    disk.put(&material(2), &answer(2500));
+    for path in files(&disk) {
+        File::options().write(true).open(path).unwrap().set_modified(tomorrow).unwrap();
+    }
+    disk.put(&material(3), &answer(2500));
+    assert_eq!(disk.get(&material(3)), Some(answer(2500)), "the one just written stays");
+    assert!(bytes(&disk) <= 10_000);
+    assert_eq!(counted(&disk.evicted), 1);
+    assert!(!disk.folder().join("left.tmp").exists(), "nobody writes to it: it is not of today");
+}
+
 #[test]
 fn an_entry_larger_than_the_bound_is_not_stored() {
     let folder = Folder::new();
