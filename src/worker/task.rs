@@ -148,9 +148,6 @@ impl Flying {
                 _ => Err(self.locate(self.epoch.verdict())),
             };
             let failed = answer.as_ref().err().cloned();
-            if let Some(arriving) = &self.arriving {
-                arriving.end(failed.clone().map_or(Ok(()), Err));
-            }
             if flag == ANSWERED {
                 outcome.time = self.link.answers.time(place);
             }
@@ -169,6 +166,9 @@ impl Flying {
             self.epoch.counters.count_error(error);
         }
         self.link.concluded();
+        if let Some(arriving) = &self.arriving {
+            arriving.end(failed.clone().map_or(Ok(()), Err)); // who sees the end finds all of the above done
+        }
         self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
         if let Some((trace, (info, submitted))) = trace {
             trace.emit(Event::AfterComplete(submitted.elapsed()), info);
@@ -214,14 +214,10 @@ impl Flying {
     /// Sleeps on the flag.
     fn park(&self, until: Option<Instant>) -> bool {
         let done = self.poll_with(until, || {
-            let flag = self.link.answers.state(self.here());
-            let marked = flag.compare_exchange(UNANSWERED, WAITED, Ordering::AcqRel, Ordering::Acquire);
-            if !matches!(marked, Ok(_) | Err(WAITED)) {
+            let left = until.map_or(NAP, |until| until.saturating_duration_since(Instant::now()));
+            let ours = || self.state.load(Ordering::Acquire) == PENDING; // race "used again": looked once more
+            if !self.link.answers.sleep(self.here(), left.min(NAP), ours) {
                 std::thread::sleep(Duration::from_micros(20)); // answered, and not yet ours to see
-            } else if self.state.load(Ordering::Acquire) == PENDING {
-                // race "used again": looked once more
-                let left = until.map_or(NAP, |until| until.saturating_duration_since(Instant::now()));
-                self.link.answers.sleep(self.here(), left.min(NAP));
             }
         });
         self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
