@@ -116,15 +116,7 @@ impl Lane {
     }
 
     /// `None` when there is no room now.
-    fn push(
-        &self,
-        link: &Link,
-        ring: &Ring,
-        kind: u8,
-        place: u32,
-        after: &After,
-        body: &[u8],
-    ) -> Result<Option<Turn>> {
+    fn push(&self, link: &Link, ring: &Ring, kind: u8, place: u32, after: &After, body: &[u8]) -> Result<Option<Turn>> {
         let head = head(kind, after.len(), place);
         match ring.push(&[&head, bytemuck::cast_slice(after), body]) {
             Pushed::Done => {

@@ -2,6 +2,7 @@
 
 use super::answers::Answers;
 use super::arena::Arena;
+use super::eagerness::Eagerness;
 use super::flights::{Flight, Flights, Reaper, let_go};
 use super::lane::{Lane, Sent};
 use super::room::Patience;
@@ -38,8 +39,8 @@ pub(crate) struct Link {
     /// The era that it was made in: see `engine/process.rs`.
     pub(super) era: u32,
     pub(super) answers: Answers,
-    /// How long a waiter spins: about a round trip of a small op.
-    pub(super) spin: Duration,
+    /// How long a waiter spins.
+    pub(super) eagerness: Eagerness,
     control: Arc<Segment>,
     /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
     arena: Mutex<Option<Arc<Arena>>>,
@@ -81,7 +82,7 @@ impl Link {
             pid,
             era: process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
-            spin: if bulk.is_pinned() { 3 * SPIN } else { SPIN },
+            eagerness: Eagerness::new(if bulk.is_pinned() { 3 * SPIN } else { SPIN }),
             lanes: std::array::from_fn(|index| Lane::new(&control, &flights, index)),
             reaper: Mutex::new(Reaper::new(&flights)),
             flights: Mutex::new(Some(flights)),

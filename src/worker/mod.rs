@@ -48,6 +48,7 @@
 //   lane.rs      a lane; seat.rs which is whose       memory.rs    allocations and their regions
 //   frees.rs     what its drops give back
 //   room.rs      waits where there is none
+//   eagerness.rs how long a waiter looks
 //   ask.rs       what is asked of the worker          modules.rs   code that is loaded there
 //   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
@@ -100,6 +101,8 @@ mod ask;
 mod awake;
 #[cfg(target_os = "linux")]
 mod distance;
+#[cfg(target_os = "linux")]
+mod eagerness;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]

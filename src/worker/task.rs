@@ -15,7 +15,7 @@ use super::flights::Flight;
 use super::link::Link;
 use crate::buffer::Allocation;
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
-use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{HostOf, Op};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
@@ -208,6 +208,9 @@ impl Flying {
             if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
                 return false;
             }
+            if now - start > SPIN {
+                std::thread::yield_now(); // where cores are few, the worker may need this one
+            }
         }
     }
 
@@ -232,7 +235,14 @@ impl Flying {
         match how {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, std::thread::yield_now),
-            Wait::Adaptive => self.spin(Some(self.link.spin), until) || self.park(until),
+            Wait::Adaptive => {
+                let start = Instant::now();
+                let done = self.spin(Some(self.link.eagerness.limit()), until) || self.park(until);
+                if done {
+                    self.link.eagerness.learn(start.elapsed());
+                }
+                done
+            }
             Wait::Rayon if !is_stealing() => {
                 let mut backoff = Backoff::new();
                 self.poll_with(until, || if steal_one() { backoff = Backoff::new() } else { backoff.pause(until) })

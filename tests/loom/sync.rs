@@ -1,7 +1,9 @@
 //! The names of `src/sync.rs` over loom's types.
 
 pub(crate) use loom::sync::Arc;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
