@@ -87,7 +87,15 @@ impl HostEngine {
         if let Some((trace, info)) = after {
             trace.emit(Event::AfterEnqueue, &info);
         }
-        me.dep_done(); // the guard
+        // The guard. In a worker process this thread does nothing but submit, and has just been woken for that.
+        #[cfg(target_os = "linux")]
+        match !self.is_inline() && node.relay.as_ref().is_some_and(|relay| relay.runs_here(node.op.cost())) {
+            true if me.core().dep_done() => self.run_here(me),
+            true => {}
+            false => me.dep_done(),
+        }
+        #[cfg(not(target_os = "linux"))]
+        me.dep_done();
         if self.is_inline() {
             node.wait(Wait::Adaptive, None);
         }

@@ -76,13 +76,30 @@ impl HostEngine {
         self.runners.busy()
     }
 
+    /// All dependencies of `node` are done, which takes less time than to wake a thread for it: runs it here, unless as many
+    /// run as may.
+    #[cfg(target_os = "linux")]
+    pub(super) fn run_here(self: &Arc<Self>, node: Arc<dyn Runnable>) {
+        if self.runners.hire() {
+            node.run();
+            self.runners.leave(&self.ready, || self.send_runner());
+        } else {
+            self.start(node);
+        }
+    }
+
     /// All dependencies of `node` are done.
     pub(super) fn start(self: &Arc<Self>, node: Arc<dyn Runnable>) {
         self.ready.push(node);
         if self.runners.hire() {
-            let engine = self.clone();
-            self.pool.spawn(move || engine.runners.drain(&engine.ready, |node| node.run()));
+            self.send_runner();
         }
+    }
+
+    /// One was hired.
+    fn send_runner(self: &Arc<Self>) {
+        let engine = self.clone();
+        self.pool.spawn(move || engine.runners.drain(&engine.ready, |node| node.run()));
     }
 }
 
