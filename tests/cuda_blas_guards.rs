@@ -8,7 +8,7 @@ mod standin;
 use common::{down, seeds, up};
 use standin::session;
 use windlass::blas::{Batch, BlasElement, Lu, Math};
-use windlass::{Complex, Device, Error, Gemm, Transpose};
+use windlass::{Complex, Device, Gemm, Transpose};
 
 fn device() -> Device {
     standin::driver().set_total_memory(1 << 30);
@@ -170,16 +170,76 @@ fn math_modes_reach_the_library() {
     driver.assert_finished();
 }
 
-/// Products of bytes take scalars by value alone, on a GPU.
+/// Products of bytes take scalars in device memory, from the library and from our own kernel.
 #[test]
-fn scalars_of_bytes_in_device_memory_are_unsupported() {
+fn scalars_of_bytes_may_be_in_device_memory() {
     let driver = session();
     let device = device();
-    let (x, one) = (up(&device, [2i8; 4]), up(&device, [1i32]));
-    let spec = || Gemm::<i8>::new(1, 1, 4).scalars_at(&one, &one);
-    let rejected = device.blas().gemm(spec(), &x, &x, up(&device, [5i32])).unwrap_err();
-    assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
-    assert_eq!(down(&device, &rejected.back.unwrap().0), [5]);
-    drop((x, one, device));
+    let (x, alpha, beta) = (up(&device, [2i8; 4]), up(&device, [3i32]), up(&device, [-1i32]));
+    for refused in [false, true] {
+        if refused {
+            driver.fail("cublasGemmEx_64", 0, 15);
+        }
+        let launches = driver.calls_of("cuLaunchKernel");
+        let spec = Gemm::<i8>::new(1, 1, 4).scalars_at(&alpha, &beta);
+        let c = device.blas().gemm(spec, &x, &x, up(&device, [5i32])).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &c), [3 * 16 - 5]);
+        assert_eq!(driver.calls_of("cuLaunchKernel") - launches, refused.into());
+    }
+    drop((x, alpha, beta, device));
+    driver.assert_finished();
+}
+
+/// A batch of bytes is one call: of the library where everything is aligned, else of our own kernel. Large products that
+/// are not aligned go to the library one by one.
+#[test]
+fn a_batch_of_bytes_is_one_call() {
+    let driver = session();
+    driver.set_total_memory(1 << 30);
+    let device = device();
+    let (alpha, beta) = (up(&device, [3i32]), up(&device, [-1i32]));
+    let calls = |n: usize, k: usize, shift: usize| {
+        let (a, b) = (up(&device, vec![2i8; 2 * n * k + shift]), up(&device, vec![1i8; 2 * k * n]));
+        let (of_a, of_c) = (a.as_in().slice(shift..shift + 2 * n * k).unwrap(), || up(&device, vec![5i32; 2 * n * n]));
+        let lists = [of_a, b.as_in()].map(|all| [0, 1].map(|i| all.slice(i * n * k..(i + 1) * n * k).unwrap()));
+        let spec = Gemm::<i8>::new(n, n, k).scalars_at(&alpha, &beta);
+        let blas = device.blas();
+        let (c, strided) =
+            driver.calls_in(|| blas.gemm_strided_batched(spec, Batch::new(2), of_a, &b, of_c()).unwrap().into_output());
+        let each = [(); 2].map(|()| up(&device, vec![5i32; n * n])).into();
+        let (list, listed) =
+            driver.calls_in(|| blas.gemm_batched(spec, &lists[0], &lists[1], each).unwrap().into_output());
+        let computed = !strided.iter().any(|call| call.contains("Batched")); // the stand-in's batches compute nothing
+        if computed {
+            let want = 3 * 2 * k as i32 - 5;
+            assert!(down(&device, &c).iter().all(|x| *x == want), "{n} {k}");
+            assert!(list.iter().all(|c| down(&device, c).iter().all(|x| *x == want)), "{n} {k}");
+        }
+        let of = |calls: Vec<String>| {
+            let kept = ["cublasGemm", "cuLaunchKernel", "cuMemcpy2D"];
+            calls.into_iter().filter(|call| kept.iter().any(|kept| call.starts_with(kept))).collect::<Vec<_>>()
+        };
+        (of(strided), of(listed))
+    };
+    let launch = "cuLaunchKernel";
+    let (strided, listed) = calls(16, 32, 0);
+    assert_eq!(strided, ["cublasGemmStridedBatchedEx_64"]);
+    assert_eq!(listed, [launch, "cublasGemmBatchedEx_64"], "the launch writes the table");
+    for (n, k, shift) in [(3, 5, 0), (16, 32, 4)] {
+        let (strided, listed) = calls(n, k, shift);
+        assert_eq!(strided, [launch]);
+        assert_eq!(listed, [launch, launch], "the table, and the products");
+    }
+    let (strided, listed) = calls(129, 128, 0);
+    assert_eq!(strided.iter().filter(|call| *call == "cublasGemmEx_64").count(), 2);
+    assert_eq!(listed.iter().filter(|call| *call == "cublasGemmEx_64").count(), 2);
+    // What the library refuses of aligned ones.
+    for call in ["cublasGemmStridedBatchedEx_64", "cublasGemmBatchedEx_64"] {
+        driver.fail(call, 0, 15);
+    }
+    let (strided, listed) = calls(16, 16, 0);
+    assert_eq!((strided.len(), listed.len()), (2, 3), "{strided:?} {listed:?}");
+    assert!(strided[1] == launch && listed[2] == launch);
+    drop((alpha, beta, device));
     driver.assert_finished();
 }

@@ -297,6 +297,30 @@ fn a_mode_is_set_when_it_changes_and_does_not_stay_behind() {
     driver.assert_finished();
 }
 
+/// Every type of a product costs the same calls: one of the library, one look at the context, one record.
+#[test]
+fn a_product_of_halves_calls_no_more_than_any_other() {
+    use windlass::{Gemm, bf16, f16};
+    fn calls<T: windlass::blas::GemmElement<Out = T>>(driver: &Driver, device: &Device) -> Vec<String> {
+        let blas = device.blas();
+        let (x, c) = (device.zeros::<T>(4).unwrap(), device.zeros::<T>(4).unwrap());
+        let c = blas.gemm(Gemm::new(2, 2, 2), &x, &x, c).unwrap().into_output(); // its modes are set
+        let (c, calls) = driver.calls_in(|| blas.gemm(Gemm::new(2, 2, 2), &x, &x, c).unwrap().into_output());
+        drop(c.share());
+        calls
+    }
+    let driver = session();
+    let current = Current::of(0);
+    let device = device(1);
+    warm(&driver, &device);
+    driver.mode(Mode::Manual);
+    let single = calls::<f32>(&driver, &device);
+    assert_eq!(single, [GET, STATE, "cublasGemmEx_64", RECORD]);
+    assert_eq!([calls::<f16>(&driver, &device), calls::<bf16>(&driver, &device)], [single.clone(), single]);
+    drop((device, current));
+    driver.assert_finished();
+}
+
 /// The stand-in lacks the typed routines of level 1, as an old library would.
 #[test]
 fn a_routine_that_the_library_lacks_is_named_and_nothing_is_lost() {

@@ -1,6 +1,8 @@
 //! The general matrix product.
 
 pub(super) use super::gemm_element::{Kind, Same, Single};
+#[cfg(feature = "blas")]
+use super::gemm_i8::{Products, Where};
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::numerics::GemmSpec;
@@ -177,14 +179,19 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
     }
 }
 
+/// The library does not do it: `CUBLAS_STATUS_NOT_SUPPORTED`.
+#[cfg(feature = "blas")]
+pub(super) const REFUSED: crate::cuda::Code = crate::cuda::Code(15);
+
 /// Enqueues one product of matrices at these addresses.
 #[cfg(feature = "blas")]
 pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
     queue: &mut Queue<'_, '_, R>,
     spec: &Gemm<T>,
-    (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
+    scalars: &(Scalar<T::Scalar>, Scalar<T::Scalar>),
     (a, b, c): (u64, u64, u64),
 ) -> Result<()> {
+    let (alpha, beta) = scalars;
     let (spec, [mut lda, mut ldb, ldc], (mut a, mut b)) = spec.column_major(a, b);
     if spec.m == 0 || spec.n == 0 {
         return Ok(());
@@ -192,11 +199,8 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
     let bytes = size_of::<T>() == 1;
     // Where alpha is 0 the library would still read A and B for some types, so that a NaN there came through.
     let k = if alpha.is_zero() { 0 } else { spec.k };
-    let whole = (a, b, lda, ldb);
+    let whole = [a, b, c];
     if bytes {
-        if alpha.mode() == PointerMode::Device {
-            return Err(Error::unsupported("scalars of 8-bit products are given by value"));
-        }
         // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.
         let [(rows_a, cols_a), (rows_b, cols_b), _] = spec.stored();
         // SAFETY: both matrices lie inside their buffers (the routine's check), and their elements are bytes.
@@ -232,18 +236,9 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
             -1,
         )
     };
-    const NOT_SUPPORTED: i32 = 15;
-    if bytes && status.0 == NOT_SUPPORTED {
+    if bytes && status == REFUSED {
         // What the library refuses of 8-bit integers, by our own kernel, which needs nothing aligned.
-        let (a, b, lda, ldb) = whole;
-        let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
-        let (strides_a, strides_b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));
-        let product = super::gemm_i8::Product { m: spec.m, n: spec.n, k, a: strides_a, b: strides_b, ldc };
-        let word = |scalar: &T::Scalar| bytemuck::bytes_of(scalar).try_into().map(u32::from_ne_bytes);
-        return match (word(&spec.alpha), word(&spec.beta)) {
-            (Ok(alpha), Ok(beta)) => product.enqueue(&mut **queue, (a, b, c), (alpha, beta)),
-            _ => Err(Error::library("the scalars of a product of 8-bit integers are 32-bit integers")),
-        };
+        return Products::of(&spec, scalars)?.enqueue(&mut **queue, Where::Even(whole, [0; 3]), 1);
     }
     queue.blas_status("cublasGemmEx_64", status)
 }
@@ -252,8 +247,8 @@ impl Blas {
     /// The general matrix product, `C = alpha * op(A) * op(B) + beta * C`; see [`Gemm`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does not lie inside its buffer;
-    /// [`Error::Unsupported`] on a GPU for i8 with scalars in device memory; a stale or foreign buffer. `c` comes back.
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does not lie inside its buffer; a stale
+    /// or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -2,40 +2,74 @@
 //!
 //! Its kernels for them take only some combinations of transposes, sizes and leading dimensions and answer
 //! `CUBLAS_STATUS_NOT_SUPPORTED` to the rest (seen with cuBLAS 13.1 on an H200 for a 100 x 5 x 2 product with B
-//! transposed and a C whose columns are not multiples of four). A plain kernel of our own then does it: exact, and slow
-//! beside the library's.
+//! transposed and a C whose columns are not multiples of four). A plain kernel of our own then does it, one product or a
+//! batch in one launch: exact, and slow beside the library's.
 
+use super::prelude::*;
 use crate::op::Op;
-use crate::{Enqueue, LaunchDims, Ptx, Result};
+use crate::{Enqueue, LaunchDims, Ptx};
 
 static KERNEL: Ptx = Ptx::new(include_str!("gemm_i8.ptx"));
 
-/// One product in the kernel's terms: sizes, and the strides of `op(A)` and `op(B)` in elements.
-pub(super) struct Product {
-    pub(super) m: usize,
-    pub(super) n: usize,
-    pub(super) k: usize,
+/// Products of one shape in the kernel's terms.
+pub(super) struct Products {
+    m: usize,
+    n: usize,
+    k: usize,
     /// Between rows and between columns of `op(A)`.
-    pub(super) a: (usize, usize),
+    a: (usize, usize),
     /// Between rows and between columns of `op(B)`.
-    pub(super) b: (usize, usize),
-    pub(super) ldc: usize,
+    b: (usize, usize),
+    ldc: usize,
+    /// Alpha and beta: by value, or at an address.
+    factors: [(u32, u64); 2],
 }
 
-impl Product {
-    /// Enqueues it; `factors` are `alpha` and `beta`.
-    pub(super) fn enqueue<O: Op>(
-        &self,
-        queue: &mut Enqueue<'_, O>,
-        (a, b, c): (u64, u64, u64),
-        factors: (u32, u32),
-    ) -> Result<()> {
+/// Where so many matrices A, B and C are.
+pub(super) enum Where {
+    /// The first of each, and bytes from one to the next.
+    Even([u64; 3], [u64; 3]),
+    /// In a table: the addresses of all A, of all B, of all C.
+    Table(u64),
+}
+
+impl Products {
+    /// In column-major order.
+    pub(super) fn of<T: GemmElement>(
+        spec: &Gemm<T>,
+        (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
+    ) -> Result<Self> {
+        let ([lda, ldb, ldc], k) = (spec.leading(), if alpha.is_zero() { 0 } else { spec.k });
+        let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
+        let word = |scalar: &Scalar<T::Scalar>| -> Result<(u32, u64)> {
+            let (value, at) = scalar.place();
+            let bits = bytemuck::bytes_of(&value).try_into().map(u32::from_ne_bytes);
+            let odd = |_| Error::library("the scalars of a product of 8-bit integers are 32-bit integers");
+            Ok((bits.map_err(odd)?, at))
+        };
+        let (a, b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));
+        Ok(Products { m: spec.m, n: spec.n, k, a, b, ldc, factors: [word(alpha)?, word(beta)?] })
+    }
+
+    /// Enqueues `count` of them, one at least.
+    pub(super) fn enqueue<O: Op>(&self, queue: &mut Enqueue<'_, O>, at: Where, count: usize) -> Result<()> {
         let mut dims = LaunchDims::for_elements(self.m)?;
-        dims.grid.1 = self.n.min(65_535) as u32; // the kernel steps over the rest
+        // The kernel steps over the rest.
+        [dims.grid.1, dims.grid.2] = [self.n, count].map(|size| size.min(65_535) as u32);
+        let (table, [a, b, c], steps) = match at {
+            Where::Even(first, steps) => (0, first, steps),
+            Where::Table(at) => (at, [0; 3], [0; 3]),
+        };
+        let [(alpha, alpha_at), (beta, beta_at)] = self.factors;
         let args = [
+            table.into(),
             a.into(),
             b.into(),
             c.into(),
+            steps[0].into(),
+            steps[1].into(),
+            steps[2].into(),
+            count.into(),
             self.m.into(),
             self.n.into(),
             self.k.into(),
@@ -44,11 +78,13 @@ impl Product {
             self.b.0.into(),
             self.b.1.into(),
             self.ldc.into(),
-            factors.0.into(),
-            factors.1.into(),
+            alpha.into(),
+            beta.into(),
+            alpha_at.into(),
+            beta_at.into(),
         ];
-        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the matrices A and B and writes
-        // C, which the op's check has put inside the operands.
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the matrices A and B and factors in
+        // device memory and writes C, which the op's check has put inside the operands.
         unsafe { queue.launch(&KERNEL, c"gemm_i8", dims, &args) }
     }
 }

@@ -42,9 +42,9 @@
 //! - **Batches.** What ends in `_strided_batched` finds its matrices at even distances in one buffer, what ends in
 //!   `_batched` each in a buffer of its own; `_grouped` takes lists of several shapes.
 //!
-//! Not there: `rotg` and `rotmg` of numbers on the host; on a GPU, scalars in device memory for products of i8, and what
-//! BLAS has no routine for: packed and banded complex symmetric matrices, batches of band matrices. What is not there on
-//! one engine alone answers [`Error::Unsupported`](crate::Error::Unsupported) on it.
+//! Not there: `rotg` and `rotmg` of numbers on the host, and what BLAS has no routine for: packed and banded complex
+//! symmetric matrices, batches of band matrices. What is not there on one engine alone answers
+//! [`Error::Unsupported`](crate::Error::Unsupported) on it.
 //!
 //! # Where what is
 //! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half side

@@ -139,6 +139,11 @@ impl<S: Element> Scalar<S> {
         }
     }
 
+    /// By value, and the address in device memory; 0 for none.
+    pub(super) fn place(&self) -> (S, u64) {
+        (self.value, self.at.unwrap_or(0))
+    }
+
     /// For one call, while `self` is alive and stays where it is.
     pub(super) fn pointer(&self) -> *const std::ffi::c_void {
         match self.at {

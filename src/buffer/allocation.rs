@@ -10,6 +10,8 @@ use std::alloc::Layout;
 #[derive(Debug)]
 pub(crate) struct Meter {
     used: AtomicU64,
+    /// Of those in use, what nobody's buffer is: kept while there is room for it.
+    held: AtomicU64,
     peak: AtomicU64,
     limit: AtomicU64,
     count: AtomicU64,
@@ -19,6 +21,7 @@ impl Meter {
     pub(crate) fn new(limit: u64) -> Self {
         Meter {
             used: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
             count: AtomicU64::new(0),
@@ -27,20 +30,44 @@ impl Meter {
 
     /// Takes `bytes` from the limit, or says how much is left.
     pub(crate) fn take(&self, bytes: u64) -> Result<()> {
-        let limit = self.limit.load(Ordering::Relaxed);
-        // Never past the limit, not even for a moment: a request that is refused takes nothing from others.
-        let fits = |used: u64| used.checked_add(bytes).filter(|now| *now <= limit);
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(before) => {
-                // A load is cheaper than a locked instruction, and a peak is rare.
-                if before + bytes > self.peak.load(Ordering::Relaxed) {
-                    self.peak.fetch_max(before + bytes, Ordering::Relaxed);
-                }
-                self.count.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(_) => Err(self.refusal(bytes)),
+        let Some(before) = self.reserve(bytes) else { return Err(self.refusal(bytes)) };
+        let now = (before + bytes).saturating_sub(self.held());
+        // A load is cheaper than a locked instruction, and a peak is rare.
+        if now > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(now, Ordering::Relaxed);
         }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes `bytes` from the limit, and says how many were taken before; never past it, not even for a moment: a request
+    /// that is refused takes nothing from others.
+    fn reserve(&self, bytes: u64) -> Option<u64> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let fits = |used: u64| used.checked_add(bytes).filter(|now| *now <= limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()
+    }
+
+    /// Takes `bytes` from the limit for what is no buffer and goes when a buffer wants its place. False: there is no room.
+    #[cfg(feature = "blas")]
+    pub(crate) fn hold(&self, bytes: u64) -> bool {
+        let held = self.reserve(bytes).is_some();
+        if held {
+            self.held.fetch_add(bytes, Ordering::Relaxed);
+        }
+        held
+    }
+
+    /// Gives back what was held.
+    #[cfg(feature = "blas")]
+    pub(crate) fn release(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the limit that are no buffer's.
+    pub(crate) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// There is no memory for `bytes`.
@@ -56,9 +83,9 @@ impl Meter {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Bytes in use.
+    /// Bytes that buffers use.
     pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.used.load(Ordering::Relaxed).saturating_sub(self.held())
     }
 
     /// The most bytes that were ever in use.

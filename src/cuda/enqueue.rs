@@ -30,7 +30,7 @@ pub struct Enqueue<'q, O: Op> {
     writes: &'q Spans<WritesOf<O>>,
     pub(super) landed: Landed,
     keep: SmallVec<[Block; 1]>,
-    scratch: SmallVec<[u64; 2]>,
+    pub(super) scratch: SmallVec<[u64; 2]>,
     result_asked: bool,
     pub(super) untouched: bool,
 }

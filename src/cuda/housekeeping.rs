@@ -275,8 +275,7 @@ impl Core {
         for slot in &self.slots {
             while slot.shared.frees.pop().is_some() {}
             let mut state = slot.lease.lock();
-            addresses.extend(slot.shared.live.take().into_iter().chain(state.result.take()));
-            addresses.extend(state.workspace.take());
+            addresses.extend(slot.shared.live.take().into_iter().chain(state.take_memory()));
             self.counters.leaked.fetch_add(state.forget_handles(), Ordering::Relaxed);
         }
         let gone = |code| self.count_refused(code);
@@ -306,10 +305,10 @@ impl Core {
     /// How many objects of the driver this engine holds; the context and the pool are two of them.
     fn natives(&self) -> u64 {
         let of_slot = |slot: &super::slot::Slot| {
-            let held = slot.lease.try_lock().map_or(0, |state| {
-                let memory = usize::from(state.result.is_some()) + usize::from(state.workspace.is_some());
-                state.ring.events() + memory + state.handles() as usize
-            });
+            let held = slot
+                .lease
+                .try_lock()
+                .map_or(0, |state| state.ring.events() + state.memory() + state.handles() as usize);
             1 + slot.shared.live.count() + held
         };
         let slots: usize = self.slots.iter().map(of_slot).sum();
@@ -336,9 +335,7 @@ impl Core {
             slot.shared.sequence.without_pollers(|| {
                 let stream = state.stream.0;
                 state.destroy_handles(&mut gone);
-                let raw = slot.shared.live.take().into_iter().chain(state.result.take());
-                let raw = raw.chain(state.workspace.take());
-                for address in raw {
+                for address in slot.shared.live.take().into_iter().chain(state.take_memory()) {
                     // SAFETY: ours, not freed yet (it was still listed), idle.
                     gone(unsafe { api.mem_free_async(address, stream) });
                 }

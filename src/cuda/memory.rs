@@ -187,9 +187,11 @@ impl CudaEngine {
 }
 
 impl Core {
-    /// Waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
+    /// Gives up tables, waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let until = Instant::now() + PATIENCE;
+        #[cfg(feature = "blas")]
+        self.drop_tables(epoch)?;
         while (self.sweep() || !self.frees_have_run(epoch)?) && Instant::now() < until {
             epoch.admit()?;
             std::thread::sleep(Duration::from_micros(200));

@@ -7,6 +7,7 @@
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
 //!       │   ├─ library.rs   the slot's workspace, and what statuses mean
 //!       │   ├─ blas.rs      its cuBLAS handle, made lazily
+//!       │   ├─ tables.rs    tables of addresses for the library's batches
 //!       │   └─ blaslt.rs    its cuBLASLt handle, and what was learnt about products
 //!       ├─ reclaim.rs       device memory on its way back to the pool
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
@@ -62,6 +63,8 @@ mod sequence;
 mod slot;
 mod staging;
 mod submit;
+#[cfg(feature = "blas")]
+mod tables;
 mod task;
 mod timer;
 
@@ -83,6 +86,8 @@ pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, Staged, Staging};
+#[cfg(feature = "blas")]
+pub(crate) use tables::Series;
 
 use crate::engine::Epoch;
 use crate::error::Text;

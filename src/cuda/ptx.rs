@@ -72,7 +72,7 @@ pub(crate) struct Cached {
 unsafe impl Send for Cached {}
 
 impl<O: Op> Enqueue<'_, O> {
-    fn function(&mut self, ptx: &Ptx, name: &'static CStr) -> Result<CUfunction> {
+    pub(super) fn function(&mut self, ptx: &Ptx, name: &'static CStr) -> Result<CUfunction> {
         let id = ptx.id();
         let same = |c: &&Cached| c.module == id && std::ptr::eq(c.name, name.as_ptr());
         if let Some(cached) = self.state.functions.iter().find(same) {

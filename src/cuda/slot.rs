@@ -62,6 +62,8 @@ pub(crate) struct State {
     pub(crate) functions: Vec<super::ptx::Cached>,
     #[cfg(feature = "blas")]
     pub(crate) blas: Option<super::blas::BlasHandle>,
+    #[cfg(feature = "blas")]
+    pub(crate) tables: super::tables::Tables,
     #[cfg(feature = "blaslt")]
     pub(crate) lt: Option<super::blaslt::LtHandle>,
     /// Device memory that the slot's libraries work in; reused in stream order.
@@ -150,6 +152,8 @@ impl Slot {
                 functions: Vec::new(),
                 #[cfg(feature = "blas")]
                 blas: None,
+                #[cfg(feature = "blas")]
+                tables: super::tables::Tables::default(),
                 #[cfg(feature = "blaslt")]
                 lt: None,
                 workspace: None,
@@ -229,6 +233,23 @@ impl State {
         #[cfg(not(feature = "blaslt"))]
         let lt = 0;
         blas + lt
+    }
+
+    /// Takes out what lasts as long as the slot: addresses of device memory.
+    pub(crate) fn take_memory(&mut self) -> Vec<u64> {
+        let lasting = self.result.take().into_iter().chain(self.workspace.take());
+        #[cfg(feature = "blas")]
+        let lasting = lasting.chain(self.tables.take());
+        lasting.collect()
+    }
+
+    /// Pieces of such memory.
+    pub(crate) fn memory(&self) -> usize {
+        #[cfg(feature = "blas")]
+        let tables = self.tables.count();
+        #[cfg(not(feature = "blas"))]
+        let tables = 0;
+        usize::from(self.result.is_some()) + usize::from(self.workspace.is_some()) + tables
     }
 
     /// Takes out what the libraries hold and gives it back, at the end of the epoch.

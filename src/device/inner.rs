@@ -193,6 +193,7 @@ impl Inner {
             bytes_peak: self.meter.peak(),
             bytes_limit: self.meter.limit(),
             allocations: self.meter.count(),
+            table_bytes: self.meter.held(),
             bytes_up: c.bytes_up.load(Ordering::Relaxed),
             bytes_down: c.bytes_down.load(Ordering::Relaxed),
             leaked: c.leaked.load(Ordering::Relaxed),

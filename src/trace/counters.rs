@@ -134,6 +134,9 @@ pub struct Stats {
     pub bytes_limit: u64,
     /// Live allocations.
     pub allocations: u64,
+    /// Device memory of tables of addresses, in bytes, kept for batches of the same matrices. It counts against the limit,
+    /// and goes when a buffer wants its place (CUDA).
+    pub table_bytes: u64,
     /// Bytes copied from host to device.
     pub bytes_up: u64,
     /// Bytes copied from device to host.

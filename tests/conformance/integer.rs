@@ -2,6 +2,7 @@
 
 use crate::common::{Rng, assert_same_bits, devices, down, seeds, up};
 use crate::shape::Shape;
+use windlass::blas::Scaled;
 use windlass::{Device, reference};
 
 fn check(device: &Device, shape: Shape, rng: &mut Rng) {
@@ -14,7 +15,12 @@ fn check(device: &Device, shape: Shape, rng: &mut Rng) {
     let mut want = c.clone();
     reference::gemm_i8(&shape.spec(alpha, beta), &a, &b, &mut want);
     let (a, b, c) = (up(device, a), up(device, b), up(device, c));
-    let pending = device.blas().gemm(shape.call::<i8>(alpha, beta), &a, &b, c);
+    let (alpha_at, beta_at) = (up(device, [alpha]), up(device, [beta]));
+    let spec: Scaled<_> = match rng.below(2) {
+        0 => shape.call::<i8>(alpha, beta).into(),
+        _ => shape.call::<i8>(77, 77).scalars_at(&alpha_at, &beta_at),
+    };
+    let pending = device.blas().gemm(spec, &a, &b, c);
     let pending = pending.unwrap_or_else(|e| panic!("{shape:?} alpha {alpha} beta {beta} on {device:?}: {e}"));
     let c = pending.await_result().unwrap();
     // Padding included: the oracle leaves it alone.

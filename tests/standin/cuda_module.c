@@ -228,6 +228,7 @@ static CUresult launch_on(struct stream *stream, struct function *function, cons
             size_t bytes = kernel->parameter_bytes[i];
             memcpy(&launch.slots[i], parameters[i], bytes < 8 ? bytes : 8);
             memcpy(launch.wide[i], parameters[i], bytes < 16 ? bytes : 16);
+            if (bytes > 16) memcpy(launch.bulk, parameters[i], bytes);
         }
         if (kernel->operands != NULL) kernel->operands(command, &launch);
         command->run = kernel->run;

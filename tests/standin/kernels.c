@@ -85,6 +85,65 @@ static void keep_pivots(void *payload) {
         to[i] = from[i] >= 1 && from[i] <= n ? from[i] : (int32_t)(i % (uint64_t)n) + 1;
 }
 
+/* The crate's own: words that come with the launch, and those of up to three series. */
+static void write_few_operands(struct command *command, const struct launch *launch) {
+    add_operand(command, WRITE, flat(launch->slots[0], elements(launch, launch->slots[1]) * sizeof(uint64_t)));
+}
+
+static void write_few(void *payload) {
+    const struct launch *launch = payload;
+    memcpy(standin_backing(launch->slots[0]), launch->bulk, elements(launch, launch->slots[1]) * sizeof(uint64_t));
+}
+
+static void write_even_operands(struct command *command, const struct launch *launch) {
+    size_t bytes = launch->slots[1] * sizeof(uint64_t);
+    add_operand(command, WRITE, flat(launch->slots[0], bytes * launch->slots[2]));
+}
+
+static void write_even(void *payload) {
+    const struct launch *launch = payload;
+    const uint64_t *slots = launch->slots;
+    uint64_t *to = standin_backing(slots[0]);
+    for (uint64_t series = 0; series < slots[2]; series++)
+        for (uint64_t i = 0; i < elements(launch, slots[1]); i++)
+            to[series * slots[1] + i] = slots[3 + 2 * series] + i * slots[4 + 2 * series];
+}
+
+/* The crate's own: products of bytes, in a batch. Of a table it is known when it runs what it names. */
+static void gemm_i8_operands(struct command *command, const struct launch *launch) {
+    const uint64_t *slots = launch->slots;
+    if (slots[0] != 0) {
+        add_operand(command, READ, flat(slots[0], 3 * slots[7] * sizeof(uint64_t)));
+    } else {
+        for (uint64_t z = 0; z < slots[7]; z++)
+            add_operand(command, WRITE, (struct range){slots[3] + z * slots[6], slots[8] * sizeof(int32_t),
+                                                       slots[15] * sizeof(int32_t), slots[9]});
+    }
+    for (int i = 18; i < 20; i++)
+        if (slots[i] != 0) add_operand(command, READ, flat(slots[i], sizeof(int32_t)));
+}
+
+static void gemm_i8(void *payload) {
+    const struct launch *launch = payload;
+    const uint64_t *slots = launch->slots, *table = slots[0] != 0 ? standin_backing(slots[0]) : NULL;
+    uint64_t count = slots[7], m = slots[8], n = slots[9], k = slots[10];
+    uint32_t factors[2];
+    for (int i = 0; i < 2; i++)
+        factors[i] = slots[18 + i] != 0 ? *(const uint32_t *)standin_backing(slots[18 + i]) : (uint32_t)slots[16 + i];
+    for (uint64_t z = 0; z < count; z++) {
+        const int8_t *a = standin_backing(table != NULL ? table[z] : slots[1] + z * slots[4]);
+        const int8_t *b = standin_backing(table != NULL ? table[count + z] : slots[2] + z * slots[5]);
+        uint32_t *c = standin_backing(table != NULL ? table[2 * count + z] : slots[3] + z * slots[6]);
+        for (uint64_t j = 0; j < n; j++)
+            for (uint64_t i = 0; i < m && i < (uint64_t)launch->grid[0] * launch->block[0]; i++) {
+                uint32_t sum = 0, *to = &c[i + j * slots[15]];
+                for (uint64_t l = 0; l < k; l++)
+                    sum += (uint32_t)(a[i * slots[11] + l * slots[12]] * b[l * slots[13] + j * slots[14]]);
+                *to = sum * factors[0] + (factors[1] != 0 ? *to * factors[1] : 0);
+            }
+    }
+}
+
 /* Those of tests/nvrtc_launch/kernels.cu and globals.cu. */
 static void where_am_i_operands(struct command *command, const struct launch *launch) {
     add_operand(command, WRITE, flat(launch->slots[0], launch->threads * sizeof(uint32_t)));
@@ -171,6 +230,10 @@ static const struct kernel kernels[] = {
     {"axpb_f32", 5, {8, 8, 8, 4, 4}, axpb_operands, axpb, 0},
     {"scale_i32", 5, {8, 8, 8, 8, 4}, scale_i32_operands, scale_i32, 0},
     {"keep_pivots", 4, {8, 8, 8, 8}, keep_pivots_operands, keep_pivots, 0},
+    {"write_few", 3, {8, 4, 496}, write_few_operands, write_few, 0},
+    {"write_more", 3, {8, 4, 3840}, write_few_operands, write_few, 0},
+    {"write_even", 9, {8, 8, 4, 8, 8, 8, 8, 8, 8}, write_even_operands, write_even, 0},
+    {"gemm_i8", 20, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8}, gemm_i8_operands, gemm_i8, 0},
     {"where_am_i", 1, {8}, where_am_i_operands, where_am_i, 0},
     {"turn_blocks", 3, {8, 8, 8}, turn_blocks_operands, turn_blocks, 0},
     {"sixteen", 16, {8, 8, 8, 8, 8, 8, 8, 8, 4, 8, 1, 2, 8, 12, 8, 8}, sixteen_operands, sixteen, 0},

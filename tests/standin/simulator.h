@@ -349,15 +349,17 @@ void host_saw(const struct clock *clock, int stream, uint64_t sequence);
 bool host_knows_unused(const struct allocation *allocation);
 
 /* kernels.c */
-#define MAXIMUM_PARAMETERS 16
+#define MAXIMUM_PARAMETERS 24
 
-/* What a launch keeps: each parameter at the start of its slot; `wide` holds more of those that need it. */
+/* What a launch keeps: each parameter at the start of its slot; `wide` holds more of those that need it, `bulk` all of one
+   that is larger still. */
 struct launch {
     uint64_t threads;
     unsigned grid[3], block[3];
     const struct module *module;
     uint64_t slots[MAXIMUM_PARAMETERS];
     unsigned char wide[MAXIMUM_PARAMETERS][16];
+    unsigned char bulk[4096];
 };
 
 struct kernel {

@@ -2,6 +2,10 @@
 
 use super::super::matrix::span;
 use super::super::prelude::*;
+#[cfg(feature = "blas")]
+use crate::cuda::Series;
+#[cfg(feature = "blas")]
+use smallvec::SmallVec;
 
 /// How many problems, and how far apart their matrices lie.
 ///
@@ -93,13 +97,41 @@ impl Operand {
         gapless && one.and_then(|one| one.checked_mul(count)) == Some(len)
     }
 
-    /// The addresses of `count` matrices of `T` from `at` on. Not for matrices without elements, of which there may be
-    /// more than memory holds addresses for.
+    /// Where `count` matrices of `T` begin, from `at` on. Not for matrices without elements, of which there may be more
+    /// than memory holds addresses for.
     #[cfg(feature = "blas")]
-    pub(super) fn addresses<T>(&self, count: usize, at: u64) -> Vec<u64> {
+    pub(super) fn places<T>(&self, count: usize, at: u64) -> Places {
         // Inside a buffer, so only a distance overflows that is not used: of one matrix, or of some without elements.
         let step = (self.stride as u64).wrapping_mul(size_of::<T>() as u64);
-        (0..count as u64).map(|i| at.wrapping_add(i.wrapping_mul(step))).collect()
+        Places::Even(Series { first: at, step }, count)
+    }
+}
+
+/// Where matrices begin.
+#[cfg(feature = "blas")]
+pub(super) enum Places {
+    /// So many at even distances.
+    Even(Series, usize),
+    Each(SmallVec<[u64; 16]>),
+}
+
+#[cfg(feature = "blas")]
+impl Places {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Places::Even(_, count) => *count,
+            Places::Each(all) => all.len(),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+        let (series, listed) = match self {
+            Places::Even(series, _) => (*series, [].as_slice()),
+            Places::Each(all) => (Series::default(), all.as_slice()),
+        };
+        let even = self.len() - listed.len();
+        let at = move |i: u64| series.first.wrapping_add(i.wrapping_mul(series.step));
+        listed.iter().copied().chain((0..even as u64).map(at))
     }
 }
 
@@ -113,12 +145,25 @@ pub(super) fn check_int(name: &'static str, value: usize) -> Result<()> {
 
 #[cfg(feature = "blas")]
 impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> {
-    /// Arrays of addresses in device memory, for this dispatch: one copy for all, since a copy costs more than it moves.
-    pub(super) fn arrays<const N: usize>(&mut self, arrays: [&[u64]; N]) -> Result<[*const std::ffi::c_void; N]> {
-        let mut at = self.upload_small(bytemuck::cast_slice(&arrays.concat()))?;
+    /// Arrays of the addresses of as many matrices each, in device memory, for this dispatch: one table for all.
+    pub(super) fn arrays<const N: usize>(&mut self, arrays: [&Places; N]) -> Result<[*const std::ffi::c_void; N]> {
+        let mut series = SmallVec::<[Series; 3]>::new();
+        let (mut count, mut gathered) = (0, false);
+        for array in arrays {
+            match array {
+                Places::Even(even, _) => series.push(*even),
+                Places::Each(_) => gathered = true,
+            }
+            count = array.len();
+        }
+        let at = match gathered {
+            false => self.even_table(&series, count)?,
+            true => self.table(|words| arrays.iter().for_each(|array| words.extend(array.iter())))?,
+        };
+        let mut next = at;
         Ok(arrays.map(|array| {
-            let begin = at as *const _;
-            at += size_of_val(array) as u64;
+            let begin = next as *const _;
+            next += 8 * array.len() as u64;
             begin
         }))
     }
@@ -128,7 +173,7 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
     pub(super) fn copies<T: crate::Element>(
         &mut self,
         of: &Operand,
-        from: &[u64],
+        from: &Places,
         whole: Option<&crate::Span<T>>,
     ) -> Result<(u64, Operand)> {
         let overflow = || Error::invalid(of.name, format!("copies of {} matrices overflow", from.len()));
@@ -143,9 +188,9 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
         let bytes = stride.checked_mul(from.len()).and_then(|all| all.checked_mul(size_of::<T>()));
         let (copy, dense) = (self.scratch(bytes.ok_or_else(overflow)?)?, Operand { ld: of.rows, stride, ..*of });
         let [line, ld] = [of.rows, of.ld].map(|elements| elements.saturating_mul(size_of::<T>()));
-        for (to, from) in dense.addresses::<T>(from.len(), copy).into_iter().zip(from) {
+        for (to, from) in dense.places::<T>(from.len(), copy).iter().zip(from.iter()) {
             // SAFETY: the matrices lie in their operands (checked) and, without gaps, in scratch that was made for them.
-            unsafe { self.copy_columns((to, line), (*from, ld), line, of.cols) }?;
+            unsafe { self.copy_columns((to, line), (from, ld), line, of.cols) }?;
         }
         Ok((copy, dense))
     }

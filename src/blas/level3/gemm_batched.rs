@@ -137,8 +137,7 @@ impl Blas {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lists are not of one length, a leading dimension is too small or a matrix does
-    /// not lie inside its buffer; [`Error::Unsupported`] on a GPU for i8 with scalars in device memory; a stale or foreign
-    /// buffer. All of `c` comes back.
+    /// not lie inside its buffer; a stale or foreign buffer. All of `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

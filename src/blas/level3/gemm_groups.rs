@@ -1,8 +1,11 @@
 //! Groups of products on a GPU: one call for all of them, a batch for each, or one product after the other.
 
-use super::super::gemm::{Kind, enqueue};
+use super::super::gemm::{Kind, REFUSED, enqueue};
 use super::super::prelude::*;
+use super::batch::Places;
 use super::gemm_batched::Grouped;
+use super::gemm_bytes::{apart, is_aligned};
+use smallvec::SmallVec;
 
 /// A group as the library has it: column-major, its leading dimensions, how many products, and its scalars.
 struct Group<T: GemmElement> {
@@ -19,7 +22,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
         // What there is to do, in column-major order; empty products are left out, for the library refuses some.
         let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
-        let [mut at_a, mut at_b, mut at_c] = [const { Vec::new() }; 3];
+        let [mut at_a, mut at_b, mut at_c] = [(); 3].map(|()| SmallVec::with_capacity(c.len()));
         let mut next = 0;
         for (group, alpha, beta) in self.placed(alphas, betas) {
             let (spec, count, from) = (&group.spec, group.count, next);
@@ -40,17 +43,25 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
             }
             groups.push(Group { spec, leading, count, scalars });
         }
+        let [at_a, at_b, at_c] = [at_a, at_b, at_c].map(Places::Each);
         let mut done = 0;
         let one_by_one = |queue: &mut Queue<'_, '_, Self>, group: &Group<T>, done: usize| -> Result<()> {
-            for ((a, b), c) in at_a.iter().zip(&at_b).zip(&at_c).skip(done).take(group.count) {
-                enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (*a, *b, *c))?;
+            for ((a, b), c) in at_a.iter().zip(at_b.iter()).zip(at_c.iter()).skip(done).take(group.count) {
+                enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (a, b, c))?;
             }
             Ok(())
         };
         if size_of::<T>() == 1 {
-            // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
             for group in &groups {
-                one_by_one(queue, group, done)?;
+                let part = |all: &Places| Places::Each(all.iter().skip(done).take(group.count).collect());
+                let all = [part(&at_a), part(&at_b), part(&at_c)];
+                let alone = is_aligned(all.each_ref(), group.leading) && {
+                    let at = queue.arrays(all.each_ref())?;
+                    self.one_group(queue, group, at)?
+                };
+                if !alone {
+                    apart::<T, K, _>(queue, &group.spec, &group.scalars, all.each_ref())?;
+                }
                 done += group.count;
             }
             return Ok(());
@@ -113,8 +124,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
                 -1,
             )
         };
-        const NOT_SUPPORTED: i32 = 15;
-        if code.is_some_and(|code| code.0 == NOT_SUPPORTED) {
+        if code == Some(REFUSED) {
             return Ok(false);
         }
         queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)

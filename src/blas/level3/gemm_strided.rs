@@ -1,11 +1,13 @@
 //! Many products at fixed distances: gemm, strided and batched.
 
 #[cfg(feature = "blas")]
-use super::super::gemm::enqueue;
+use super::super::gemm::REFUSED;
 use super::super::gemm::{Kind, Same, Single};
 use super::super::prelude::*;
 use super::Batch;
 use super::batch::Operand;
+#[cfg(feature = "blas")]
+use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 
@@ -89,12 +91,14 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         if self.is_empty() {
             return Ok(());
         }
-        if size_of::<T>() == 1 {
-            // The library's batches of 8-bit integers want everything aligned; one product after the other does not.
-            let (a, b) = (of_a.addresses::<T>(count, a.address()), of_b.addresses::<T>(count, b.address()));
-            let c = of_c.addresses::<K::Out>(count, c.address());
-            let mut each = a.into_iter().zip(b).zip(c);
-            return each.try_for_each(|((a, b), c)| enqueue::<T, K, _>(queue, &self.spec, &scalars, (a, b, c)));
+        let bytes = (size_of::<T>() == 1).then(|| {
+            let (a, b) = (of_a.places::<T>(count, a.address()), of_b.places::<T>(count, b.address()));
+            [a, b, of_c.places::<K::Out>(count, c.address())]
+        });
+        if let Some(all) = &bytes
+            && !is_aligned(all.each_ref(), [of_a.ld, of_b.ld, of_c.ld])
+        {
+            return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
         }
         let factors = ((a.address(), of_a.stride), (b.address(), of_b.stride));
         let (spec, [lda, ldb, ldc], ((a, stride_a), (b, stride_b))) = self.spec.column_major(factors.0, factors.1);
@@ -131,6 +135,9 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
                 -1,
             )
         };
+        if let (Some(all), Some(REFUSED)) = (&bytes, code) {
+            return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
+        }
         queue.blas_called(crate::cuda::Called { name: "cublasGemmStridedBatchedEx_64", code })
     }
 }
@@ -141,8 +148,7 @@ impl Blas {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small, the matrices do
-    /// not lie inside their buffers, or those of C overlap; [`Error::Unsupported`] on a GPU for
-    /// i8 with scalars in device memory; a stale or foreign buffer. `c` comes back.
+    /// not lie inside their buffers, or those of C overlap; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -8,6 +8,7 @@
 //! | `trmm`, `trsm` | triangular matrices: products and solutions |
 //! | `geam`, `dgmm` | sums and diagonals |
 //! | `gemm_strided`, `gemm_batched`, `gemm_groups` | many general products; how the library is told of groups |
+//! | `gemm_bytes` | many products of 8-bit integers, which the library takes aligned alone |
 //! | `trsm_batched`, `lu` | many triangular and general systems, factors, inverses |
 //! | `spread` | where the matrices of a batch are: in one buffer, or one each |
 //! | `batch` | counts and distances, arrays of addresses, copies of many matrices |
@@ -17,6 +18,8 @@ mod batch;
 mod dgmm;
 mod geam;
 mod gemm_batched;
+#[cfg(feature = "blas")]
+mod gemm_bytes;
 #[cfg(feature = "blas")]
 mod gemm_groups;
 mod gemm_strided;

@@ -5,6 +5,8 @@
 
 use super::super::prelude::*;
 use super::batch::Operand;
+#[cfg(feature = "blas")]
+use super::batch::Places;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 use crate::op::{Bufs, Immediate, Output};
@@ -34,7 +36,7 @@ pub(super) trait Spread: Send + Sync + 'static {
 
     /// Where each begins. Not for matrices without elements, of which there may be any number.
     #[cfg(feature = "blas")]
-    fn addresses<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>) -> Vec<u64>;
+    fn places<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>) -> Places;
 
     /// The one buffer of them all.
     #[cfg(feature = "blas")]
@@ -82,8 +84,8 @@ impl Spread for Even {
     }
 
     #[cfg(feature = "blas")]
-    fn addresses<T: Element>(of: &Operand, count: usize, at: &Span<T>) -> Vec<u64> {
-        of.addresses::<T>(count, at.address())
+    fn places<T: Element>(of: &Operand, count: usize, at: &Span<T>) -> Places {
+        of.places::<T>(count, at.address())
     }
 
     #[cfg(feature = "blas")]
@@ -126,8 +128,8 @@ impl Spread for Listed {
     }
 
     #[cfg(feature = "blas")]
-    fn addresses<T: Element>(_: &Operand, _: usize, at: &SpanOf<Self, T>) -> Vec<u64> {
-        at.iter().map(Span::address).collect()
+    fn places<T: Element>(_: &Operand, _: usize, at: &SpanOf<Self, T>) -> Places {
+        Places::Each(at.iter().map(Span::address).collect())
     }
 
     #[cfg(feature = "blas")]

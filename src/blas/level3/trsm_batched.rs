@@ -74,12 +74,12 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         }
         let alpha = Scalar::new(spec.alpha, alpha);
         if alpha.is_zero() {
-            for b in L::addresses::<T>(&of_b, count, b) {
+            for b in L::places::<T>(&of_b, count, b).iter() {
                 queue.scale_matrix::<T>((spec.m, spec.n), &alpha, b, ldb)?;
             }
             return Ok(());
         }
-        let [a, b] = queue.arrays([&L::addresses::<T>(&of_a, count, a), &L::addresses::<T>(&of_b, count, b)])?;
+        let [a, b] = queue.arrays([&L::places::<T>(&of_a, count, a), &L::places::<T>(&of_b, count, b)])?;
         let (side, uplo, trans) = (spec.side.code(), spec.uplo.code(), spec.trans.code::<T>());
         let diag = spec.diag.code();
         // SAFETY: the matrices lie inside their buffers (checked) and the arrays of their addresses in scratch, which

@@ -1,7 +1,9 @@
 //! What the library is told of a product, in its own numbers.
 
+use std::hash::{Hash, Hasher};
+
 /// One matrix of a problem: rows and columns as stored, `cublasLtOrder_t`, leading dimension, distance in a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MatrixOf {
     pub(crate) data_type: u32,
     pub(crate) order: u32,
@@ -12,7 +14,7 @@ pub(crate) struct MatrixOf {
 }
 
 /// Everything that the library's answer depends on besides the GPU, which is the epoch's: the key of both caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// A, B, C, D.
     pub(crate) matrices: [MatrixOf; 4],
@@ -40,6 +42,23 @@ pub(crate) struct Problem {
     /// What the addresses of A, B, C, D, the bias and the auxiliary matrix are multiples of, up to 256; 0 for none.
     pub(crate) alignment: [u16; 6],
     pub(crate) workspace: usize,
+}
+
+/// What tells problems of one program apart, in few words: every call hashes its problem, and comparing does the rest.
+impl Hash for Problem {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [a, b, c, d] = &self.matrices;
+        for matrix in [a, b, d] {
+            let MatrixOf { data_type, order, rows, columns, ld, .. } = *matrix;
+            state.write_u64(rows ^ columns.rotate_left(32));
+            state.write_u64(ld.cast_unsigned() ^ u64::from(data_type << 1 | order).rotate_left(48));
+        }
+        let [trans_a, trans_b] = self.trans;
+        state.write_u64(u64::from(trans_a << 2 | trans_b) << 32 | u64::from(self.epilogue));
+        state.write_u64(c.ld.cast_unsigned() ^ u64::from(self.batch).rotate_left(32) ^ u64::from(self.in_place) << 63);
+        let aligned = self.alignment.iter().fold(0u64, |all, at| all << 9 ^ u64::from(*at));
+        state.write_u64(aligned);
+    }
 }
 
 impl Problem {
@@ -141,6 +160,33 @@ pub(super) mod tests {
             alignment: [256, 16, 32, 64, 4, 8],
             workspace: 1 << 20,
         }
+    }
+
+    #[test]
+    fn problems_of_other_sizes_places_and_kinds_hash_apart() {
+        let hasher = std::hash::RandomState::new();
+        let hash = |change: &dyn Fn(&mut Problem)| {
+            let mut problem = problem();
+            change(&mut problem);
+            std::hash::BuildHasher::hash_one(&hasher, problem)
+        };
+        let changes: [&dyn Fn(&mut Problem); 12] = [
+            &|_| {},
+            &|p| p.matrices[0].rows = 65,
+            &|p| p.matrices[1].columns = 17,
+            &|p| p.matrices[3].ld = 33,
+            &|p| p.matrices[2].ld = 33,
+            &|p| p.matrices[1].order = 1,
+            &|p| p.matrices[3].data_type = 14,
+            &|p| p.trans = [0, 1],
+            &|p| p.epilogue = 1,
+            &|p| p.batch = 4,
+            &|p| p.in_place = true,
+            &|p| p.alignment[5] = 16,
+        ];
+        let hashes: std::collections::HashSet<u64> = changes.iter().map(|change| hash(change)).collect();
+        assert_eq!(hashes.len(), changes.len());
+        assert_eq!(hash(&|_| {}), hash(&|p| *p = problem()));
     }
 
     #[test]

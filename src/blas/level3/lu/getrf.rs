@@ -58,7 +58,7 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
             // SAFETY: an operand, which has `count` numbers (checked).
             return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
-        let [a] = queue.arrays([&L::addresses::<T>(&of_a, count, a)])?;
+        let [a] = queue.arrays([&L::places::<T>(&of_a, count, a)])?;
         let (n, lda, count) = (n as i32, of_a.ld as i32, count as i32);
         let (pivots, info) = (pivots.address() as *mut _, info.address() as *mut _);
         // SAFETY: matrices, pivots and info lie inside their buffers (checked) and the array of addresses in scratch,

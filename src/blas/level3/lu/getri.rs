@@ -89,7 +89,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
             // SAFETY: an operand, which has `count` numbers (checked).
             return unsafe { queue.fill(info.address(), count, &[0; 4]) };
         }
-        let (given, c) = (L::addresses::<T>(&of_a, count, a), L::addresses::<T>(&of_c, count, c));
+        let (given, c) = (L::places::<T>(&of_a, count, a), L::places::<T>(&of_c, count, c));
         let (info, size, ldc, number) = (info.address() as *mut _, n as i32, of_c.ld as i32, count as i32);
         if pivots.is_none() && n <= MATINV_MOST {
             let [a, c] = queue.arrays([&given, &c])?;
@@ -105,7 +105,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
                 // The factors go to a copy: what is read stays as it is.
                 let copy;
                 (copy, of_a) = queue.copies::<T>(&of_a, &given, L::whole::<T>(a))?;
-                (of_a.addresses::<T>(count, copy), queue.scratch(n.saturating_mul(count).saturating_mul(4))?)
+                (of_a.places::<T>(count, copy), queue.scratch(n.saturating_mul(count).saturating_mul(4))?)
             }
         };
         let ([a, c], lda) = (queue.arrays([&factors, &c])?, of_a.ld as i32);

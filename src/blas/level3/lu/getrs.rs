@@ -63,7 +63,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         if n == 0 || count == 0 || self.nrhs == 0 {
             return Ok(());
         }
-        let [a, b] = queue.arrays([&L::addresses::<T>(&of_a, count, a), &L::addresses::<T>(&of_b, count, b)])?;
+        let [a, b] = queue.arrays([&L::places::<T>(&of_a, count, a), &L::places::<T>(&of_b, count, b)])?;
         let pivots = queue.keep_pivots(pivots.address(), n, count)?;
         let (trans, n, nrhs, count) = (self.trans.code::<T>(), n as i32, self.nrhs as i32, count as i32);
         let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots as *const _);

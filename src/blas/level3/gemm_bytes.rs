@@ -1,0 +1,48 @@
+//! Batches of products of 8-bit integers on a GPU.
+//!
+//! The library's batches of them want everything aligned, and it does not see all of it: addresses lie in device memory.
+//! So it is given only what begins at multiples of [`VECTOR`] bytes throughout. The rest is done by our own kernel, all
+//! at once; but large products one after the other by the library, which multiplies them so much faster that a call for
+//! each costs less.
+
+use super::super::gemm::{Kind, enqueue};
+use super::super::gemm_i8::{Products, Where};
+use super::super::prelude::*;
+use super::batch::Places;
+
+/// What the library's kernels load at a time.
+const VECTOR: u64 = 16;
+/// Multiply-adds of a large product.
+const LARGE: usize = 1 << 21;
+
+/// Whether all matrices A, B and C, and their columns, begin at multiples of [`VECTOR`].
+pub(super) fn is_aligned(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -> bool {
+    let aligned = |bytes: u64| bytes.is_multiple_of(VECTOR);
+    let columns = [lda, ldb, ldc.wrapping_mul(size_of::<i32>())];
+    columns.into_iter().all(|bytes| aligned(bytes as u64))
+        && all.iter().all(|places| match places {
+            Places::Even(series, _) => aligned(series.first) && aligned(series.step),
+            Places::Each(all) => all.iter().copied().all(aligned),
+        })
+}
+
+/// Products that the library does not take as a batch.
+pub(super) fn apart<T: GemmElement, K: Kind<T>, R: Routine>(
+    queue: &mut Queue<'_, '_, R>,
+    spec: &Gemm<T>,
+    scalars: &(Scalar<T::Scalar>, Scalar<T::Scalar>),
+    [a, b, c]: [&Places; 3],
+) -> Result<()> {
+    if spec.m.saturating_mul(spec.n).saturating_mul(spec.k) >= LARGE {
+        let mut each = a.iter().zip(b.iter()).zip(c.iter());
+        return each.try_for_each(|((a, b), c)| enqueue::<T, K, _>(queue, spec, scalars, (a, b, c)));
+    }
+    let (spec, _, (a, b)) = spec.column_major(a, b);
+    let at = match (a, b, c) {
+        (Places::Even(a, _), Places::Even(b, _), Places::Even(c, _)) => {
+            Where::Even([a, b, c].map(|series| series.first), [a, b, c].map(|series| series.step))
+        }
+        _ => Where::Table(queue.arrays([a, b, c])?[0] as u64),
+    };
+    Products::of(&spec, scalars)?.enqueue(&mut **queue, at, c.len())
+}
