@@ -138,14 +138,12 @@ impl Disk {
 
     /// Counts the folder, and removes what was used longest ago until there is room again.
     fn bound(&self) -> io::Result<()> {
-        let mut entries = Vec::new();
-        let (mut total, now) = (0u64, SystemTime::now());
+        let (mut entries, mut total, now) = (Vec::new(), 0u64, SystemTime::now());
         for item in std::fs::read_dir(&self.folder)? {
             let Ok(item) = item else { continue };
             let Ok(metadata) = item.metadata() else { continue };
             let path = item.path();
-            // What is of the future was left by a clock that has been set back since: as old as can be.
-            let used = metadata.modified().ok().filter(|used| *used <= now).unwrap_or(SystemTime::UNIX_EPOCH);
+            let used = metadata.modified().map_or(SystemTime::UNIX_EPOCH, |used| believed(used, now));
             match path.extension().and_then(|e| e.to_str()) {
                 Some(ENTRY) => {
                     total = total.saturating_add(metadata.len());
@@ -177,6 +175,13 @@ impl Disk {
         self.bytes.store(total, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// When a file was used, by its time. Others write while `now` passes; but what is of a farther future was left by a clock
+/// that has been set back since, and is as old as can be.
+fn believed(used: SystemTime, now: SystemTime) -> SystemTime {
+    let ahead = used.duration_since(now).unwrap_or_default();
+    if ahead > ABANDONED { SystemTime::UNIX_EPOCH } else { used }
 }
 
 fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {

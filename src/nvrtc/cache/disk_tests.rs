@@ -118,6 +118,18 @@ fn entries_of_the_future_are_the_first_to_go() {
     assert!(!disk.folder().join("left.tmp").exists(), "nobody writes to it: it is not of today");
 }
 
+/// Somebody began it while the folder was being listed.
+#[test]
+fn a_file_that_is_being_written_stays_however_new_it_is() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 10_000);
+    folder.write("kernels/1-0-0.tmp", "being written");
+    let soon = SystemTime::now() + Duration::from_secs(60);
+    File::options().write(true).open(folder.join("kernels/1-0-0.tmp")).unwrap().set_modified(soon).unwrap();
+    disk.put(&material(1), &answer(100));
+    assert!(folder.join("kernels/1-0-0.tmp").exists());
+}
+
 #[test]
 fn an_answer_that_its_reader_does_not_take_is_refused() {
     let folder = Folder::new();
