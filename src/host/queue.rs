@@ -45,6 +45,8 @@ impl HostEngine {
             HostPool::Inline => (own_pool(1, label)?, 1),
             HostPool::Shared(pool) => {
                 let max = pool.current_num_threads();
+                // Not waited for: its threads may be at another device's work. None takes a job before this.
+                pool.spawn_broadcast(|_| mark_thread());
                 (pool, max)
             }
             HostPool::Threads(0) => return Err(Error::invalid("threads", "0 threads cannot run anything; use Inline")),
