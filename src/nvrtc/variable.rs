@@ -93,7 +93,7 @@ impl<T: Element> Op for GlobalRead<T> {
         Some(Wire {
             encode: |op, out| send(&op.module, op.part, &op.room, out),
             decode: |incoming| {
-                let (module, part) = receive(&incoming)?;
+                let (module, part): (_, Part) = receive(&incoming)?;
                 let room = Mutex::new(Room::Here(gpu(incoming.epoch)?.reserve(incoming.epoch, part.bytes)?));
                 Ok(GlobalRead { module, part, room, _type: PhantomData })
             },
@@ -108,6 +108,8 @@ impl<T: Element> Op for GlobalRead<T> {
 pub(super) struct GlobalWrite {
     pub(super) module: Loaded,
     pub(super) part: Part,
+    /// Of the pieces of one write.
+    pub(super) first: bool,
     pub(super) room: Mutex<Room<Staging>>,
 }
 
@@ -123,9 +125,9 @@ impl Op for GlobalWrite {
         Ok(())
     }
 
-    /// A write that failed is made good by the next one.
+    /// A write that failed is made good by the next one, not by its own next piece: that fails with it.
     fn overwrites(&self, _: &Spans<(u8,)>) -> bool {
-        true
+        self.first
     }
 
     fn cost(&self) -> Cost {
@@ -148,14 +150,14 @@ impl Op for GlobalWrite {
     #[cfg(target_os = "linux")]
     fn wire() -> Option<Wire<Self>> {
         Some(Wire {
-            encode: |op, out| send(&op.module, op.part, &op.room, out),
+            encode: |op, out| send(&op.module, (op.part, op.first), &op.room, out),
             decode: |incoming| {
-                let (module, part) = receive(&incoming)?;
+                let (module, (part, first)): (_, (Part, bool)) = receive(&incoming)?;
                 let lent = incoming.lent.ok_or_else(|| Error::library("a write without its data"))?;
                 let data = lent.bytes().get(..part.bytes);
                 let data = data.ok_or_else(|| Error::library("less data came than was announced"))?;
                 let room = Mutex::new(Room::Here(gpu(incoming.epoch)?.stage(incoming.epoch, data)?));
-                Ok(GlobalWrite { module, part, room })
+                Ok(GlobalWrite { module, part, first, room })
             },
         })
     }
@@ -174,9 +176,9 @@ fn admitted<O: Op>(module: &Loaded, queue: &Enqueue<'_, O>) -> Result<()> {
     }
 }
 
-/// To the worker: what it calls the module, the bytes of the variable, and the memory shared for them.
+/// To the worker: what it calls the module, which bytes of the variable, and the memory shared for them.
 #[cfg(target_os = "linux")]
-fn send<H>(module: &Loaded, part: Part, room: &Mutex<Room<H>>, out: &mut Outgoing) -> Result<()> {
+fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &mut Outgoing) -> Result<()> {
     let Loaded::There(module) = module else {
         return Err(Error::library("a module of this process in a worker"));
     };
@@ -188,8 +190,8 @@ fn send<H>(module: &Loaded, part: Part, room: &Mutex<Room<H>>, out: &mut Outgoin
 
 /// In the worker: the module and the bytes that an order speaks of.
 #[cfg(target_os = "linux")]
-fn receive(incoming: &Incoming<'_>) -> Result<(Loaded, Part)> {
-    let (id, part): (u64, Part) = incoming.value()?;
+fn receive<P: for<'de> Deserialize<'de>>(incoming: &Incoming<'_>) -> Result<(Loaded, P)> {
+    let (id, part): (u64, P) = incoming.value()?;
     Ok((Loaded::Here(incoming.modules.module(id)?), part))
 }
 
