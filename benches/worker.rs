@@ -5,9 +5,11 @@
 //! ```
 //!
 //! Medians of runs in turn (A B A B). The operations are as small as they come, so that what is measured is the way there
-//! and back. Both processes need a core each while they are busy: with fewer than four cores the numbers are upper bounds.
+//! and back; beside the round trips stands what two processes take that only wake each other. Both processes need a core each while they are busy: with fewer than four cores the numbers are upper bounds.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, HostPool, RestartPolicy};
 
@@ -67,7 +69,7 @@ fn copies(device: &Device, data: &[f32], back: &mut [f32]) -> (Duration, Duratio
 fn recovery(device: &Device) -> Duration {
     let generation = device.generation();
     let pid = device.worker_pid().unwrap().to_string();
-    assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     while device.generation() == generation {
         std::thread::sleep(Duration::from_micros(100));
     }
@@ -75,8 +77,50 @@ fn recovery(device: &Device) -> Duration {
     device.stats().recovery.unwrap_or_default()
 }
 
+/// Two processes of which each waits for a byte of the other: what the machine takes to wake one and to be woken, without a
+/// line of the library.
+struct Echo {
+    child: Child,
+    to: ChildStdin,
+    from: ChildStdout,
+}
+
+/// Makes this program the other side of an [`Echo`].
+const ECHO: &str = "--echo";
+
+impl Echo {
+    fn start() -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut child = command.arg(ECHO).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Echo { child, to, from }
+    }
+
+    fn round_trip(&mut self, pause: Duration) -> Duration {
+        std::thread::sleep(pause);
+        let start = Instant::now();
+        self.to.write_all(&[7]).unwrap();
+        self.from.read_exact(&mut [0]).unwrap();
+        start.elapsed()
+    }
+
+    fn end(mut self) {
+        drop(self.to);
+        self.child.wait().unwrap();
+    }
+
+    /// The other side.
+    fn answer() {
+        let (mut from, mut to, mut byte) = (std::io::stdin(), std::io::stdout(), [0]);
+        while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).and_then(|()| to.flush()).is_ok() {}
+    }
+}
+
 fn main() {
     windlass::worker::init();
+    if std::env::args().any(|argument| argument == ECHO) {
+        return Echo::answer();
+    }
     let named = std::env::var("WINDLASS_DEVICE").unwrap_or_else(|_| "host".into());
     let builder = Device::builder().host_pool(HostPool::Threads(1)).restart_policy(RestartPolicy::unlimited());
     let builder = builder.named(&named).unwrap();
@@ -103,17 +147,22 @@ fn main() {
     row("an operation of 10 000 pipelined", all);
     row("an operation of 8 x 2000 from 8 threads", eight);
 
+    let mut echo = Echo::start();
     for (name, pause, count) in [("round trip, busy", 0, 5000), ("round trip, from idle", 3000, 200)] {
         let buffers = [0, 1].map(|i| upload(&devices[i]));
-        let mut times = [Vec::new(), Vec::new()];
+        let (mut times, mut bare) = ([Vec::new(), Vec::new()], Vec::new());
+        let pause = Duration::from_micros(pause);
         for _ in 0..10 {
             for i in [0, 1] {
-                let trips = (0..count / 10).map(|_| round_trip(&devices[i], &buffers[i], Duration::from_micros(pause)));
-                times[i].extend(trips);
+                times[i].extend((0..count / 10).map(|_| round_trip(&devices[i], &buffers[i], pause)));
             }
+            bare.extend((0..count / 10).map(|_| echo.round_trip(pause)));
         }
         row(name, times);
+        println!("{:<44}{:>14}{:>14.2?}", "  a byte through two pipes, the same way", "", median(bare));
     }
+
+    echo.end();
 
     let data = vec![1.5f32; 64 << 20];
     let mut back = vec![0f32; 64 << 20];

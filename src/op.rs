@@ -11,6 +11,10 @@ use crate::{DType, Element, Error, Result, Wire};
 /// carries out itself on each engine, both halves side by side. The trait is safe: users write their own ops, and every
 /// promise of the library holds for them.
 ///
+/// An op is dropped on whatever thread is last to know of it, some time after its work is done: the host device's buffers
+/// remember the op that wrote them last until another comes or they are dropped. So what it captures should be no
+/// reservation that others wait for.
+///
 /// ```
 /// use windlass::{Device, Error, Op, Result, Slices, SlicesMut, Spans, DeviceBuffer};
 ///
@@ -108,7 +112,8 @@ pub trait Op: Sized + Send + Sync + 'static {
         crate::dispatch::operand_name(index, read_count)
     }
 
-    /// How much work it is, for traces.
+    /// How much work it is, for traces; and on an isolated host device, what is said to be small (some KiB) is done by the
+    /// thread that read its order, since to wake another takes longer. Of work that waits for something say nothing.
     fn cost(&self) -> Cost {
         Cost::default()
     }

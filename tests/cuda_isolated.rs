@@ -137,6 +137,10 @@ fn bulk_data_crosses_once_and_by_staging_where_the_driver_refuses() {
             assert!(again <= 13, "{parts} parts, then {again}");
             let all = std::env::var("WINDLASS_STANDIN_FAIL").unwrap().is_empty();
             assert!(parts >= 6 && (staged == 0) == all, "{parts} parts, {staged} staged");
+            // The heart says so, at its next beat.
+            assert!(eventually(10, || device.stats().bulk_staged != all), "{:?}", device.stats());
+            std::thread::sleep(if all { Duration::from_millis(600) } else { Duration::ZERO });
+            assert_eq!(device.stats().bulk_staged, !all);
             assert_back_at(&device, (0, 0, 0));
         });
     }
@@ -265,6 +269,25 @@ fn a_copy_that_fails_half_way_is_answered_while_other_threads_go_on() {
             assert_eq!((failed, device.stats().faults), (1, 0), "{:?}", device.stats().last_fault);
             assert!(took < Duration::from_secs(8), "{took:?}");
         });
+    });
+}
+
+/// Only a GPU that may still be at shared memory is waited for.
+#[test]
+fn an_operation_that_fails_before_it_begins_waits_for_nobody() {
+    inside("an_operation_that_fails_before_it_begins_waits_for_nobody", &[], || {
+        let device = isolated().open().unwrap();
+        let x = up(&device, vec![1u8; 64 << 20]).share();
+        let mut other = device.zeros::<u8>(64 << 20).unwrap();
+        device.synchronize(LONG).unwrap();
+        for _ in 0..400 {
+            other = device.copy(&x, other).unwrap().into_output();
+        }
+        let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (other,)).unwrap().split();
+        assert!(failing.await_result().is_err());
+        let in_flight = device.stats().in_flight;
+        assert!(in_flight > 100, "{in_flight} of 400 copies were left");
+        device.synchronize(LONG).unwrap();
     });
 }
 

@@ -63,7 +63,15 @@ fn a_compilation_under_way_is_lost_to_a_child() {
         pending.is_ready() && lost(&pending.await_result().unwrap_err())
     });
     assert_eq!(status, 0, "a compilation of the parent never ends in the child");
+    let status = forked(|| {
+        let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+        lost(&compiler.compile(&own).unwrap_err())
+    });
+    assert_eq!(status, 0, "what the child compiles itself would wait for the parent's locks");
     pending.take().expect("the parent's own").await_result().unwrap();
+    let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+    let status = forked(|| compiler.compile(&own).is_ok());
+    assert_eq!(status, 0, "forked while nothing compiles");
 }
 
 #[test]

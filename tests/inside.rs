@@ -8,10 +8,16 @@ use common::{Gate, Map, down, host, inline, map, up, within};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, Error, PendingDispatch, await_any};
+use windlass::{Device, DeviceBuilder, Error, HostPool, PendingDispatch, await_any};
 
 fn host_devices() -> Vec<Device> {
-    [host(1), host(2), inline()].map(|builder| builder.open().unwrap()).into()
+    [host(1), host(2), inline(), shared()].map(|builder| builder.open().unwrap()).into()
+}
+
+/// On a pool that the program made and gave away.
+fn shared() -> DeviceBuilder {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    Device::builder().host().host_pool(HostPool::Shared(Arc::new(pool)))
 }
 
 /// Runs `inside` in a host half of `device`, and gives what it gave.
@@ -43,7 +49,7 @@ fn a_dispatch_from_inside_an_operation_is_refused() {
 
 #[test]
 fn a_dispatch_from_a_job_that_an_operation_started_is_refused() {
-    for device in [host(1), host(2)].map(|builder| builder.open().unwrap()) {
+    for device in host_devices() {
         let inner = device.clone();
         let refusals =
             run_inside(&device, move || (0..64).into_par_iter().filter(|_| inner.upload([1u8]).is_err()).count());
@@ -51,16 +57,19 @@ fn a_dispatch_from_a_job_that_an_operation_started_is_refused() {
     }
 }
 
-/// Inline, such jobs run in rayon's global pool, which cannot be told from the user's own threads.
 #[test]
-fn jobs_that_an_inline_operation_started_do_not_hang_it() {
-    let device = inline().open().unwrap();
-    let inner = device.clone();
-    run_inside(&device, move || {
-        (0..64).into_par_iter().for_each(|_| {
-            let _ = inner.upload([1u8]).map(|pending| pending.await_result());
+fn a_wait_for_a_device_from_inside_an_operation_is_refused() {
+    for device in host_devices() {
+        let inner = device.clone();
+        let errors = run_inside(&device, move || {
+            let forever = Duration::MAX;
+            [inner.synchronize(forever), inner.rebuild(forever), inner.wait_healthy(forever).map(drop)]
+                .map(Result::unwrap_err)
         });
-    });
+        errors.iter().for_each(assert_unsupported);
+        assert_eq!(device.generation(), 0);
+        assert_eq!(down(&device, &up(&device, [3.0f64])), [3.0], "the device goes on");
+    }
 }
 
 /// A pending that stays in flight until the gate opens, on a device of its own.

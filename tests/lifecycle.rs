@@ -164,6 +164,19 @@ fn a_hundred_thousand_dispatches_are_submitted_before_the_first_is_awaited() {
     }
 }
 
+/// One writer that lasts, and everybody who reads what it writes.
+#[test]
+fn a_hundred_thousand_reads_behind_one_slow_writer_are_submitted_at_once() {
+    let device = host(2).open().unwrap();
+    within(60, move || {
+        let gate = Gate::default();
+        let x = gate.hold(&device, up(&device, [1.0f64, 2.0])).into_output();
+        let pendings: Vec<_> = (0..100_000).map(|_| device.blas().dot(&x, &x).unwrap()).collect();
+        gate.open();
+        assert!(pendings.into_iter().all(|pending| pending.await_result().unwrap() == 5.0));
+    });
+}
+
 #[test]
 fn work_outlives_the_handles_of_its_device() {
     for builder in builders() {

@@ -4,7 +4,8 @@
 //! RUSTFLAGS="--cfg loom" cargo test --release --test loom --no-default-features --features host
 //! ```
 //!
-//! The modules of the core are included by path, not copied: they name `crate::sync` only, which is loom's here. A
+//! The modules of the core are included by path, not copied: they name `crate::sync` only, which is loom's here (and those
+//! of a worker a segment of shared memory, which is a model's). A
 //! model says what it would find when the code were wrong (`Breaks:`); each of those was tried.
 //! Without `--cfg loom` this file is empty.
 #![cfg(loom)]
@@ -31,6 +32,21 @@ mod runners;
 mod settle;
 #[path = "loom/slots.rs"]
 mod slots;
+#[cfg(target_os = "linux")]
+#[path = "loom/worker.rs"]
+mod worker;
+
+/// The library's error, as far as the modules under test make one.
+#[derive(Debug)]
+pub(crate) struct Error(#[expect(dead_code, reason = "shown by a model that fails")] String);
+
+impl Error {
+    pub(crate) fn library(message: impl Into<String>) -> Self {
+        Error(message.into())
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// A model with too many interleavings to see them all: those with at most so many preemptions. Two find nearly all
 /// known bugs (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007). The others are checked in full.

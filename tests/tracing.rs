@@ -5,10 +5,14 @@
 mod common;
 
 use common::{builders, down, eventually, host, inline, is_host, up, within};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
-use windlass::{Complex, DType, Device, DeviceBuilder, FaultPlan, Gemm, OpInfo, Trace};
+use windlass::{
+    Complex, Cost, DType, Device, DeviceBuffer, DeviceBuilder, FaultPlan, Gemm, Op, OpInfo, Result, Slices, SlicesMut,
+    Spans, Trace,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -260,5 +264,40 @@ fn a_device_counts_what_it_did_and_holds() {
         assert!(device.stats().bytes_peak >= 4000 && eventually(10, || device.stats().in_flight == 0));
         device.rebuild(Duration::from_secs(10)).unwrap();
         assert_eq!((device.stats().rebuilds, device.stats().generation), (1, 1));
+    }
+}
+
+/// An operation whose cost cannot be told, for want of a product that fits.
+struct Priceless;
+
+impl Op for Priceless {
+    const NAME: &'static str = "priceless";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn cost(&self) -> Cost {
+        panic!("too dear")
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_of_an_operations_own_cost_leaves_nothing_in_flight() {
+    for builder in [host(2), inline()] {
+        let device = builder.trace(Arc::new(Recorder::default())).open().unwrap();
+        let x = up(&device, [1.0f64]);
+        let panicked = catch_unwind(AssertUnwindSafe(|| device.dispatch(Priceless, (), (x,)).map(drop)));
+        assert!(panicked.is_err(), "it is the caller's to know");
+        device.synchronize(Duration::from_secs(5)).unwrap();
+        assert_eq!(device.stats().in_flight, 0);
     }
 }

@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "worker/arrivals.rs"]
+mod arrivals;
 #[path = "worker/ends.rs"]
 mod ends;
 #[path = "worker/kernels.rs"]

@@ -18,10 +18,12 @@ pub(crate) struct Track {
 impl Track {
     /// A reader was submitted.
     pub(crate) fn publish_read(&mut self, completion: &Completion) {
-        if self.readers.iter_mut().any(|c| c.renew(completion)) {
+        // Nodes of the host renew nothing, and there may be any number of them behind one slow writer.
+        if !matches!(completion, Completion::Host(_)) && self.readers.iter_mut().any(|c| c.renew(completion)) {
             return;
         }
-        if self.readers.len() >= 2 {
+        // Each time their number has doubled.
+        if self.readers.len() >= 2 && self.readers.len().is_power_of_two() {
             self.readers.retain(|c| !c.is_past());
         }
         self.readers.push(completion.clone());
@@ -35,6 +37,26 @@ impl Track {
             self.writers.clear();
             self.writers.push(completion.clone());
         }
+    }
+
+    /// A writer was submitted that follows whatever `follows` says yes to, which goes to `edge`; true with a writer. What
+    /// came here meanwhile, by an alias, stays beside it.
+    pub(crate) fn take_over(
+        &mut self,
+        completion: &Completion,
+        follows: impl Fn(&Completion) -> bool,
+        mut edge: impl FnMut(Completion, bool),
+    ) {
+        let (writers, readers) = (std::mem::take(&mut self.writers), std::mem::take(&mut self.readers));
+        let all = writers.into_iter().map(|c| (c, true)).chain(readers.into_iter().map(|c| (c, false)));
+        for (one, wrote) in all {
+            if follows(&one) {
+                edge(one, wrote);
+            } else {
+                add(&mut self.writers, one);
+            }
+        }
+        add(&mut self.writers, completion.clone());
     }
 
     /// A writer was submitted that follows whatever `follows` says yes to. What came here meanwhile, by an alias, is
@@ -96,6 +118,9 @@ mod tests {
     impl Runnable for Endless {
         fn core(&self) -> &Core {
             &self.0
+        }
+        fn place(&self) -> u64 {
+            0
         }
         fn run(&self) {}
         fn dep_done(self: Arc<Self>) {}

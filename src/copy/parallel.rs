@@ -89,6 +89,35 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 
 #[cfg(test)]
 mod tests {
+    use crate::engine::process;
+
+    /// A pool has no threads in a child that was forked from the process that made it.
+    #[test]
+    #[cfg(unix)]
+    fn a_forked_child_copies_by_itself() {
+        const LEN: usize = 2 * super::SINGLE;
+        process::watch_fork();
+        let (from, mut to) = (vec![7u8; LEN], vec![0u8; LEN]);
+        // SAFETY: two vectors of that length.
+        let mut copy = || unsafe { super::copy(to.as_mut_ptr(), from.as_ptr(), LEN) };
+        copy(); // the pool is there
+        // SAFETY: the child copies, which takes no lock that another thread could hold, and leaves at once; should it wait
+        // for others, the alarm ends it.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: as above.
+            unsafe {
+                libc::alarm(10);
+                copy();
+                libc::_exit(i32::from(to.iter().any(|x| *x != 7)));
+            }
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours; `status` outlives the call.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        assert_eq!(status, 0, "the child waits for threads that it has not");
+    }
+
     #[test]
     fn every_byte_arrives_at_every_length() {
         for len in [0, 1, 63, super::SINGLE, super::SINGLE + 1, 3 * super::SINGLE + 777, 9_000_001] {

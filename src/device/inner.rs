@@ -44,7 +44,7 @@ impl Inner {
         process::watch_fork();
         let life = Arc::new(Life::new());
         let counters = Arc::new(Counters::new(config.trace.clone()));
-        crate::worker::guard()?;
+        crate::worker::guard();
         let opened = match config.kind {
             #[cfg(target_os = "linux")]
             _ if config.isolated => crate::worker::open(&config, counters.clone())?,

@@ -143,8 +143,10 @@ impl Device {
     /// Waits until the device is healthy, at most `limit`.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`].
+    /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`]; [`Error::Unsupported`] from inside an operation's
+    /// host half.
     pub fn wait_healthy(&self, limit: Duration) -> Result<Health> {
+        crate::host::refuse_inside("a wait for the device")?;
         self.inner.supervisor.wait_healthy(&self.inner, limit)
     }
 
@@ -159,8 +161,10 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Timeout`] when the work in flight did not end in time; then nothing changed. [`Error::DeviceLost`] when
-    /// the device is lost, which a rebuild in this process cannot mend.
+    /// the device is lost, which a rebuild in this process cannot mend; [`Error::Unsupported`] from inside an operation's
+    /// host half.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
+        crate::host::refuse_inside("a rebuild")?;
         self.inner.supervisor.rebuild(&self.inner, deadline)
     }
 
@@ -180,8 +184,10 @@ impl Device {
     /// Waits until everything submitted so far is complete, at most `limit`.
     ///
     /// # Errors
-    /// [`Error::Timeout`], or the device's own error when it died.
+    /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's host
+    /// half.
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
+        crate::host::refuse_inside("a wait for the device")?;
         let epoch = self.epoch();
         if self.inner.drain(&epoch, limit)? {
             Ok(())

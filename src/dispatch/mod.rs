@@ -132,11 +132,7 @@ impl Device {
     }
 
     fn submit<O: Op>(&self, op: &mut Option<O>, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
-        if crate::host::inside_op() {
-            return Err(Error::unsupported(
-                "a dispatch from inside an operation's host half would deadlock its device",
-            ));
-        }
+        crate::host::refuse_inside("a dispatch")?;
         let current;
         let mut views = Views::new();
         let read_count;

@@ -119,8 +119,8 @@ impl<H> Work<H> {
 
     /// Waits (unless the pieces can be waited for one by one) and takes the host's part.
     fn result(&mut self, eager: bool) -> Result<H> {
-        if crate::host::inside_op() && !self.is_ready() {
-            return Err(Error::unsupported("a wait from inside an operation's host half would deadlock its device"));
+        if !self.is_ready() {
+            crate::host::refuse_inside("a wait")?;
         }
         // Piece by piece is a way of spinning; every other policy waits for the whole.
         if !eager || !matches!(self.how, Wait::Adaptive | Wait::Spin) {

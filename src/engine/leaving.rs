@@ -12,8 +12,10 @@ use super::process;
 #[cfg(feature = "nvrtc")]
 use crate::loader::Loaded;
 #[cfg(feature = "nvrtc")]
+use crate::{Error, Result, error::Site};
+#[cfg(feature = "nvrtc")]
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Inside a compiler or linker.
@@ -47,9 +49,29 @@ pub(crate) fn watch(library: &Loaded) {
     process::watch_exit();
 }
 
+/// This process was forked while a thread was inside, and has its locks as they were then, with nobody to open them:
+/// NVRTC 13.0 waits for ever.
+static CUT_OFF: AtomicBool = AtomicBool::new(false);
+
 /// In a forked child nobody is inside.
 pub(super) fn in_child() {
-    INSIDE.store(0, Ordering::SeqCst);
+    if INSIDE.swap(0, Ordering::SeqCst) > 0 {
+        CUT_OFF.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Refuses to go inside where nobody comes out.
+#[cfg(feature = "nvrtc")]
+pub(crate) fn admit() -> Result<()> {
+    if !CUT_OFF.load(Ordering::SeqCst) {
+        return Ok(());
+    }
+    Err(Error::DeviceLost {
+        cause: "this process was forked in the middle of a compilation, and the compiler's locks are held for good"
+            .into(),
+        remedy: "fork while nothing compiles, or start another program after the fork".into(),
+        site: Site::none(),
+    })
 }
 
 /// Runs `f` unless the process is leaving; an exit waits for it.

@@ -10,6 +10,8 @@ pub(crate) type Core = Settle<Error, Follower>;
 /// A node without its types: what completions hold.
 pub(crate) trait Runnable: Send + Sync {
     fn core(&self) -> &Core;
+    /// Where it stands in the order of all nodes of the process: it follows none with a later place.
+    fn place(&self) -> u64;
     /// Runs the op and settles. Called once.
     fn run(&self);
     /// A dependency is done; the last one starts the work.

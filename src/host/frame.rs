@@ -8,7 +8,7 @@ use crate::device::Options;
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Then, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::error::Site;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, Told};
 use crate::worker::Relay;
 use crate::{Error, Result};
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 /// All of a node that does not depend on its op: what is done with that is compiled once.
 pub(super) struct Frame {
     pub(super) core: Core,
+    /// See [`Runnable::place`](super::Runnable::place).
+    pub(super) place: u64,
     pub(super) epoch: Arc<Epoch>,
     pub(super) engine: Arc<HostEngine>,
     pub(super) claimed: AtomicBool,
@@ -36,8 +38,11 @@ impl HostEngine {
         traced: bool,
         relay: Option<Relay>,
     ) -> Frame {
+        // Of the process, not of the device: a copy between devices follows nodes of both.
+        static PLACES: AtomicU64 = AtomicU64::new(0);
         Frame {
             core: Core::new(),
+            place: PLACES.fetch_add(1, Ordering::Relaxed),
             epoch: epoch.clone(),
             engine: self.clone(),
             claimed: AtomicBool::new(false),

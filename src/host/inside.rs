@@ -1,5 +1,6 @@
 //! Whether the calling thread is inside an op's host half.
 
+use crate::{Error, Result};
 use std::cell::Cell;
 
 thread_local! {
@@ -9,6 +10,16 @@ thread_local! {
 /// The calling thread runs an op's host half, or belongs to a pool that runs nothing else.
 pub(crate) fn inside_op() -> bool {
     INSIDE.with(Cell::get)
+}
+
+/// Refuses what a host half must not do, where it would wait for itself.
+pub(crate) fn refuse_inside(what: &str) -> Result<()> {
+    if inside_op() {
+        return Err(Error::unsupported(format!(
+            "{what} from inside an operation's host half would deadlock its device"
+        )));
+    }
+    Ok(())
 }
 
 /// Marks a thread of a device's own pool, for good.

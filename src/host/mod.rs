@@ -30,7 +30,7 @@ pub use fault_plan::FaultPlan;
 #[cfg(test)]
 pub(crate) use follower::Core;
 pub(crate) use follower::Runnable;
-pub(crate) use inside::inside_op;
+pub(crate) use inside::{inside_op, refuse_inside};
 #[cfg(feature = "host")]
 pub(crate) use machine::{processor_name, total_memory};
 #[cfg(feature = "host")]

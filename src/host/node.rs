@@ -2,10 +2,12 @@
 //!
 //! A node is the one allocation of a dispatch: state, op, operands and result. Linking it:
 //!
-//! 1. under each buffer's lock, take the completions it must follow and publish its own: only what was published
-//!    earlier is followed, so no cycle can form;
-//! 2. subscribe to each of them, counting;
-//! 3. drop the guard count: at zero the node is ready.
+//! 1. it gets a place in the order of all nodes of the process;
+//! 2. under each buffer's lock, take the completions it must follow and publish its own. Only nodes with an earlier place
+//!    are followed, so no cycle can form, also when two threads submit through aliases of the same buffers, or one op
+//!    gets a buffer and its alias. What is not followed stays beside it for who comes next;
+//! 3. subscribe to each of them, counting;
+//! 4. drop the guard count: at zero the node is ready.
 //!
 //! When it ran, its operands' keep-alives are dropped **before** it settles: buffers remember nodes, so a node must not
 //! hold buffers (a cycle), and a waiter sees the memory back.
@@ -70,9 +72,10 @@ impl HostEngine {
         let epoch = s.epoch;
         let (op, (reads, writes)) = (s.take_op()?, s.take_spans()?);
         epoch.remember(op.subject().copied().unwrap_or(O::NAME));
-        epoch.counters.dispatched();
         let trace = epoch.counters.trace();
+        // The user's own code, which may panic: nothing is counted yet.
         let after = trace.map(|t| (t, OpInfo::of(&op, s.options.label, None)));
+        epoch.counters.dispatched();
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
         }
@@ -87,7 +90,15 @@ impl HostEngine {
         if let Some((trace, info)) = after {
             trace.emit(Event::AfterEnqueue, &info);
         }
-        me.dep_done(); // the guard
+        // The guard. In a worker process this thread does nothing but submit, and has just been woken for that.
+        #[cfg(target_os = "linux")]
+        match !self.is_inline() && node.relay.as_ref().is_some_and(|relay| relay.runs_here(node.op.cost())) {
+            true if me.core().dep_done() => self.run_here(me),
+            true => {}
+            false => me.dep_done(),
+        }
+        #[cfg(not(target_os = "linux"))]
+        me.dep_done();
         if self.is_inline() {
             node.wait(Wait::Adaptive, None);
         }
@@ -102,17 +113,17 @@ fn kept(views: &[View<'_>]) -> Keep {
 /// Publishes first, then follows: see the head of this file.
 fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
     let mut edges: SmallVec<[(Completion, bool); 6]> = SmallVec::new();
+    let (completion, place) = (Completion::Host(me.clone()), me.place());
+    let follows = |other: &Completion| !matches!(other, Completion::Host(node) if node.place() >= place);
     for (i, view) in views.iter().enumerate() {
         let mut track = view.region.track.lock();
         if i < read_count {
-            edges.extend(track.writers.iter().cloned().map(|c| (c, true)));
-            track.publish_read(&Completion::Host(me.clone()));
+            edges.extend(track.writers.iter().filter(|c| follows(c)).cloned().map(|c| (c, true)));
+            track.publish_read(&completion);
         } else {
             // What overwrites a window only leaves the rest as it was, failures included.
             let data = !(view.overwritten && view.whole);
-            edges.extend(track.writers.drain(..).map(|c| (c, data)));
-            edges.extend(track.readers.drain(..).map(|c| (c, false)));
-            track.publish_write(&Completion::Host(me.clone()));
+            track.take_over(&completion, follows, |c, wrote| edges.push((c, wrote && data)));
             view.written();
         }
     }
@@ -136,6 +147,10 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
 impl<O: Op> Runnable for Node<O> {
     fn core(&self) -> &Core {
         &self.core
+    }
+
+    fn place(&self) -> u64 {
+        self.place
     }
 
     fn dep_done(self: Arc<Self>) {

@@ -45,6 +45,8 @@ impl HostEngine {
             HostPool::Inline => (own_pool(1, label)?, 1),
             HostPool::Shared(pool) => {
                 let max = pool.current_num_threads();
+                // Not waited for: its threads may be at another device's work. None takes a job before this.
+                pool.spawn_broadcast(|_| mark_thread());
                 (pool, max)
             }
             HostPool::Threads(0) => return Err(Error::invalid("threads", "0 threads cannot run anything; use Inline")),
@@ -76,13 +78,30 @@ impl HostEngine {
         self.runners.busy()
     }
 
+    /// All dependencies of `node` are done, which takes less time than to wake a thread for it: runs it here, unless as many
+    /// run as may.
+    #[cfg(target_os = "linux")]
+    pub(super) fn run_here(self: &Arc<Self>, node: Arc<dyn Runnable>) {
+        if self.runners.hire() {
+            node.run();
+            self.runners.leave(&self.ready, || self.send_runner());
+        } else {
+            self.start(node);
+        }
+    }
+
     /// All dependencies of `node` are done.
     pub(super) fn start(self: &Arc<Self>, node: Arc<dyn Runnable>) {
         self.ready.push(node);
         if self.runners.hire() {
-            let engine = self.clone();
-            self.pool.spawn(move || engine.runners.drain(&engine.ready, |node| node.run()));
+            self.send_runner();
         }
+    }
+
+    /// One was hired.
+    fn send_runner(self: &Arc<Self>) {
+        let engine = self.clone();
+        self.pool.spawn(move || engine.runners.drain(&engine.ready, |node| node.run()));
     }
 }
 

@@ -51,6 +51,14 @@ impl Runners {
         before.is_ok_and(|n| n < self.max)
     }
 
+    /// What a hired runner does that has run one thing and goes: should something be left, another is `sent` for it.
+    pub(crate) fn leave<R: Ready>(&self, ready: &R, send: impl FnOnce()) {
+        self.busy.fetch_sub(1, Ordering::AcqRel);
+        if !ready.is_empty() && self.hire() {
+            send(); // race "last look"
+        }
+    }
+
     /// What a hired runner does: runs until nothing is ready, and leaves.
     pub(crate) fn drain<R: Ready>(&self, ready: &R, run: impl Fn(R::Item)) {
         loop {

@@ -85,7 +85,8 @@ impl Compiler {
         self.compile_for(program, None)
     }
 
-    /// As [`compile`](Self::compile), and does not wait. What is kept in memory is there at once.
+    /// As [`compile`](Self::compile), and does not wait for the compiler. What is kept in memory is there at once. The
+    /// headers on disk that the source may reach are read here, on the caller's thread, to know which answer it is.
     ///
     /// An exit of the process stops what is under way where the library can (NVRTC 13, some 50 ms), else waits for it,
     /// 10 s at most. (On Linux with glibc, x86-64 and aarch64. Elsewhere await it before the exit: the compiler's own

@@ -145,7 +145,8 @@ impl LaunchConfig {
     }
 
     /// Blocks go in clusters of this shape, whose members share their shared memory. From compute capability 9.0 on; at
-    /// most 8 blocks, and the grid must be a multiple of it.
+    /// most 8 blocks, and the grid must be a multiple of it. A kernel whose source says a shape itself (`__cluster_dims__`)
+    /// has that one without being told; a grid that it does not divide, or another shape here, the driver refuses.
     #[must_use]
     pub fn cluster(self, blocks: impl Into<Dim3>) -> Self {
         LaunchConfig { cluster: Some(blocks.into()), ..self }

@@ -78,9 +78,9 @@ fn of_elf(bytes: &[u8]) -> Option<u64> {
 
 /// A header with the length of what follows it: entries, each with a header and its bytes.
 fn of_fatbin(bytes: &[u8]) -> Option<u64> {
-    /// The least sizes of the header, and of an entry's as far as it is read here.
+    /// The least sizes of the header, and of an entry's: a driver reads either whole.
     const HEADER: u64 = 16;
-    const ENTRY: u64 = 16;
+    const ENTRY: u64 = 64;
     let (header, size) = (number::<2>(bytes, 6)?, number::<8>(bytes, 8)?);
     if header < HEADER {
         return None;
@@ -217,6 +217,17 @@ mod tests {
             set(&fat, 16 + 8, u64::MAX.to_le_bytes()),
         ] {
             assert!(!is_whole(ImageKind::Fatbin, &changed), "{:?}", extent(ImageKind::Fatbin, &changed));
+        }
+    }
+
+    /// The header of an entry is read as a whole, whatever it says of its own length.
+    #[test]
+    fn a_last_entry_without_room_for_its_header_is_cut_off() {
+        for header in [16u32, 63] {
+            let mut fat = fatbin(&[b""]);
+            fat.truncate(16 + header as usize);
+            let fat = set(&set(&fat, 8, u64::from(header).to_le_bytes()), 16 + 4, header.to_le_bytes());
+            assert!(!is_whole(ImageKind::Fatbin, &fat), "{header} bytes of a header");
         }
     }
 

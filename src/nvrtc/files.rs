@@ -4,14 +4,18 @@
 //! appeared before another of its name, or went away makes another hash. They are read anew for every compilation that
 //! has any; a program whose headers are all in memory has none.
 
+use super::Link;
 use super::program::{Prepared, Program};
 use super::scan::{Include, Scan};
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// More than this is not looked through: 64 MiB in 4096 files.
 const MOST_FILES: usize = 4096;
 const MOST_BYTES: usize = 64 << 20;
+const TOO_MUCH: &str = "more than 4096 headers, or 64 MiB of them";
 
 /// The state of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +49,11 @@ impl Files {
             return Files::None;
         }
         Search::new(program, paths).run(&prepared.scan)
+    }
+
+    /// A link reads the images that it is given.
+    pub(super) fn of_link(link: &Link) -> Self {
+        if link.touches_files() { Files::Unknown("a free option that reads or writes files") } else { Files::None }
     }
 
     pub(super) fn digest(&self) -> [u8; 32] {
@@ -95,7 +104,8 @@ impl<'a> Search<'a> {
         Files::Read { digest: *blake3::hash(&self.listing).as_bytes(), listing: self.listing }
     }
 
-    /// In the order of the compiler: beside the file that asks, then along the include paths, until it is found.
+    /// In the order of the compiler: beside the file that asks, then along the include paths, until it is found. What
+    /// is to be found after that may be any of them.
     fn look_for(&mut self, beside: &[PathBuf], include: &Include) -> Result<(), &'static str> {
         let name = Path::new(&include.name);
         if name.is_absolute() {
@@ -109,11 +119,12 @@ impl<'a> Search<'a> {
         for folder in beside.iter().filter(|_| include.quoted) {
             found |= self.look_at(folder.join(name))?;
         }
-        if self.program.headers().any(|(header, _)| header == include.name) || (found && beside.len() == 1) {
+        let in_memory = || self.program.headers().any(|(header, _)| header == include.name);
+        if !include.next && (in_memory() || (found && beside.len() == 1)) {
             return Ok(());
         }
         for path in self.paths {
-            if self.look_at(path.join(name))? {
+            if self.look_at(path.join(name))? && !include.next {
                 break;
             }
         }
@@ -126,26 +137,26 @@ impl<'a> Search<'a> {
             return Ok(known);
         }
         self.files += 1;
-        let text = std::fs::read(&path);
+        let text = contents(&path, MOST_BYTES - self.bytes)?;
         self.bytes += text.as_ref().map_or(0, Vec::len);
-        if self.files > MOST_FILES || self.bytes > MOST_BYTES {
-            return Err("more than 4096 headers, or 64 MiB of them");
+        if self.files > MOST_FILES {
+            return Err(TOO_MUCH);
         }
         self.listing.extend_from_slice(path.as_os_str().as_encoded_bytes());
         self.listing.push(0);
         let is_file = match &text {
-            Ok(text) => {
+            Some(text) => {
                 self.listing.extend_from_slice(&(text.len() as u64).to_le_bytes());
                 self.listing.extend_from_slice(blake3::hash(text).as_bytes());
                 true
             }
             // Absent, a folder, forbidden: the compiler passes on to the next as well.
-            Err(_) => {
+            None => {
                 self.listing.extend_from_slice(&u64::MAX.to_le_bytes());
                 false
             }
         };
-        if let Ok(text) = text {
+        if let Some(text) = text {
             let scan = Scan::of_text(&String::from_utf8_lossy(&text));
             if let Some(why) = scan.opaque {
                 return Err(why);
@@ -155,6 +166,27 @@ impl<'a> Search<'a> {
         }
         self.seen.insert(path, is_file);
         Ok(is_file)
+    }
+}
+
+/// What is in a file, at most `most` bytes; `None` for what the compiler passes over: absent, a folder, forbidden.
+fn contents(path: &Path, most: usize) -> Result<Option<Vec<u8>>, &'static str> {
+    let mut options = File::options();
+    options.read(true);
+    // A pipe would be waited for.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let Ok(file) = options.open(path) else { return Ok(None) };
+    match file.metadata() {
+        Ok(found) if found.is_file() => {}
+        Ok(found) if !found.is_dir() => return Err("an #include of what is no file"),
+        _ => return Ok(None),
+    }
+    let mut text = Vec::new();
+    match file.take(most as u64 + 1).read_to_end(&mut text) {
+        Ok(read) if read > most => Err(TOO_MUCH),
+        Ok(_) => Ok(Some(text)),
+        Err(_) => Ok(None),
     }
 }
 
@@ -208,6 +240,49 @@ mod tests {
         assert_eq!(digest(&program), first);
         folder.write("inc/unrelated.h", "x");
         assert_eq!(digest(&program), first);
+    }
+
+    #[test]
+    fn the_next_header_of_a_name_counts_too() {
+        for (text, own) in [("#include_next <a.h>\n", None), ("#if __has_include_next(<a.h>)\n#endif\n", Some(""))] {
+            let folder = Folder::new();
+            folder.write("one/a.h", text);
+            folder.write("two/a.h", "1");
+            folder.write("three/a.h", "1");
+            let paths = ["one", "two", "three"].map(|name| folder.join(name));
+            let options = paths.into_iter().fold(CompileOptions::new(), CompileOptions::include_path);
+            let program = match own {
+                None => Program::new("#include <a.h>\n"),
+                // The first of the name is in memory, and asks for the next.
+                Some(_) => Program::new("#include <a.h>\n").header("a.h", text),
+            };
+            let program = program.options(options);
+            let first = digest(&program);
+            folder.write("two/a.h", "2");
+            let second = digest(&program);
+            assert_ne!(second, first, "{text}");
+            folder.write("three/a.h", "2");
+            assert_ne!(digest(&program), second, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_file_is_neither_read_nor_waited_for() {
+        let folder = Folder::new();
+        let pipe = folder.join("pipe.h");
+        let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+        // SAFETY: a string with its zero at the end.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for path in [pipe.to_str().unwrap(), "/dev/zero"] {
+            let program = Program::new(format!("#if 0\n#include \"{path}\"\n#endif\n"));
+            let files = Files::of(&program, program.prepared().unwrap());
+            assert!(matches!(files, Files::Unknown(why) if why.contains("no file")), "{path}: {files:?}");
+        }
+        // A folder of the name is passed over, as the compiler does.
+        folder.write("inc/a.h/b", "");
+        let program = Program::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.join("inc")));
+        digest(&program);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Flight {
         if process::forked_since(self.era) {
             return Some(Err(Error::DeviceLost {
                 cause: "this process was forked from the one that compiles".into(),
-                remedy: "compile after the fork".into(),
+                remedy: "fork while nothing compiles, or start another program after the fork".into(),
                 site: Site::none(),
             }));
         }

@@ -82,6 +82,9 @@ impl<T: Element> Global<T> {
 
     /// Sets all of it. A slice is copied before this returns.
     ///
+    /// Much data goes in pieces: where this fails, or its pending does, the first of them may have been written. Launches
+    /// and reads that come after a failed write fail until one succeeds.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lengths differ; [`Error::GpuRefStale`] after a rebuild.
     pub fn write<'a>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<()>> {
@@ -168,7 +171,7 @@ mod on_gpu {
             for (i, piece) in bytes.chunks(most).enumerate() {
                 let part = Part { address: self.address + (i * most) as u64, bytes: piece.len() };
                 let room = Mutex::new(self.stage(piece)?);
-                let op = GlobalWrite { module: self.module.clone(), part, room };
+                let op = GlobalWrite { module: self.module.clone(), part, first: i == 0, room };
                 last = Some(self.device.dispatch(op, (), (self.token()?,))?);
             }
             last.ok_or_else(|| Error::library("a variable without bytes"))?.retype(|_| Ok(()))

@@ -2,6 +2,7 @@
 
 use super::cache::Answer;
 use super::compiler::Identity;
+use super::extent::extent;
 use super::files::Files;
 use super::key::{Key, Writer};
 use super::{Arch, Emit, Image, ImageKind, Link, Program, backend};
@@ -56,7 +57,7 @@ impl Job {
             Request::Link(link) => {
                 let arch = link.target(device);
                 link.arguments(arch)?;
-                (backend::linker()?, arch, Files::None)
+                (backend::linker()?, arch, Files::of_link(link))
             }
         };
         Ok(Job { request, identity, arch, files })
@@ -109,19 +110,32 @@ impl Job {
         }
     }
 
-    /// The image of an answer.
-    pub(super) fn image(&self, answer: Answer) -> Image {
-        let Answer { bytes, log, names } = answer;
-        let (emit, names, program) = match &self.request {
-            Request::Compile(program) => (program.emits(), names, Some(program.clone())),
-            Request::Link(link) => (link.emits(), link.names(), None),
+    /// Whether what was kept holds all that its own headers say: a driver believes them.
+    pub(super) fn takes(&self, answer: &Answer) -> bool {
+        let length = answer.bytes.len() as u64;
+        extent(self.kind(), &answer.bytes).is_some_and(|extent| extent <= length)
+    }
+
+    fn kind(&self) -> ImageKind {
+        let emit = match &self.request {
+            Request::Compile(program) => program.emits(),
+            Request::Link(link) => link.emits(),
         };
-        let kind = match emit {
+        match emit {
             Emit::Ptx => ImageKind::Ptx,
             Emit::Cubin => ImageKind::Cubin,
             Emit::LtoIr => ImageKind::LtoIr,
+        }
+    }
+
+    /// The image of an answer.
+    pub(super) fn image(&self, answer: Answer) -> Image {
+        let Answer { bytes, log, names } = answer;
+        let (names, program) = match &self.request {
+            Request::Compile(program) => (names, Some(program.clone())),
+            Request::Link(link) => (link.names(), None),
         };
-        Image::compiled(kind, Some(self.arch.to_real()), bytes, names, log, program)
+        Image::compiled(self.kind(), Some(self.arch.to_real()), bytes, names, log, program)
     }
 }
 
@@ -131,7 +145,7 @@ impl Job {
     pub(super) fn test(request: Request, identity: &'static Identity, arch: Arch) -> Self {
         let files = match &request {
             Request::Compile(program) => Files::of(program, program.prepared().unwrap()),
-            Request::Link(_) => Files::None,
+            Request::Link(link) => Files::of_link(link),
         };
         Job { request, identity, arch, files }
     }
@@ -190,6 +204,25 @@ mod tests {
         let again = both(Request::Compile(Program::new("int x;")), Arch::SM_90, tool);
         assert_eq!(again, all[0]);
         assert_eq!(both(Request::Link(link(".version 8.0\n")), Arch::SM_90, tool), all[9]);
+    }
+
+    #[test]
+    fn a_link_whose_options_name_files_is_not_kept() {
+        let key = |link: Link| Job::test(Request::Link(link), identity((13, 0), 1), Arch::SM_90).key().unwrap();
+        assert!(key(link(".version 8.0\n").option("-lineinfo")).is_some());
+        assert!(key(link(".version 8.0\n").option("-Xptxas=--options-file=o.txt")).is_none());
+    }
+
+    #[test]
+    fn machine_code_that_was_cut_off_before_it_was_kept_is_not_taken() {
+        let job =
+            |emit| Job::test(Request::Compile(Program::new("int x;").emit(emit)), identity((13, 0), 1), Arch::SM_90);
+        let mut elf = vec![0u8; 64];
+        elf[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1]);
+        let answer = |bytes: &[u8]| Answer { bytes: bytes.to_vec(), log: String::new(), names: Vec::new() };
+        assert!(job(Emit::Cubin).takes(&answer(&elf)));
+        assert!(!job(Emit::Cubin).takes(&answer(&elf[..60])));
+        assert!(job(Emit::Ptx).takes(&answer(b".version 8.0\n")));
     }
 
     #[test]

@@ -142,6 +142,11 @@ impl Link {
         }
     }
 
+    /// Whether an option names a file, whose contents nobody looks at.
+    pub(super) fn touches_files(&self) -> bool {
+        self.options.iter().any(|option| check::touches_files(option))
+    }
+
     /// The linker's arguments, after a look whether it can be done at all.
     pub(super) fn arguments(&self, arch: Arch) -> Result<Vec<String>> {
         if self.inputs.is_empty() {

@@ -80,7 +80,8 @@ impl Nvrtc {
     }
 
     /// A module of a program: compiled for this device ([`compile`](Self::compile), so found in the caches where it was
-    /// compiled before). On a host device nothing is compiled: its kernels run as their twins.
+    /// compiled before). On a host device nothing is compiled, only [checked](Program::check): its kernels run as their
+    /// twins.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -107,7 +108,10 @@ impl Nvrtc {
     /// As [`compile`](Self::compile) and [`load`](Self::load).
     pub fn module(&self, program: &Program) -> Result<Module> {
         match self.device().kind() {
-            DeviceKind::Host => Ok(self.module_of(Code::Twins(Some(program.clone())))),
+            DeviceKind::Host => {
+                program.check()?;
+                Ok(self.module_of(Code::Twins(Some(program.clone()))))
+            }
             DeviceKind::Cuda => self.load(&self.compile(program)?),
         }
     }

@@ -11,6 +11,9 @@ use crate::engine::{leaving, process};
 use crate::error::{Diagnostic, PTX_INPUT, Site};
 use crate::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The compiler of this process. The first call loads it.
@@ -49,11 +52,17 @@ fn look(api: &Nvrtc) -> Result<Identity> {
 }
 
 /// What tells one build of a library from another: releases of one minor version differ in their code. That is the
-/// file's length and the hash of its first page, where the linker puts the build's own hash.
-pub(super) fn build(file: &std::path::Path) -> [u8; 32] {
-    use std::io::Read;
+/// length of its file and the hash of the first page, where the linker puts the build's own hash; and of the file beside
+/// it that NVRTC has its built-in code in.
+pub(super) fn build(file: &Path) -> [u8; 32] {
+    let beside = file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let is_code = |name: &str| name.starts_with("libnvrtc-builtins") || name.starts_with("nvrtc-builtins64");
+    let builtins = beside.filter(|item| item.file_name().to_str().is_some_and(is_code)).map(|item| item.path());
+    let mut files: Vec<PathBuf> = builtins.collect();
+    files.sort();
+    files.insert(0, file.to_path_buf());
     let mut hasher = blake3::Hasher::new();
-    if let Ok(mut file) = std::fs::File::open(file) {
+    for mut file in files.iter().filter_map(|file| File::open(file).ok()) {
         let mut page = [0; 4096];
         let read = file.read(&mut page).unwrap_or(0);
         hasher.update(&file.metadata().map_or(0, |m| m.len()).to_le_bytes());
@@ -193,6 +202,7 @@ pub(super) fn compile(program: &Program, prepared: &Prepared, arch: Arch) -> Res
     const OPTION: i32 = 5;
     const COMPILATION: i32 = 6;
     const CANCELLED: i32 = 16;
+    leaving::admit()?;
     let api = Nvrtc::load()?;
     let native = Native::new(api, program)?;
     for expression in program.expressions() {

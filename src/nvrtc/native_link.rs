@@ -43,6 +43,7 @@ pub(super) fn linker() -> Result<&'static Identity> {
 
 /// Links. Holds no lock; takes the time it takes.
 pub(super) fn link(inputs: &[Image], arch: Arch, emit: Emit, arguments: &[String]) -> Result<Answer> {
+    leaving::admit()?;
     let api = NvJitLink::load()?;
     let strings: Vec<CString> = arguments.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
     let pointers: Vec<*const c_char> = strings.iter().map(|s| s.as_ptr()).collect();

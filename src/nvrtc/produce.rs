@@ -60,7 +60,7 @@ impl Maker {
             Some(disk) => Some((disk, job.material()?)),
             None => None,
         };
-        let image = match on_disk.as_ref().and_then(|(disk, material)| disk.get(material)) {
+        let image = match on_disk.as_ref().and_then(|(disk, material)| disk.get(material, |answer| job.takes(answer))) {
             Some(answer) => job.image(answer),
             None => {
                 let answer = self.work(job)?;

@@ -11,10 +11,14 @@ impl PtxText {
     pub(super) fn new(text: &str) -> Self {
         let mut plain = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(at) = rest.find('/') {
+        while let Some(at) = rest.find(['/', '"']) {
             let (before, from) = rest.split_at(at);
             plain.push_str(before);
-            rest = if from.starts_with("//") {
+            rest = if from.starts_with('"') {
+                // The name of a file in `.file`, say: it may hold anything.
+                plain.push_str("\"\"");
+                after_string(from)
+            } else if from.starts_with("//") {
                 from.find('\n').map_or("", |end| from.get(end..).unwrap_or_default())
             } else if from.starts_with("/*") {
                 plain.push(' ');
@@ -76,6 +80,17 @@ impl PtxText {
         }
         false
     }
+}
+
+/// What follows the string that `text` begins with. One whose line ends first ends there.
+fn after_string(text: &str) -> &str {
+    let mut escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, c)| {
+        let ends = *c == '\n' || (*c == '"' && !escaped);
+        escaped = *c == '\\' && !escaped;
+        ends
+    });
+    end.and_then(|(at, _)| text.get(at + 1..)).unwrap_or_default()
 }
 
 fn in_name(c: char) -> bool {
@@ -142,6 +157,18 @@ mod tests {
             assert!(PtxText::new(&format!("{TEXT}{declared}")).has_variables(), "{declared}");
             assert!(!PtxText::new(&format!("{TEXT}// {declared}")).has_variables(), "{declared}");
         }
+    }
+
+    #[test]
+    fn what_looks_like_a_comment_in_a_name_of_a_file_is_none() {
+        for name in ["/src/*x/a.cu", "http://x", "a \\\" /* b"] {
+            let text =
+                format!(".version 8.0\n.file 1 \"{name}\"\n.visible .entry k(.param .u32 n) {{ ret; }}\n/* end */");
+            let text = PtxText::new(&text);
+            assert_eq!(text.parameters("k"), Some(vec![Parameter::new(4, Class::Integer)]), "{name}");
+        }
+        // One that does not end hides the rest, as it does from the assembler.
+        assert_eq!(PtxText::new(".file 1 \"a\n.entry k() { ret; }").parameters("k"), Some(Vec::new()));
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(super) struct Include {
     pub(super) name: String,
     /// `"name"`, looked for beside the including file first, rather than `<name>`.
     pub(super) quoted: bool,
+    /// Not the first of its name: the one after the file that asks.
+    pub(super) next: bool,
 }
 
 /// What one text, or one program with its headers in memory, may include.
@@ -35,7 +37,7 @@ impl Scan {
             all.includes.extend(includes);
             all.opaque = all.opaque.or(opaque);
         }
-        all.includes.retain(|include| program.headers().all(|(name, _)| name != include.name));
+        all.includes.retain(|include| include.next || program.headers().all(|(name, _)| name != include.name));
         if program.compile_options().touches_files() {
             all.opaque = Some("a free option that reads or writes files");
         }
@@ -62,23 +64,23 @@ impl Scan {
         }
         for (at, word) in text.match_indices("include") {
             let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + word.len()..).unwrap_or_default());
+            // `#include`, or `#include_next`; `#includes` is neither, and the compiler says so.
+            let next = after.strip_prefix("_next");
+            let (after, next) = (next.unwrap_or(after), next.is_some());
             if before.ends_with("__has_") {
-                let after = after.strip_prefix("_next").unwrap_or(after);
                 match blanks(after).strip_prefix('(').map(blanks) {
-                    Some(rest) => self.file(rest),
+                    Some(rest) => self.file(rest, next),
                     None if asks_whether_it_is_there(before) => {}
                     // As the body of a macro it asks for a file where the macro is used.
                     None => self.opaque = self.opaque.or(Some(COMPUTED)),
                 }
             } else if is_directive(before) {
-                // `#include`, or `#include_next`; `#includes` is neither, and the compiler says so.
-                let after = after.strip_prefix("_next").unwrap_or(after);
-                self.file(blanks(after));
+                self.file(blanks(after), next);
             }
         }
     }
 
-    fn file(&mut self, rest: &str) {
+    fn file(&mut self, rest: &str, next: bool) {
         let (close, quoted) = match rest.as_bytes().first() {
             Some(b'"') => ('"', true),
             Some(b'<') => ('>', false),
@@ -89,8 +91,12 @@ impl Scan {
         };
         let line = rest.lines().next().unwrap_or_default();
         match line.get(1..).and_then(|line| line.split_once(close)) {
+            // Of bytes that are no text: nobody knows the name any more.
+            Some((name, _)) if name.contains(char::REPLACEMENT_CHARACTER) => {
+                self.opaque = self.opaque.or(Some("an #include whose name is not UTF-8"));
+            }
             Some((name, _)) => {
-                let include = Include { name: name.to_owned(), quoted };
+                let include = Include { name: name.to_owned(), quoted, next };
                 if !self.includes.contains(&include) {
                     self.includes.push(include);
                 }
@@ -133,17 +139,17 @@ fn asks_whether_it_is_there(before: &str) -> bool {
 /// Whether a `#` stands right before, but for blanks and comments. Any comment counts as empty, so `/* # */ include`
 /// counts as a directive too: one file more to look at.
 fn is_directive(before: &str) -> bool {
-    let mut before = before;
-    loop {
-        before = before.trim_end_matches([' ', '\t', '\x0b', '\x0c']);
-        if !before.ends_with("*/") {
-            return before.ends_with('#') || before.ends_with("%:") || before.ends_with("??=");
-        }
-        match before.rfind("/*") {
-            Some(at) => before = before.get(..at).unwrap_or_default(),
-            None => return false,
-        }
-    }
+    let before = before.trim_end_matches([' ', '\t', '\x0b', '\x0c']);
+    let Some(comment) = before.strip_suffix("*/") else {
+        return before.ends_with('#') || before.ends_with("%:") || before.ends_with("??=");
+    };
+    // It may hold any number of `/*`, so it begins at any of them that stands behind the end of the comment before it.
+    // That end may be the first two of `/*/`, which is none.
+    let behind = comment.rfind("*/").map_or(0, |at| at.saturating_sub(1));
+    comment
+        .match_indices("/*")
+        .filter(|(at, _)| *at >= behind)
+        .any(|(at, _)| is_directive(comment.get(..at).unwrap_or_default()))
 }
 
 /// The text without the blanks and comments that it begins with.
@@ -187,6 +193,9 @@ mod tests {
             "#if __has_include /**/ ( \"a.h\")",
             "/**/ # include \"a.h\"",
             "#if __has_include_next(\"a.h\")",
+            "# /* a /* b */ include \"a.h\"",
+            "#/*/*/include \"a.h\"",
+            "#/* a *//* /* b */ include \"a.h\"",
         ] {
             assert_eq!(names(text), ["\"a.h\""], "{text}");
         }
@@ -220,6 +229,8 @@ mod tests {
             "#embed \"a.bin\"",
             "__DA\\\nTE__",
             "#define HAS __has_include\n#if HAS(\"x.h\")",
+            // Bytes that were no text: the file has another name than this.
+            "#include \"caf\u{fffd}.h\"",
         ] {
             assert!(Scan::of_text(text).opaque.is_some(), "{text}");
         }
@@ -229,7 +240,7 @@ mod tests {
     fn headers_in_memory_are_read_and_not_looked_for() {
         let program = Program::new("#include \"a.h\"\n").header("a.h", "#include <b.h>\n#include <a.h>\n");
         let scan = Scan::of_program(&program);
-        assert_eq!(scan.includes, [Include { name: "b.h".into(), quoted: false }]);
+        assert_eq!(scan.includes, [Include { name: "b.h".into(), quoted: false, next: false }]);
         assert!(Scan::of_program(&program.header("b.h", "#include X")).opaque.is_some());
     }
 }

@@ -1,11 +1,15 @@
 //! Reads and writes of a module's variables, as operations.
 
 use super::loaded::Loaded;
+#[cfg(target_os = "linux")]
+use crate::cuda::CudaEngine;
 use crate::cuda::{Reserved, Staging};
+#[cfg(target_os = "linux")]
+use crate::engine::Epoch;
 use crate::op::{Cost, Op, Output, Slices, SlicesMut, Spans};
 use crate::sync::Mutex;
 #[cfg(target_os = "linux")]
-use crate::worker::{Block, Wire};
+use crate::worker::{Block, Incoming, Outgoing, Wire};
 use crate::{DeviceBuffer, Element, Enqueue, Error, Landed, Result};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -87,17 +91,11 @@ impl<T: Element> Op for GlobalRead<T> {
     #[cfg(target_os = "linux")]
     fn wire() -> Option<Wire<Self>> {
         Some(Wire {
-            encode: |op, out| {
-                if let Room::There(block) = Room::take(&op.room) {
-                    out.block = Some(block);
-                }
-                out.value(&(number(&op.module)?, op.part))
-            },
+            encode: |op, out| send(&op.module, op.part, &op.room, out),
             decode: |incoming| {
-                let (id, part): (u64, Part) = incoming.value()?;
-                let engine = incoming.epoch.engine.as_cuda().ok_or_else(no_gpu)?;
-                let room = Mutex::new(Room::Here(engine.reserve(incoming.epoch, part.bytes)?));
-                Ok(GlobalRead { module: Loaded::Here(incoming.modules.module(id)?), part, room, _type: PhantomData })
+                let (module, part): (_, Part) = receive(&incoming)?;
+                let room = Mutex::new(Room::Here(gpu(incoming.epoch)?.reserve(incoming.epoch, part.bytes)?));
+                Ok(GlobalRead { module, part, room, _type: PhantomData })
             },
         })
     }
@@ -110,6 +108,8 @@ impl<T: Element> Op for GlobalRead<T> {
 pub(super) struct GlobalWrite {
     pub(super) module: Loaded,
     pub(super) part: Part,
+    /// Of the pieces of one write.
+    pub(super) first: bool,
     pub(super) room: Mutex<Room<Staging>>,
 }
 
@@ -125,9 +125,9 @@ impl Op for GlobalWrite {
         Ok(())
     }
 
-    /// A write that failed is made good by the next one.
+    /// A write that failed is made good by the next one, not by its own next piece: that fails with it.
     fn overwrites(&self, _: &Spans<(u8,)>) -> bool {
-        true
+        self.first
     }
 
     fn cost(&self) -> Cost {
@@ -150,20 +150,14 @@ impl Op for GlobalWrite {
     #[cfg(target_os = "linux")]
     fn wire() -> Option<Wire<Self>> {
         Some(Wire {
-            encode: |op, out| {
-                if let Room::There(block) = Room::take(&op.room) {
-                    out.block = Some(block);
-                }
-                out.value(&(number(&op.module)?, op.part))
-            },
+            encode: |op, out| send(&op.module, (op.part, op.first), &op.room, out),
             decode: |incoming| {
-                let (id, part): (u64, Part) = incoming.value()?;
+                let (module, (part, first)): (_, (Part, bool)) = receive(&incoming)?;
                 let lent = incoming.lent.ok_or_else(|| Error::library("a write without its data"))?;
                 let data = lent.bytes().get(..part.bytes);
                 let data = data.ok_or_else(|| Error::library("less data came than was announced"))?;
-                let engine = incoming.epoch.engine.as_cuda().ok_or_else(no_gpu)?;
-                let room = Mutex::new(Room::Here(engine.stage(incoming.epoch, data)?));
-                Ok(GlobalWrite { module: Loaded::Here(incoming.modules.module(id)?), part, room })
+                let room = Mutex::new(Room::Here(gpu(incoming.epoch)?.stage(incoming.epoch, data)?));
+                Ok(GlobalWrite { module, part, first, room })
             },
         })
     }
@@ -182,16 +176,26 @@ fn admitted<O: Op>(module: &Loaded, queue: &Enqueue<'_, O>) -> Result<()> {
     }
 }
 
-/// What a worker calls the module.
+/// To the worker: what it calls the module, which bytes of the variable, and the memory shared for them.
 #[cfg(target_os = "linux")]
-fn number(module: &Loaded) -> Result<u64> {
-    match module {
-        Loaded::There(module) => Ok(module.address),
-        Loaded::Here(_) => Err(Error::library("a module of this process in a worker")),
+fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &mut Outgoing) -> Result<()> {
+    let Loaded::There(module) = module else {
+        return Err(Error::library("a module of this process in a worker"));
+    };
+    if let Room::There(block) = Room::take(room) {
+        out.block = Some(block);
     }
+    out.value(&(module.address, part))
+}
+
+/// In the worker: the module and the bytes that an order speaks of.
+#[cfg(target_os = "linux")]
+fn receive<P: for<'de> Deserialize<'de>>(incoming: &Incoming<'_>) -> Result<(Loaded, P)> {
+    let (id, part): (u64, P) = incoming.value()?;
+    Ok((Loaded::Here(incoming.modules.module(id)?), part))
 }
 
 #[cfg(target_os = "linux")]
-fn no_gpu() -> Error {
-    Error::unsupported("the worker's device loads no modules")
+fn gpu(epoch: &Epoch) -> Result<&CudaEngine> {
+    epoch.engine.as_cuda().ok_or_else(|| Error::unsupported("the worker's device loads no modules"))
 }

@@ -11,9 +11,7 @@
 //! `task.rs`; that a dispatch is over is also entered in a list of finished places, from which the client reaps.
 
 use super::segment::Segment;
-use crate::sync::Arc;
-use rustix::thread::futex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Arc, AtomicU32, Ordering};
 use std::time::Duration;
 
 pub(super) const PENDING: u32 = 0;
@@ -102,9 +100,8 @@ impl Answers {
         if let Some(time) = time {
             self.segment.word(at + NANOS).store(time.as_nanos() as u64 + 1, Ordering::Relaxed);
         }
-        let flag = self.state(place);
-        if flag.swap(state, Ordering::AcqRel) == WAITED {
-            let _ = futex::wake(flag, futex::Flags::empty(), u32::MAX >> 1);
+        if self.state(place).swap(state, Ordering::AcqRel) == WAITED {
+            self.segment.wake(at + STATE);
         }
         // Entered by count and found by content: no lock among the worker's threads.
         let index = self.segment.word(self.base + FINISHED).fetch_add(1, Ordering::Relaxed);
@@ -150,16 +147,20 @@ impl Answers {
             let flag = self.state(place);
             let unanswered = |s: u32| (s == PENDING || s == WAITED).then_some(LOST);
             if flag.fetch_update(Ordering::AcqRel, Ordering::Acquire, unanswered) == Ok(WAITED) {
-                let _ = futex::wake(flag, futex::Flags::empty(), u32::MAX >> 1);
+                self.segment.wake(self.at(place) + STATE);
             }
         }
     }
 
-    /// Sleeps until the place is answered or the time is over; may wake early.
-    pub(super) fn sleep(&self, place: u32, limit: Duration) {
-        if let Ok(limit) = limit.try_into() {
-            let _ = futex::wait(self.state(place), futex::Flags::empty(), WAITED, Some(&limit));
+    /// Sleeps until the place is answered or the time is over, if it is still `ours` once it was marked; may wake early.
+    /// False when there was nothing to sleep for: it is answered.
+    pub(super) fn sleep(&self, place: u32, limit: Duration, ours: impl FnOnce() -> bool) -> bool {
+        let marked = self.state(place).compare_exchange(PENDING, WAITED, Ordering::AcqRel, Ordering::Acquire);
+        let unanswered = matches!(marked, Ok(_) | Err(WAITED));
+        if unanswered && ours() {
+            self.segment.sleep(self.at(place) + STATE, WAITED, limit);
         }
+        unanswered
     }
 }
 
@@ -170,6 +171,7 @@ pub(super) fn now() -> u64 {
 }
 
 #[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
 
@@ -199,13 +201,10 @@ mod tests {
         for lost in [false, true] {
             let (client, worker) = sides();
             client.reset(3);
-            client.state(3).store(WAITED, Ordering::Release);
             let sleeper = client.clone();
             let thread = std::thread::spawn(move || {
                 let start = std::time::Instant::now();
-                while sleeper.state(3).load(Ordering::Acquire) == WAITED {
-                    sleeper.sleep(3, Duration::from_secs(20));
-                }
+                while sleeper.sleep(3, Duration::from_secs(20), || true) {}
                 start.elapsed()
             });
             std::thread::sleep(Duration::from_millis(20));

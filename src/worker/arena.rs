@@ -188,11 +188,9 @@ impl Lent {
 
     /// Writes the bytes. One op writes a block, once.
     pub(crate) fn fill(&self, bytes: &[u8]) {
-        let len = self.len.min(bytes.len());
-        if let Some(at) = self.segment.at(self.offset, len) {
-            // SAFETY: inside the mapping; the block was lent to this op alone, and the client reads it after the answer.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.as_ptr(), len) };
-        }
+        let bytes = bytes.get(..self.len).unwrap_or(bytes);
+        // SAFETY: the block was lent to this op alone, and the client reads it after the answer.
+        unsafe { self.segment.put(self.offset, bytes) };
     }
 }
 

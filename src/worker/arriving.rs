@@ -42,7 +42,7 @@ impl Arriving {
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// It is settled. Before its place is given on.
+    /// It is settled, and what it held was given back. Before its place is given on.
     pub(super) fn end(&self, end: Result<()>) {
         let _ = self.end.set(end);
     }

@@ -95,19 +95,26 @@ impl Flights {
 /// Settles what has finished. One thread at a time.
 #[derive(Default)]
 pub(super) struct Reaper {
+    /// `None` once the worker is gone.
+    flights: Option<Arc<Flights>>,
     next: u64,
     /// Finished, and not settled yet: another thread is at it, or its answer is still in the socket.
     late: Vec<u32>,
 }
 
 impl Reaper {
-    pub(super) fn reap(&mut self, answers: &Answers, flights: &Flights) {
-        let mut places: SmallVec<[u32; BORROWED]> = self.late.drain(..).collect();
+    pub(super) fn new(flights: &Arc<Flights>) -> Self {
+        Reaper { flights: Some(flights.clone()), ..Reaper::default() }
+    }
+
+    pub(super) fn reap(&mut self, answers: &Answers) {
+        let Reaper { flights: Some(flights), next, late } = self else { return };
+        let mut places: SmallVec<[u32; BORROWED]> = late.drain(..).collect();
         loop {
             while places.len() < BORROWED
-                && let Some(place) = answers.finished(self.next)
+                && let Some(place) = answers.finished(*next)
             {
-                self.next += 1;
+                *next += 1;
                 places.push(place);
             }
             if places.is_empty() {
@@ -122,7 +129,7 @@ impl Reaper {
                         free.push(place);
                     }
                 } else {
-                    self.late.push(place);
+                    late.push(place);
                 }
                 flight.into_iter().for_each(let_go); // with no lock but the reaper's
             }

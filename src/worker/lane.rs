@@ -1,15 +1,15 @@
 //! One lane of orders: a ring, and what its writers keep beside it.
 
 use super::flights::{Flight, Flights};
+use super::frees::Frees;
 use super::link::Link;
 use super::order::{self, Free, head};
 use super::ring::{Pushed, Ring};
 use super::segment::Segment;
 use super::turn::{After, Progress, Turn};
 use super::{layout, turn};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::{Error, Result};
-use crossbeam_queue::SegQueue;
 
 /// Submissions between two looks at what has finished.
 const REAP_EVERY: u32 = 32;
@@ -24,21 +24,17 @@ pub(super) struct Lane {
     sent: AtomicU64,
     /// Memory to give back that came from this lane, from drops; goes out with the next order, or by the keeper. Here the
     /// order to free it is behind the one that made it.
-    frees: SegQueue<u64>,
-    /// Some of them were taken out, and are not sent yet.
-    flushing: AtomicBool,
-    /// The last order that gave memory back.
-    freed: AtomicU64,
+    frees: Frees,
 }
 
 struct Outbox {
     ring: Ring,
+    /// All that are in flight. `None` once the worker is gone. **Race "late submit"**: taken away under the same lock under
+    /// which a dispatch is entered, so it is either swept or refused.
+    flights: Option<Arc<Flights>>,
     /// Borrowed from all places, and free.
     places: Vec<u32>,
     since_reap: u32,
-    /// The worker is gone. **Race "late submit"**: set under the same lock under which a dispatch is entered, so it is
-    /// either swept or refused.
-    over: bool,
 }
 
 /// What sending came to.
@@ -52,16 +48,14 @@ pub(super) enum Sent {
 }
 
 impl Lane {
-    pub(super) fn new(control: &Arc<Segment>, index: usize) -> Self {
+    pub(super) fn new(control: &Arc<Segment>, flights: &Arc<Flights>, index: usize) -> Self {
         let ring = Ring::new(control.clone(), layout::orders(index), layout::ORDERS_CAPACITY);
         Lane {
             progress: Progress::new(control.clone(), index),
-            outbox: Mutex::new(Outbox { ring, places: Vec::new(), since_reap: 0, over: false }),
+            outbox: Mutex::new(Outbox { ring, flights: Some(flights.clone()), places: Vec::new(), since_reap: 0 }),
             submitted: AtomicU64::new(0),
             sent: AtomicU64::new(0),
-            frees: SegQueue::new(),
-            flushing: AtomicBool::new(false),
-            freed: AtomicU64::new(0),
+            frees: Frees::default(),
         }
     }
 
@@ -79,58 +73,52 @@ impl Lane {
         body: &[u8],
     ) -> Result<Sent> {
         let mut outbox = self.outbox.lock();
-        if outbox.over {
-            return Ok(Sent::Over);
-        }
-        if !self.flush(link, &outbox) {
+        let Outbox { ring, flights, places, since_reap } = &mut *outbox;
+        let Some(flights) = flights else { return Ok(Sent::Over) };
+        if !self.flush(link, ring) {
             return Ok(Sent::Full);
         }
-        let Some(place) = outbox.place(&link.flights) else { return Ok(Sent::Full) };
+        if places.is_empty() {
+            flights.borrow(places);
+        }
+        let Some(place) = places.pop() else { return Ok(Sent::Full) };
         link.answers.reset(place);
         flight.place().store(place, Ordering::Relaxed);
         // Before it can be answered: who sees the answer finds it, and finds it counted.
-        link.flights.enter(place, flight.clone());
+        flights.enter(place, flight.clone());
         self.submitted.fetch_add(1, Ordering::Relaxed);
-        let pushed = self.push(link, &outbox, kind, place, after, body);
+        let pushed = self.push(link, ring, kind, place, after, body);
         if let Ok(Some(turn)) = pushed {
-            outbox.since_reap += 1;
-            let due = outbox.since_reap >= REAP_EVERY;
+            *since_reap += 1;
+            let due = *since_reap >= REAP_EVERY;
             if due {
-                outbox.since_reap = 0;
+                *since_reap = 0;
             }
             return Ok(Sent::Done(turn, due));
         }
         self.submitted.fetch_sub(1, Ordering::Relaxed);
-        let _ = link.flights.leave(place);
-        outbox.places.push(place);
+        let _ = flights.leave(place);
+        places.push(place);
         pushed.map(|_| Sent::Full)
     }
 
     /// Sends an order that has no answer.
     pub(super) fn tell(&self, link: &Link, kind: u8, body: &[u8]) -> Result<Sent> {
         let outbox = self.outbox.lock();
-        if outbox.over {
+        if outbox.flights.is_none() {
             return Ok(Sent::Over);
         }
-        if !self.flush(link, &outbox) {
+        if !self.flush(link, &outbox.ring) {
             return Ok(Sent::Full);
         }
-        let turn = self.push(link, &outbox, kind, 0, &After::new(), body)?;
+        let turn = self.push(link, &outbox.ring, kind, 0, &After::new(), body)?;
         Ok(turn.map_or(Sent::Full, |turn| Sent::Done(turn, false)))
     }
 
     /// `None` when there is no room now.
-    fn push(
-        &self,
-        link: &Link,
-        outbox: &Outbox,
-        kind: u8,
-        place: u32,
-        after: &After,
-        body: &[u8],
-    ) -> Result<Option<Turn>> {
+    fn push(&self, link: &Link, ring: &Ring, kind: u8, place: u32, after: &After, body: &[u8]) -> Result<Option<Turn>> {
         let head = head(kind, after.len(), place);
-        match outbox.ring.push(&[&head, bytemuck::cast_slice(after), body]) {
+        match ring.push(&[&head, bytemuck::cast_slice(after), body]) {
             Pushed::Done => {
                 // Only under the lock of the outbox.
                 let number = self.sent.load(Ordering::Relaxed) + 1;
@@ -140,7 +128,7 @@ impl Lane {
             }
             Pushed::Full => Ok(None),
             Pushed::TooLong => {
-                let (len, most) = (body.len(), outbox.ring.longest());
+                let (len, most) = (body.len(), ring.longest());
                 Err(Error::unsupported(format!(
                     "an operation of {len} bytes does not cross to a worker, at most {most} do"
                 )))
@@ -159,50 +147,27 @@ impl Lane {
     }
 
     /// Sends what drops have left. False when there is no room.
-    fn flush(&self, link: &Link, outbox: &Outbox) -> bool {
-        if !self.has_frees() {
-            return true;
-        }
-        // Before the first is taken out: who finds none either sees this, or their number.
-        self.flushing.store(true, Ordering::SeqCst);
-        let flushed = self.flush_all(link, outbox);
-        self.flushing.store(false, Ordering::SeqCst);
-        flushed
-    }
-
-    fn flush_all(&self, link: &Link, outbox: &Outbox) -> bool {
-        while let Some(id) = self.frees.pop() {
+    fn flush(&self, link: &Link, ring: &Ring) -> bool {
+        self.frees.flush(|id| {
             let mut bytes = [0u8; 16];
-            let sent = postcard::to_slice(&Free { id }, &mut bytes)
-                .ok()
-                .and_then(|body| self.push(link, outbox, order::FREE, 0, &After::new(), body).ok().flatten());
-            match sent {
-                Some(turn) => self.freed.store(turn.number, Ordering::Release),
-                None => {
-                    self.frees.push(id);
-                    return false;
-                }
-            }
-        }
-        true
+            let body = postcard::to_slice(&Free { id }, &mut bytes).ok()?;
+            self.push(link, ring, order::FREE, 0, &After::new(), body).ok().flatten().map(|turn| turn.number)
+        })
     }
 
     /// Sends what drops have left here, when nobody else does.
     pub(super) fn flush_frees(&self, link: &Link) {
         if self.has_frees() {
             let outbox = self.outbox.lock();
-            if !outbox.over {
-                self.flush(link, &outbox);
+            if outbox.flights.is_some() {
+                self.flush(link, &outbox.ring);
             }
         }
     }
 
     /// The last order here that gives memory back, packed, if the worker has not come to it yet.
     pub(super) fn freeing(&self) -> Option<u64> {
-        if self.flushing.load(Ordering::SeqCst) {
-            drop(self.outbox.lock()); // they are sent under it
-        }
-        let freed = self.freed.load(Ordering::Acquire);
+        let freed = self.frees.last(|| drop(self.outbox.lock()));
         (freed > self.progress.carried()).then(|| turn::pack(self.index(), freed))
     }
 
@@ -218,16 +183,10 @@ impl Lane {
 
     /// The worker is gone: takes no more. What was entered before is entered by the time this returns.
     pub(super) fn end(&self) {
-        self.outbox.lock().over = true;
-        while self.frees.pop().is_some() {}
-    }
-}
-
-impl Outbox {
-    fn place(&mut self, flights: &Flights) -> Option<u32> {
-        if self.places.is_empty() {
-            flights.borrow(&mut self.places);
-        }
-        self.places.pop()
+        let mut outbox = self.outbox.lock();
+        outbox.flights = None;
+        outbox.places = Vec::new();
+        drop(outbox);
+        self.frees.clear();
     }
 }

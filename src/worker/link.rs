@@ -1,17 +1,19 @@
 //! The client's end of the line: orders out, answers in.
 
-use super::answers::{Answers, PLACES};
-use super::arena::{Arena, Block};
+use super::answers::Answers;
+use super::arena::Arena;
+use super::eagerness::Eagerness;
 use super::flights::{Flight, Flights, Reaper, let_go};
 use super::lane::{Lane, Sent};
+use super::room::Patience;
 use super::segment::Segment;
 use super::spare::Spare;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{layout, ring, seat};
-use crate::dispatch::{Backoff, SPIN};
+use crate::dispatch::SPIN;
 use crate::engine::{Epoch, process};
-use crate::error::{Site, Text};
+use crate::error::Text;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::trace::Counters;
 use crate::{Error, Result};
@@ -21,8 +23,6 @@ use std::os::fd::OwnedFd;
 use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a full ring is waited for. The worker reads on whatever its device does, unless the device is inline.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long another thread may take to settle what it has claimed, when the worker is gone.
 const SWEEPING: Duration = Duration::from_secs(1);
 
@@ -39,13 +39,14 @@ pub(crate) struct Link {
     /// The era that it was made in: see `engine/process.rs`.
     pub(super) era: u32,
     pub(super) answers: Answers,
-    /// How long a waiter spins: about a round trip of a small op.
-    pub(super) spin: Duration,
+    /// How long a waiter spins.
+    pub(super) eagerness: Eagerness,
     control: Arc<Segment>,
     /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
     arena: Mutex<Option<Arc<Arena>>>,
     lanes: [Lane; LANES],
-    pub(super) flights: Flights,
+    /// Gone with the worker as well: each lane has it too, and the reaper.
+    flights: Mutex<Option<Arc<Flights>>>,
     reaper: Mutex<Reaper>,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
     epoch: OnceLock<Weak<Epoch>>,
@@ -76,17 +77,17 @@ impl Link {
         bell: Arc<OwnedFd>,
         counters: Arc<Counters>,
     ) -> Arc<Self> {
-        let control = Arc::new(control);
+        let (control, flights) = (Arc::new(control), Arc::<Flights>::default());
         Arc::new(Link {
             pid,
             era: process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
-            spin: if bulk.is_pinned() { 3 * SPIN } else { SPIN },
-            lanes: std::array::from_fn(|index| Lane::new(&control, index)),
-            flights: Flights::default(),
+            eagerness: Eagerness::new(if bulk.is_pinned() { 3 * SPIN } else { SPIN }),
+            lanes: std::array::from_fn(|index| Lane::new(&control, &flights, index)),
+            reaper: Mutex::new(Reaper::new(&flights)),
+            flights: Mutex::new(Some(flights)),
             control,
             arena: Mutex::new(Some(Arena::new(Arc::new(bulk)))),
-            reaper: Mutex::default(),
             spills: Mutex::default(),
             epoch: OnceLock::new(),
             end: Mutex::default(),
@@ -231,7 +232,7 @@ impl Link {
                 Sent::Over => return Err(epoch.verdict()),
                 Sent::Full => {
                     self.reap();
-                    self.wait(&mut patience)?;
+                    patience.wait(self)?;
                 }
             }
         }
@@ -246,19 +247,9 @@ impl Link {
             match lane.tell(self, kind, body)? {
                 Sent::Done(turn, _) => return Ok(turn),
                 Sent::Over => return Err(epoch.verdict()),
-                Sent::Full => self.wait(&mut patience)?,
+                Sent::Full => patience.wait(self)?,
             }
         }
-    }
-
-    /// There is no room in a ring.
-    fn wait(&self, patience: &mut Patience) -> Result<()> {
-        let (since, backoff) = patience.0.get_or_insert_with(|| (Instant::now(), Backoff::new()));
-        if since.elapsed() > PATIENCE {
-            return Err(Error::Busy { in_flight: self.in_flight(), limit: PLACES as u64, site: Site::none() });
-        }
-        backoff.pause(None);
-        Ok(())
     }
 
     pub(super) fn count(&self, bytes: usize) {
@@ -296,7 +287,7 @@ impl Link {
         if !process::forked_since(self.era)
             && let Some(mut reaper) = self.reaper.try_lock()
         {
-            reaper.reap(&self.answers, &self.flights);
+            reaper.reap(&self.answers);
         }
     }
 
@@ -305,7 +296,7 @@ impl Link {
         if !process::forked_since(self.era)
             && let Some(mut reaper) = self.reaper.try_lock_for(Duration::from_millis(20))
         {
-            reaper.reap(&self.answers, &self.flights);
+            reaper.reap(&self.answers);
         }
     }
 
@@ -334,7 +325,13 @@ impl Link {
     /// The longest time that the worker has been at one thing, and at which; looks no more often than is of use with this
     /// `limit`.
     pub(super) fn slowest(&self, limit: Duration) -> Option<(Duration, &'static str)> {
-        self.watchdog.lock().look(limit / 8, &self.answers, &self.flights, &self.lanes)
+        let flights = self.flights.lock().clone()?;
+        self.watchdog.lock().look(limit / 8, &self.answers, &flights, &self.lanes)
+    }
+
+    /// The shared memory for bulk data, while there is a worker.
+    pub(super) fn arena(&self) -> Option<Arc<Arena>> {
+        self.arena.lock().clone()
     }
 
     /// The worker is gone: everything that it did not answer is settled now, and nothing more is taken.
@@ -342,61 +339,87 @@ impl Link {
         self.lanes.iter().for_each(Lane::end);
         self.over.store(true, Ordering::Release);
         *self.arena.lock() = None;
-        self.answers.lose(self.flights.used());
-        let mut flights = self.flights.leave_all();
-        let start = Instant::now();
-        while !flights.is_empty() && start.elapsed() < SWEEPING {
-            for flight in std::mem::take(&mut flights) {
-                if flight.retire() {
-                    let_go(flight);
-                } else {
-                    flights.push(flight); // another thread has claimed it, and may find that it cannot settle it yet
-                }
-            }
-            std::thread::yield_now();
-        }
-        let settled = flights.is_empty();
-        flights.into_iter().for_each(let_go);
-        self.spills.lock().clear();
-        // When all are settled nobody reads an answer any more. (A worker that was killed a moment ago may still write one.)
-        // How far it came in its lanes, in the page before, is what its buffers go on asking.
-        if settled {
-            self.control.forget(layout::ORDERS, layout::CONTROL - layout::ORDERS);
-        }
         *self.bell.lock() = None;
-    }
-
-    /// Shared memory for `len` bytes. Waits while others use it, and not for long.
-    pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
-        let mut waiting: Option<(Instant, Backoff)> = None;
-        // How often nothing was in flight any more *before* room was looked for. Not once: what another thread has just
-        // settled it may not have dropped yet.
-        let mut idle = 0;
-        loop {
-            epoch.admit()?;
-            let arena = self.arena.lock().clone();
-            let Some(arena) = arena else { return Err(epoch.verdict()) };
-            if let Some(block) = arena.block(len) {
-                self.counters.bytes_crossed.fetch_add(len as u64, Ordering::Relaxed);
-                return Ok(block);
-            }
-            let total = arena.bytes() as u64;
-            let (since, backoff) = waiting.get_or_insert_with(|| (Instant::now(), Backoff::new()));
-            // What nobody is working on is held by results that were not taken: no wait would bring it back.
-            if len as u64 > total || idle > 2 || since.elapsed() > PATIENCE {
-                let site = Site::none();
-                return Err(Error::OutOfMemory { requested: len as u64, free: 0, total, limit: total, site });
-            }
-            drop(arena);
-            self.reap_all();
-            idle = if self.in_flight() == 0 { idle + 1 } else { 0 };
-            if idle != 1 {
-                backoff.pause(None);
-            }
+        let Some(flights) = self.flights.lock().take() else { return };
+        self.answers.lose(flights.used());
+        let settled = sweep(flights.leave_all());
+        *self.spills.lock() = HashMap::new();
+        // Unless somebody is in the middle of an operation's drop that does not end.
+        if let Some(mut reaper) = self.reaper.try_lock_for(SWEEPING) {
+            *reaper = Reaper::default();
+        }
+        // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
+        // killed a moment ago may still write.)
+        if settled {
+            self.lanes.iter().for_each(|lane| lane.progress.end());
+            self.control.leave();
         }
     }
 }
 
-/// Since when a full ring is waited for.
-#[derive(Default)]
-struct Patience(Option<(Instant, Backoff)>);
+/// Settles what nobody will answer. False when some of it could not be: another thread has claimed it, and may find that it
+/// cannot settle it yet.
+fn sweep(mut flights: Vec<Arc<dyn Flight>>) -> bool {
+    let start = Instant::now();
+    while !flights.is_empty() && start.elapsed() < SWEEPING {
+        for flight in std::mem::take(&mut flights) {
+            if flight.retire() { let_go(flight) } else { flights.push(flight) }
+        }
+        std::thread::yield_now();
+    }
+    let settled = flights.is_empty();
+    flights.into_iter().for_each(let_go);
+    settled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::DONE;
+    use super::super::order;
+    use super::*;
+    use crate::sync::AtomicU32;
+
+    /// Somebody has claimed it, and never comes to the end.
+    #[derive(Default)]
+    struct Claimed(AtomicU32);
+
+    impl Flight for Claimed {
+        fn place(&self) -> &AtomicU32 {
+            &self.0
+        }
+        fn retire(&self) -> bool {
+            false
+        }
+        fn name(&self) -> &'static str {
+            "claimed"
+        }
+    }
+
+    fn link() -> Arc<Link> {
+        let segment = |len| Segment::create("windlass-test", len).unwrap().0;
+        let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        Link::new(0, segment(layout::CONTROL), segment(1 << 20), Arc::new(bell), Arc::new(Counters::new(None)))
+    }
+
+    /// Whoever has claimed an answered dispatch may still be reading the answer.
+    #[test]
+    fn a_loss_lets_go_of_the_answers_only_once_all_are_settled() {
+        for claimed in [true, false] {
+            let link = link();
+            let flight = Arc::new(Claimed::default());
+            let entered: Arc<dyn Flight> = flight.clone();
+            let after = Follows::default().ahead(0, |_| 0);
+            if claimed {
+                let sent = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();
+                assert!(matches!(sent, Sent::Done(..)));
+            }
+            let place = flight.0.load(Ordering::Relaxed);
+            link.answers.answer(place, DONE, &[7; 64], None);
+            link.lose();
+            assert_eq!(link.answers.bytes(place), if claimed { [7; 64] } else { [0; 64] });
+            assert_eq!(link.lanes[0].progress.carried(), if claimed { 0 } else { u64::MAX });
+            let again = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();
+            assert!(matches!(again, Sent::Over));
+        }
+    }
+}

@@ -47,11 +47,19 @@ struct Record {
     then: Then,
 }
 
+/// What a look at the first of a queue finds.
+#[derive(PartialEq, Eq)]
+enum Seen {
+    Done,
+    /// More of what it brings has arrived, and somebody takes it out meanwhile.
+    More,
+    Nothing,
+}
+
 impl Record {
-    /// True when the work is done.
-    fn look(&mut self) -> bool {
+    fn look(&mut self) -> Seen {
         if self.work.is_settled() {
-            return true;
+            return Seen::Done;
         }
         if !self.begun && self.work.may_run() {
             self.begun = true;
@@ -61,8 +69,9 @@ impl Record {
         if arrived > self.arrived {
             self.arrived = arrived;
             self.reply.arrive(arrived);
+            return Seen::More;
         }
-        false
+        Seen::Nothing
     }
 }
 
@@ -92,7 +101,7 @@ impl Lookers {
             }
             // No thread: in order, then.
             None => {
-                while !record.look() {
+                while record.look() != Seen::Done {
                     std::thread::yield_now();
                 }
                 (record.then)();
@@ -124,20 +133,31 @@ impl Flying {
         self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// Calls what waits for work that is done. True when there was any.
+    /// Calls what waits for work that is done. True when there was any, or when more of something has arrived.
     fn look(&mut self) -> bool {
         let mut any = false;
         for queue in &mut self.0 {
             for _ in 0..AT_A_TIME {
-                let done = queue.front_mut().is_some_and(Record::look);
-                let Some(record) = done.then(|| queue.pop_front()).flatten() else { break };
+                let seen = queue.front_mut().map_or(Seen::Nothing, Record::look);
+                any |= seen != Seen::Nothing;
+                let Some(record) = (seen == Seen::Done).then(|| queue.pop_front()).flatten() else { break };
                 (record.then)();
-                any = true;
             }
         }
         any
     }
+
+    /// Of something that is brought a part has arrived, and the rest follows.
+    fn is_arriving(&self) -> bool {
+        self.0.iter().filter_map(VecDeque::front).any(|record| record.arrived > 0)
+    }
 }
+
+/// With nothing to see for this long, it looks every now and then only.
+const RESTLESS: Duration = Duration::from_micros(200);
+/// The same while something large arrives: the sleep between two looks, which the system makes several times as long as it
+/// is meant, is half of what a piece takes on the link; and who waits copies each piece out while the next is on its way.
+const ARRIVING: Duration = Duration::from_millis(2);
 
 /// How long there is looked for more after the last work was done: about a round trip.
 const SPIN: Duration = Duration::from_micros(100);
@@ -171,7 +191,7 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
         if flying.look() {
             quiet = Instant::now();
         }
-        if quiet.elapsed() > Duration::from_micros(200) {
+        if quiet.elapsed() > if flying.is_arriving() { ARRIVING } else { RESTLESS } {
             std::thread::sleep(Duration::from_micros(20));
         }
     }
@@ -199,7 +219,10 @@ mod tests {
             self.0.load(Ordering::Relaxed) == MAY_RUN
         }
         fn arrived(&self) -> u64 {
-            0
+            match self.0.load(Ordering::Relaxed) {
+                n if n > DONE => u64::from(n),
+                _ => 0,
+            }
         }
     }
 
@@ -234,7 +257,10 @@ mod tests {
         works[2].0.store(DONE, Ordering::Relaxed);
         assert!(!flying.look(), "the last of a queue was looked at");
         works[0].0.store(DONE, Ordering::Relaxed);
-        assert!(flying.look() && begun()[1]);
+        assert!(flying.look() && begun()[1] && !flying.is_arriving());
+        works[1].0.store(1 << 20, Ordering::Relaxed);
+        assert!(flying.look() && flying.is_arriving(), "a part of what it brings is there");
+        assert!(answers.arrived(1) == 1 << 20 && !flying.look());
         works.iter().for_each(|work| work.0.store(DONE, Ordering::Relaxed));
         assert!(flying.look() && flying.is_empty());
         assert_eq!(*ended.lock(), [0, 3, 1, 2]);

@@ -46,6 +46,9 @@
 //   arriving.rs  a large download, piece by piece
 //   link.rs      orders out, answers in               handler.rs   finds the op behind an order
 //   lane.rs      a lane; seat.rs which is whose       memory.rs    allocations and their regions
+//   frees.rs     what its drops give back
+//   room.rs      waits where there is none
+//   eagerness.rs how long a waiter looks
 //   ask.rs       what is asked of the worker          modules.rs   code that is loaded there
 //   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
@@ -80,8 +83,11 @@
 // 6. Loss. All lanes are closed, one after the other, each under the lock under which dispatches are entered; what was
 //    entered is swept after the last. Places of answers are one pool, from which lanes borrow some at a time.
 //
-// Races are named where they are met: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs), "falling
-// asleep" (link.rs), "used again" (task.rs).
+// 7. Handles of a life that is over may stay for long, and hold what is shared by all of it. What was large in it is gone by
+//    then: the last thing that a loss does is to let go of both segments and of the table of dispatches.
+//
+// Races are named where they are met: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs), "on its way"
+// (frees.rs), "falling asleep" (link.rs), "used again" (task.rs).
 
 #[cfg(target_os = "linux")]
 mod answers;
@@ -96,9 +102,13 @@ mod awake;
 #[cfg(target_os = "linux")]
 mod distance;
 #[cfg(target_os = "linux")]
+mod eagerness;
+#[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
 mod flights;
+#[cfg(target_os = "linux")]
+mod frees;
 #[cfg(target_os = "linux")]
 mod handler;
 #[cfg(target_os = "linux")]
@@ -137,6 +147,8 @@ mod relay;
 mod reply;
 #[cfg(target_os = "linux")]
 mod ring;
+#[cfg(target_os = "linux")]
+mod room;
 #[cfg(target_os = "linux")]
 mod seat;
 #[cfg(target_os = "linux")]
@@ -200,7 +212,8 @@ impl Relay {
 /// Makes this executable its own worker program: to be called first in `main`.
 ///
 /// In an ordinary process it returns at once. In a process that an isolated device of this same program has started, it
-/// serves that device and then ends the process, so nothing behind it runs twice.
+/// serves that device and then ends the process, so nothing behind it runs twice. (A program that is started as a worker
+/// and opens a device without having called this is ended there, with an error on both sides.)
 ///
 /// ```
 /// windlass::worker::init();
@@ -210,11 +223,10 @@ pub fn init() {
     program::init();
 }
 
-/// Refuses to open devices in a worker process that has gone past the place where it should have begun to serve.
-pub(crate) fn guard() -> crate::Result<()> {
+/// Ends a worker process that has gone past the place where it should have begun to serve.
+pub(crate) fn guard() {
     #[cfg(target_os = "linux")]
-    program::guard()?;
-    Ok(())
+    program::guard();
 }
 
 /// The layout of the segment that is not bulk data.

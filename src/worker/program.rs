@@ -51,16 +51,17 @@ pub(super) fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// A worker that has come to open a device has gone past the place where it should have served.
-pub(super) fn guard() -> Result<()> {
+/// A worker that has come to open a device has gone past the place where it should have served: it runs what its parent
+/// runs, for a second time. Tells both sides, and ends it.
+pub(super) fn guard() {
     static CHECKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    if *CHECKED.get_or_init(is_worker) && !SERVING.load(Ordering::Relaxed) {
-        return Err(Error::unsupported(
-            "this process was started as the worker of another, and `windlass::worker::init()` did not stand first in \
-             its `main`",
-        ));
+    if *CHECKED.get_or_init(is_worker) && !SERVING.swap(true, Ordering::Relaxed) {
+        const WHY: &str = "this program was started as the worker of another process, and came to open a device of its own: \
+                           `windlass::worker::init()` does not stand first in its `main`";
+        super::welcome::refuse(Error::unsupported(WHY));
+        eprintln!("windlass: {WHY}");
+        exit(super::reply::REFUSED);
     }
-    Ok(())
 }
 
 /// This process was given rights that its user has not: what the environment names is the user's word.

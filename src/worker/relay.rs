@@ -5,8 +5,14 @@
 
 use super::order::Suffer;
 use super::server::Reply;
+#[cfg(feature = "host")]
+use crate::op::Cost;
 use crate::{Error, Result};
 use std::time::Duration;
+
+/// Operations and bytes of what is small: some microseconds' worth, and nothing that would use several threads.
+#[cfg(feature = "host")]
+const SMALL: u64 = 16 << 10;
 
 /// Where the answer to an order goes, and what is to happen to it first.
 pub(crate) struct Relay {
@@ -15,6 +21,14 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
+    /// The host's work takes less time than it would take to wake another thread for it, so the lane's own does it. Of an
+    /// operation that says nothing of its cost that is not known, and a lane must not be held up.
+    #[cfg(feature = "host")]
+    pub(crate) fn runs_here(&self, cost: Cost) -> bool {
+        let work = cost.flops.saturating_add(cost.bytes);
+        self.suffer.is_none() && (1..=SMALL).contains(&work)
+    }
+
     /// The work begins, on this thread.
     #[cfg(feature = "host")]
     pub(crate) fn begin(&self) -> Result<()> {

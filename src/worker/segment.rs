@@ -3,10 +3,12 @@
 use crate::{Error, Result};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::thread::futex;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
 
 /// A mapping of an anonymous file without a name anywhere: it is gone with the last process that maps it, however that
 /// ends. Its pages take memory when they are first touched.
@@ -100,6 +102,53 @@ impl Segment {
         unsafe { self.base.add(offset).cast::<AtomicU32>().as_ref() }
     }
 
+    /// Sleeps until somebody wakes who sleeps at `offset`, or `limit` is over; not at all unless the word there is
+    /// `expected`. May wake early.
+    pub(super) fn sleep(&self, offset: usize, expected: u32, limit: Duration) {
+        if let Ok(limit) = limit.try_into() {
+            let _ = futex::wait(self.half(offset), futex::Flags::empty(), expected, Some(&limit));
+        }
+    }
+
+    /// Wakes who sleeps there.
+    pub(super) fn wake(&self, offset: usize) {
+        let _ = futex::wake(self.half(offset), futex::Flags::empty(), u32::MAX >> 1);
+    }
+
+    /// Writes `bytes` at `offset`, when they lie inside.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes there meanwhile.
+    pub(super) unsafe fn put(&self, offset: usize, bytes: &[u8]) {
+        if let Some(to) = self.at(offset, bytes.len()) {
+            // SAFETY: inside the mapping; the rest is the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        }
+    }
+
+    /// Reads what lies at `offset` into `bytes`, when it lies inside.
+    ///
+    /// # Safety
+    /// Nobody writes there meanwhile.
+    pub(super) unsafe fn take(&self, offset: usize, bytes: &mut [u8]) {
+        if let Some(from) = self.at(offset, bytes.len()) {
+            // SAFETY: inside the mapping; the rest is the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len()) };
+        }
+    }
+
+    /// Lets go of the memory that both see, wholly: what is left here is an address range, which reads as zeros, so that
+    /// who comes late with an address in it finds something there.
+    pub(super) fn leave(&self) {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: replaces our own mapping, all of it, by another in one step; what is borrowed from it are atomics, which
+        // stay valid, and bytes whose owners are gone (the caller's to know).
+        let left = unsafe { mmap_anonymous(self.base.as_ptr().cast(), self.len, protection, flags | MapFlags::FIXED) };
+        if left.is_err() {
+            self.forget(0, self.len);
+        }
+    }
+
     /// Gives the pages of a range back to the system; they read as zeros again. Only a hint, and none of [pinned](Self::pin)
     /// ones: the system would put others in their place here, and the GPU would go on with the old.
     pub(super) fn forget(&self, offset: usize, len: usize) {
@@ -148,6 +197,17 @@ mod tests {
         assert!(fcntl_add_seals(&file, SealFlags::WRITE).is_err());
         one.forget(0, 4096);
         one.word(8000).store(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_segment_that_was_left_reads_as_zeros_and_is_nobody_elses_any_more() {
+        let (one, file) = Segment::create("windlass-test", 8192).unwrap();
+        let two = Segment::map(&file, 8192).unwrap();
+        two.word(4096).store(7, Ordering::Relaxed);
+        one.leave();
+        assert_eq!((one.word(4096).load(Ordering::Relaxed), two.word(4096).load(Ordering::Relaxed)), (0, 7));
+        one.word(4096).store(5, Ordering::Relaxed);
+        assert_eq!((one.word(4096).load(Ordering::Relaxed), two.word(4096).load(Ordering::Relaxed)), (5, 7));
     }
 
     #[test]

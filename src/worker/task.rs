@@ -15,7 +15,7 @@ use super::flights::Flight;
 use super::link::Link;
 use crate::buffer::Allocation;
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
-use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{HostOf, Op};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
@@ -148,9 +148,6 @@ impl Flying {
                 _ => Err(self.locate(self.epoch.verdict())),
             };
             let failed = answer.as_ref().err().cloned();
-            if let Some(arriving) = &self.arriving {
-                arriving.end(failed.clone().map_or(Ok(()), Err));
-            }
             if flag == ANSWERED {
                 outcome.time = self.link.answers.time(place);
             }
@@ -169,6 +166,9 @@ impl Flying {
             self.epoch.counters.count_error(error);
         }
         self.link.concluded();
+        if let Some(arriving) = &self.arriving {
+            arriving.end(failed.clone().map_or(Ok(()), Err)); // who sees the end finds all of the above done
+        }
         self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
         if let Some((trace, (info, submitted))) = trace {
             trace.emit(Event::AfterComplete(submitted.elapsed()), info);
@@ -208,20 +208,19 @@ impl Flying {
             if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
                 return false;
             }
+            if now - start > SPIN {
+                std::thread::yield_now(); // where cores are few, the worker may need this one
+            }
         }
     }
 
     /// Sleeps on the flag.
     fn park(&self, until: Option<Instant>) -> bool {
         let done = self.poll_with(until, || {
-            let flag = self.link.answers.state(self.here());
-            let marked = flag.compare_exchange(UNANSWERED, WAITED, Ordering::AcqRel, Ordering::Acquire);
-            if !matches!(marked, Ok(_) | Err(WAITED)) {
+            let left = until.map_or(NAP, |until| until.saturating_duration_since(Instant::now()));
+            let ours = || self.state.load(Ordering::Acquire) == PENDING; // race "used again": looked once more
+            if !self.link.answers.sleep(self.here(), left.min(NAP), ours) {
                 std::thread::sleep(Duration::from_micros(20)); // answered, and not yet ours to see
-            } else if self.state.load(Ordering::Acquire) == PENDING {
-                // race "used again": looked once more
-                let left = until.map_or(NAP, |until| until.saturating_duration_since(Instant::now()));
-                self.link.answers.sleep(self.here(), left.min(NAP));
             }
         });
         self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
@@ -236,7 +235,14 @@ impl Flying {
         match how {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, std::thread::yield_now),
-            Wait::Adaptive => self.spin(Some(self.link.spin), until) || self.park(until),
+            Wait::Adaptive => {
+                let start = Instant::now();
+                let done = self.spin(Some(self.link.eagerness.limit()), until) || self.park(until);
+                if done {
+                    self.link.eagerness.learn(start.elapsed());
+                }
+                done
+            }
             Wait::Rayon if !is_stealing() => {
                 let mut backoff = Backoff::new();
                 self.poll_with(until, || if steal_one() { backoff = Backoff::new() } else { backoff.pause(until) })

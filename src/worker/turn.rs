@@ -9,7 +9,7 @@ use super::layout;
 use super::segment::Segment;
 use crate::buffer::View;
 use crate::engine::Completion;
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering};
 use smallvec::SmallVec;
 
 /// Lanes of a worker.
@@ -20,16 +20,26 @@ pub(super) const LANES: usize = 16;
 pub(super) struct Progress {
     control: Arc<Segment>,
     pub(super) lane: usize,
+    /// The worker is gone: nothing is waited for any more.
+    over: AtomicBool,
 }
 
 impl Progress {
     pub(super) fn new(control: Arc<Segment>, lane: usize) -> Arc<Self> {
-        Arc::new(Progress { control, lane })
+        Arc::new(Progress { control, lane, over: AtomicBool::new(false) })
     }
 
     /// The number of the last order that was carried out.
     pub(super) fn carried(&self) -> u64 {
+        if self.over.load(Ordering::Relaxed) {
+            return u64::MAX;
+        }
         self.control.word(layout::carried(self.lane)).load(Ordering::Acquire)
+    }
+
+    /// The worker is gone, and all that it was sent is settled.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 }
 

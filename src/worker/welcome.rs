@@ -66,6 +66,16 @@ pub(super) fn begin() -> Result<Admitted, i32> {
     Ok(Admitted { device, outlet, control, bulk, handlers })
 }
 
+/// Says why there will be no worker.
+pub(super) fn refuse(error: Error) {
+    let Ok(mut socket) = take_socket() else { return };
+    // All that the parent says first: it learns nothing from a socket that closes under its words.
+    if let Ok(Some(_)) = message::receive::<Hello>(&mut socket) {
+        let _ = message::receive_files(&socket);
+        let _ = message::send(&mut socket, &Message::Refused(error));
+    }
+}
+
 /// The socket moves away from standard input, where an operation might read it.
 fn take_socket() -> std::io::Result<UnixStream> {
     let socket = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?;

@@ -239,3 +239,34 @@ fn large_vectors_are_worked_on_once_each() {
         assert!((sum - want).abs() <= 1e-3 * want, "{sum} for {want} on {device:?}");
     }
 }
+
+/// One element has no stride, whatever the caller names.
+#[test]
+fn the_increment_of_one_element_may_be_any_number() {
+    for device in devices() {
+        let (blas, far) = (device.blas(), [isize::MIN, isize::MIN + 1, isize::MAX]);
+        let of = |x: f64| crate::common::up(&device, [x]);
+        let one = |buffer: &windlass::DeviceBuffer<f64>| crate::common::down(&device, buffer)[0];
+        for (incx, incy) in far.into_iter().flat_map(|x| far.map(|y| (x, y))) {
+            let (x, y) = (|x: f64| of(x).into_strided(1, incx), |y: f64| of(y).into_strided(1, incy));
+            let both = |(x, y): (windlass::DeviceBuffer<f64>, windlass::DeviceBuffer<f64>)| (one(&x), one(&y));
+            let what = format!("{incx}, {incy} on {device:?}");
+            let three = of(3.0);
+            let read = || three.strided(1, incx);
+            assert_eq!(both(blas.swap(x(1.0), y(2.0)).unwrap().await_result().unwrap()), (2.0, 1.0), "swap {what}");
+            assert_eq!(
+                both(blas.rot(0.0, 1.0, x(1.0), y(2.0)).unwrap().await_result().unwrap()),
+                (2.0, -1.0),
+                "{what}"
+            );
+            let got = blas.rot_real(0.0, 1.0, x(1.0), y(2.0)).unwrap().await_result().unwrap();
+            assert_eq!(both(got), (2.0, -1.0), "rot_real {what}");
+            let got = blas.rotm([-1.0, 0.0, 1.0, 1.0, 0.0], x(1.0), y(2.0)).unwrap().await_result().unwrap();
+            assert_eq!(both(got), (2.0, 1.0), "rotm {what}");
+            assert_eq!(one(&blas.copy(read(), y(2.0)).unwrap().await_result().unwrap()), 3.0, "copy {what}");
+            assert_eq!(one(&blas.axpy(2.0, read(), y(2.0)).unwrap().await_result().unwrap()), 8.0, "axpy {what}");
+            let two = of(2.0);
+            assert_eq!(blas.dot(read(), two.strided(1, incy)).unwrap().await_result().unwrap(), 6.0, "dot {what}");
+        }
+    }
+}

@@ -140,3 +140,32 @@ fn rotations_of_empty_buffers_are_refused_and_all_come_back() {
         assert!(rejected.back.is_some_and(|(_, _, _, param)| param.len() == 4));
     }
 }
+
+/// What `c` and `s` held is not used, so they may be new; where they are the beginning of something, that is kept.
+#[test]
+fn a_rotation_is_made_into_new_buffers() {
+    fn all<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &Device) {
+        let (a, b) = (up(device, [T::real(3.0)]), up(device, [T::real(4.0)]));
+        let (c, s) = (device.uninit::<R>(1).unwrap(), device.uninit::<T>(1).unwrap());
+        let (r, _, c, s) = device.blas().rotg(a, b, c, s).unwrap().await_result().unwrap();
+        let real = |x: f64| R::real(x).parts()[0];
+        assert!((down(device, &r)[0].parts()[0].abs() - 5.0).abs() < 64.0 * T::UNIT);
+        assert!((down(device, &c)[0].parts()[0].abs() - real(0.6)).abs() < 16.0 * T::UNIT);
+        assert!((down(device, &s)[0].parts()[0].abs() - real(0.8)).abs() < 16.0 * T::UNIT);
+        let of = |x: f64| up(device, [T::real(x)]);
+        for (c, s, operand) in [(2, 1, "write 2"), (1, 2, "write 3")] {
+            let (c, s) = (device.uninit::<R>(c).unwrap(), device.uninit::<T>(s).unwrap());
+            let rejected = device.blas().rotg(of(3.0), of(4.0), c, s).unwrap_err();
+            assert_eq!(refused(&rejected.error).0, operand, "an element that is not written stays without contents");
+        }
+        let (c, s) = (device.uninit::<R>(1).unwrap(), device.uninit::<T>(1).unwrap());
+        let rejected = device.blas().rotg(of(3.0), device.uninit(1).unwrap(), c, s).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "write 1", "b is read");
+    }
+    for device in devices() {
+        all::<f32, f32>(&device);
+        all::<f64, f64>(&device);
+        all::<Complex<f32>, f32>(&device);
+        all::<Complex<f64>, f64>(&device);
+    }
+}

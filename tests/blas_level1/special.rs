@@ -1,8 +1,8 @@
 //! NaN, infinities, zeros and subnormals go where BLAS says.
 
 use crate::common::{Sample, assert_near, assert_same_bits, devices, down, is_host, up};
-use windlass::blas::BlasElement;
-use windlass::{Complex, Device};
+use windlass::blas::{BlasElement, VectorElement};
+use windlass::{Complex, Device, bf16, f16};
 
 fn moves<T: Sample + BlasElement>(device: &Device) {
     let blas = device.blas();
@@ -101,5 +101,54 @@ fn subnormals_are_numbers() {
         assert_eq!(device.blas().asum(&x).unwrap().await_result().unwrap(), 2.0 * tiny, "{device:?}");
         let y = device.blas().axpy(1.0, &x, up(&device, [tiny, 0.0])).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &y), [2.0 * tiny, tiny], "{device:?}");
+    }
+}
+
+/// A real sine multiplies each part, so that its missing imaginary part meets no infinity.
+fn rotations<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &Device, of: fn(f64, f64) -> T) {
+    let (blas, zero, one) = (device.blas(), R::real(0.0), R::real(1.0));
+    let run = |x: T, y: T| {
+        let (x, y) = blas.rot_real(zero, one, up(device, [x]), up(device, [y])).unwrap().await_result().unwrap();
+        (down(device, &x)[0], down(device, &y)[0])
+    };
+    let (x, _) = run(of(1.0, 2.0), of(0.0, f64::INFINITY));
+    let (_, y) = run(of(0.0, f64::INFINITY), of(1.0, 2.0));
+    println!("{x:?} and {y:?} on {device:?}");
+    // cuBLAS may take the sine for a complex number: of its answer this is promised.
+    assert_eq!([x.parts()[1], y.parts()[1]], [f64::INFINITY, f64::NEG_INFINITY]);
+    if is_host(device) {
+        assert_eq!((x, y), (of(0.0, f64::INFINITY), of(0.0, f64::NEG_INFINITY)));
+    }
+}
+
+#[test]
+fn a_real_sine_meets_no_zero_part_with_an_infinity() {
+    for device in devices() {
+        rotations::<Complex<f32>, f32>(&device, |re, im| Complex::new(re as f32, im as f32));
+        rotations::<Complex<f64>, f64>(&device, Complex::new);
+    }
+}
+
+/// With a zero `alpha` by value x is not read, and y stays bit for bit.
+fn unread<T: Sample + VectorElement<Scalar = S>, S: Sample>(device: &Device) {
+    let what = [T::NAN, T::INFINITY, T::real(-0.0), T::real(3.0)];
+    for x in [T::NAN, T::INFINITY] {
+        let x = up(device, [x; 4]);
+        for zero in [0.0, -0.0] {
+            let y = device.blas().axpy(S::real(zero), &x, up(device, what)).unwrap().await_result().unwrap();
+            assert_same_bits(&down(device, &y), &what, &format!("{} on {device:?}", T::DTYPE));
+        }
+    }
+}
+
+#[test]
+fn axpy_by_zero_reads_nothing_and_changes_no_bit() {
+    for device in devices() {
+        unread::<f32, f32>(&device);
+        unread::<f64, f64>(&device);
+        unread::<Complex<f32>, Complex<f32>>(&device);
+        unread::<Complex<f64>, Complex<f64>>(&device);
+        unread::<f16, f32>(&device);
+        unread::<bf16, f32>(&device);
     }
 }

@@ -1,6 +1,6 @@
 //! Windows of buffers: narrowed, widened, split, joined, aliased, sliced.
 
-use crate::common::{devices, down, refused, seeds, up};
+use crate::common::{devices, down, refused, seeds, up, within};
 use windlass::{DeviceBuffer, Gemm};
 
 fn numbers(n: usize) -> Vec<f64> {
@@ -109,7 +109,7 @@ fn an_alias_writes_tiles_that_no_split_can_express_in_one_order_with_its_owner()
         let whole = device.zeros::<f64>(16).unwrap();
         let factor = up(&device, vec![1.0, 2.0, 3.0, 4.0]);
         let identity = up(&device, vec![1.0, 0.0, 0.0, 1.0]);
-        // SAFETY: no operation gets both handles, and this is the only thread.
+        // SAFETY: no operation gets overlapping windows, and this is the only thread.
         let alias = unsafe { whole.alias() };
         let tile = |c: DeviceBuffer<f64>, from: usize| {
             let c = c.narrow(from..from + 6).unwrap();
@@ -127,5 +127,57 @@ fn an_alias_writes_tiles_that_no_split_can_express_in_one_order_with_its_owner()
         drop(whole);
         assert_eq!(down(&device, &alias), want, "the memory lasts as long as a handle does");
         assert!(alias.share().try_unique().is_ok());
+    }
+}
+
+#[test]
+fn an_operation_may_read_one_part_through_the_alias_and_write_another_through_the_owner() {
+    for device in devices() {
+        let shown = format!("{device:?}");
+        let got = within(20, move || {
+            let whole = up(&device, numbers(8));
+            // SAFETY: the windows of one operation are apart, and this is the only thread.
+            let alias = unsafe { whole.alias() };
+            let mut half = whole.narrow(0..4).unwrap();
+            let other = alias.narrow(4..8).unwrap();
+            for _ in 0..3 {
+                half = device.blas().axpy(1.0, &other, half).unwrap().into_output();
+            }
+            // Both written.
+            let (half, other) = device.blas().swap(half, other).unwrap().into_output();
+            drop(other);
+            down(&device, &half.widen())
+        });
+        assert_eq!(got, [4.0, 5.0, 6.0, 7.0, 12.0, 16.0, 20.0, 24.0], "{shown}");
+    }
+}
+
+/// Each thread writes its half of two buffers, the one first the one, the other first the other: neither waits for the
+/// other, and who comes after them follows both.
+#[test]
+fn threads_may_write_parts_of_the_same_two_buffers_through_aliases() {
+    for device in devices() {
+        let shown = format!("{device:?}");
+        let rounds = 200;
+        let got = within(60, move || {
+            let (x, y) = (up(&device, vec![1.0; 64]), up(&device, vec![2.0; 64]));
+            // SAFETY: the threads keep to windows that are apart.
+            let (ax, ay) = unsafe { (x.alias(), y.alias()) };
+            for _ in 0..rounds {
+                // SAFETY: as above; the handles of this round are gone before the next.
+                let (left, under, right, beside) = unsafe { (x.alias(), y.alias(), ax.alias(), ay.alias()) };
+                std::thread::scope(|scope| {
+                    let device = &device;
+                    let swap = move |a, b| drop(device.blas().swap(a, b).unwrap());
+                    scope.spawn(move || swap(left.narrow(0..32).unwrap(), under.narrow(0..32).unwrap()));
+                    scope.spawn(move || swap(beside.narrow(32..64).unwrap(), right.narrow(32..64).unwrap()));
+                });
+                // On another stream, perhaps: it sees both halves.
+                let sum = device.blas().asum(&x).unwrap().await_result().unwrap();
+                assert!(sum == 64.0 || sum == 128.0, "{sum}");
+            }
+            (down(&device, &x), down(&device, &y))
+        });
+        assert_eq!(got, (vec![1.0; 64], vec![2.0; 64]), "{shown}");
     }
 }

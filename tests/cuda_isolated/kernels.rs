@@ -100,6 +100,28 @@ fn a_kernel_that_faults_costs_the_worker_and_reload_brings_the_others_back() {
     });
 }
 
+/// What the later pieces of a write do does not make good what its first one did not do; the next write does.
+#[test]
+fn a_write_of_a_variable_fails_with_any_piece_of_it() {
+    let test = "kernels::a_write_of_a_variable_fails_with_any_piece_of_it";
+    let ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 table[5000000];\n\
+        .visible .entry empty() { ret; }\n";
+    for piece in 0..3 {
+        let fail = format!("cuMemcpyHtoDAsync:{piece}:1");
+        inside(test, &[("WINDLASS_STANDIN_FAIL", &fail)], move || {
+            let device = isolated().open().unwrap();
+            let module = device.nvrtc().load(&Image::ptx(ptx).unwrap()).unwrap();
+            let table: Global<u32> = module.global("table").unwrap();
+            let written = table.write(vec![7; 5_000_000]).unwrap().await_result();
+            assert!(written.is_err(), "a piece was not written");
+            assert!(table.read().unwrap().await_result().is_err(), "nor is it what the program says");
+            table.write(vec![8; 5_000_000]).unwrap().await_result().unwrap();
+            assert!(table.read().unwrap().await_result().unwrap() == vec![8; 5_000_000]);
+            assert_eq!(device.stats().faults, 0);
+        });
+    }
+}
+
 #[test]
 fn an_endless_kernel_is_ended_with_its_worker() {
     inside("kernels::an_endless_kernel_is_ended_with_its_worker", &[("WINDLASS_STANDIN_MODE", "background")], || {

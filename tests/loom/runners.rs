@@ -51,6 +51,17 @@ impl Engine {
             });
         }
     }
+
+    /// `HostEngine::run_here`: what is pushed is run by the caller, who goes then, or by somebody else.
+    fn run_here(&self) {
+        if self.runners.hire() {
+            self.ran.fetch_add(1, Ordering::Relaxed);
+            let run = |()| drop(self.ran.fetch_add(1, Ordering::Relaxed));
+            self.runners.leave(&self.ready, || self.runners.drain(&self.ready, run));
+        } else {
+            self.start();
+        }
+    }
 }
 
 /// Threads that push so many each; the first is the model's own.
@@ -100,4 +111,17 @@ fn three_pushers_and_two_runners() {
 #[test]
 fn a_push_from_inside_a_runner_is_run() {
     pushers(1, 1, 1, &[1]);
+}
+
+/// Breaks: a runner that leaves without a last look, or looks before it resigns.
+#[test]
+fn a_push_that_finds_the_only_runner_at_one_thing_is_not_forgotten() {
+    bounded(4, || {
+        let engine = Engine::new(1, 0);
+        let theirs = engine.clone();
+        let other = thread::spawn(move || theirs.start());
+        engine.run_here();
+        other.join().unwrap();
+        assert_eq!((engine.ran.load(Ordering::Relaxed), engine.runners.busy()), (2, 0));
+    });
 }

@@ -1,7 +1,10 @@
 //! The names of `src/sync.rs` over loom's types.
 
 pub(crate) use loom::sync::Arc;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
@@ -36,6 +39,24 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         self.0.as_mut().unwrap()
+    }
+}
+
+/// A queue without an end.
+#[derive(Default)]
+pub(crate) struct SegQueue<T>(Mutex<VecDeque<T>>);
+
+impl<T> SegQueue<T> {
+    pub(crate) fn push(&self, value: T) {
+        self.0.lock().push_back(value);
+    }
+
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.0.lock().pop_front()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
     }
 }
 

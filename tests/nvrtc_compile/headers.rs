@@ -116,6 +116,26 @@ fn the_memory_comes_before_the_disk() {
     holds(&memory_only(), &program, 815);
 }
 
+/// The one that the compiler takes, and that the caches watch: beside the program, in memory, or along a path.
+#[test]
+fn a_header_beside_the_program_and_in_memory_is_the_one_that_is_watched() {
+    if !nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("inc/other.cuh", "");
+    folder.write("beside/value.cuh", "#define VALUE 4711\n");
+    let program = Program::new(SOURCE)
+        .name(folder.path().join("beside/k.cu").to_str().unwrap())
+        .header("value.cuh", "#define VALUE 815\n")
+        .options(CompileOptions::new().include_path(folder.path().join("inc")));
+    let compiler = memory_only();
+    let is = |value: u32| compiler.compile(&program).unwrap().text().unwrap().contains(&format!(", {value};"));
+    let from_disk = is(4711);
+    folder.write("beside/value.cuh", "#define VALUE 99\n");
+    assert!(if from_disk { is(99) } else { is(815) }, "from disk first: {from_disk}");
+}
+
 #[test]
 fn what_cannot_be_told_from_the_text_is_compiled_anew() {
     if !nvrtc() {

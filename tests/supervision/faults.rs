@@ -222,3 +222,37 @@ fn errors_are_counted_by_kind() {
     let once = ["ContextPoisoned", "InvalidArgument", "LibraryError", "OutOfMemory", "Upstream"];
     assert_eq!(errors, once.map(|kind| (kind, 1)));
 }
+
+/// Whoever looks while a generation is made and admitted never hears that the one before is well.
+#[test]
+fn health_is_of_one_moment() {
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    let device = suffering(FaultPlan::new().poison_every(SELF_TEST + 2)).open().unwrap();
+    let (least, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        // Several, so that they wait for each other in the middle of it.
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    let least = least.load(Ordering::SeqCst);
+                    let health = device.health();
+                    if health.phase == Phase::Healthy && health.generation < least {
+                        done.store(true, Ordering::SeqCst);
+                        panic!("{health:?} after generation {least} was on its way");
+                    }
+                }
+            });
+        }
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until && !done.load(Ordering::SeqCst) {
+            let generation = device.generation();
+            if device.upload([0u8]).is_ok_and(|pending| pending.await_result().is_ok()) {
+                continue;
+            }
+            least.store(generation + 1, Ordering::SeqCst);
+            device.wait_healthy(LONG).unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    assert!(device.generation() > 20, "{} generations are no test", device.generation());
+}

@@ -279,6 +279,53 @@ fn a_panic_where_an_operation_is_read_is_its_answer_and_costs_nothing_else() {
     assert_eq!((device.generation(), down(&device, &up(&device, [3.0f64]))), (0, vec![3.0]));
 }
 
+/// Whether the worker runs it on the thread that reads this one's orders.
+#[derive(Serialize, Deserialize)]
+struct Where(u64);
+
+impl Op for Where {
+    const NAME: &'static str = "where";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn cost(&self) -> windlass::Cost {
+        windlass::Cost { flops: self.0, bytes: 0 }
+    }
+    fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
+        x.fill(f64::from(u8::from(std::thread::current().name().is_some_and(|name| name.contains(" lane ")))));
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+/// To wake another thread for it would take longer. What is not known to be small must not hold the thread up, nor what has
+/// to wait; and no more run at a time than may.
+#[test]
+fn what_is_small_is_run_by_the_thread_that_has_read_the_order() {
+    let _alone = alone();
+    let device = isolated().host_pool(windlass::HostPool::Threads(1)).open().unwrap();
+    let run = |flops| device.dispatch(Where(flops), (), (device.zeros::<f64>(1).unwrap(),)).unwrap().into_output();
+    device.synchronize(Duration::from_secs(10)).unwrap();
+    for (flops, here) in [(100, 1.0), (0, 0.0), (1 << 30, 0.0), (100, 1.0)] {
+        let x = run(flops);
+        assert_eq!(down(&device, &x), [here], "{flops}");
+        device.synchronize(Duration::from_secs(10)).unwrap();
+    }
+    let slow = submit(&device, Deed::Sleep(200)).unwrap();
+    std::thread::sleep(Duration::from_millis(50)); // the one thread is at it
+    let (beside, behind) = (run(100), device.dispatch(Where(100), (), (slow.into_output(),)).unwrap().into_output());
+    assert_eq!((down(&device, &beside), down(&device, &behind)), (vec![0.0], vec![0.0]));
+}
+
 #[test]
 fn time_on_the_device_crosses() {
     let _alone = alone();

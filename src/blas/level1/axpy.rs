@@ -35,11 +35,11 @@ impl<T: VectorElement> Routine for Axpy<T> {
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        if self.y.n == 0 {
-            return Ok(());
-        }
         let ((x, alpha), (y,), codes) = (*queue.reads(), *queue.writes(), T::CODES);
         let alpha = Scalar::new(self.alpha, &alpha);
+        if self.y.n == 0 || alpha.is_zero() {
+            return Ok(());
+        }
         let blas = queue.blas(alpha.mode())?;
         // SAFETY: the handle is bound to this slot's leased stream; both vectors lie inside their buffers (checked),
         // which live until this work is done; a scalar in host memory is read before the call returns.
@@ -63,7 +63,7 @@ impl<T: VectorElement> Routine for Axpy<T> {
 }
 
 impl Blas {
-    /// `y = alpha * x + y` (`cublasAxpyEx`). With `alpha == 0` x is not read.
+    /// `y = alpha * x + y` (`cublasAxpyEx`). With `alpha == 0` (by value) x is not read.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside

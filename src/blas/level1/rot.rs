@@ -4,7 +4,7 @@ use super::super::prelude::*;
 
 /// `x = c * x + s * y`, `y = c * y - conj(s) * x`, with an s of the element's type or of its real type.
 macro_rules! rotation {
-    ($Rot:ident, $name:literal, $routine:ident, $t:ident, $s:ty, $element:expr) => {
+    ($Rot:ident, $name:literal, $routine:ident, $t:ident, $s:ty) => {
         #[derive(serde::Serialize, serde::Deserialize)]
         #[serde(bound = "")]
         pub(super) struct $Rot<$t: BlasElement> {
@@ -34,8 +34,8 @@ macro_rules! rotation {
 
             #[cfg(feature = "host")]
             fn host(&self, (c, s): (Option<&[$t::Real]>, Option<&[$s]>), (x, y): (&mut [$t], &mut [$t])) -> Result<()> {
-                let (c, s) = (value(self.c, c), $element(value(self.s, s)));
-                numerics::level1::rot(self.y.n, x, self.x.inc, y, self.y.inc, c, s);
+                let (c, s) = (value(self.c, c), value(self.s, s));
+                numerics::level1::$routine(self.y.n, x, self.x.inc, y, self.y.inc, c, s);
                 Ok(())
             }
 
@@ -57,8 +57,8 @@ macro_rules! rotation {
         }
     };
 }
-rotation!(Rot, "rot", rot, T, T, |s: T| s);
-rotation!(RotReal, "rot_real", rot_real, T, T::Real, <T as numerics::Field>::from_part);
+rotation!(Rot, "rot", rot, T, T);
+rotation!(RotReal, "rot_real", rot_real, T, T::Real);
 
 /// Makes the rotation that takes `(a, b)` to `(r, 0)`.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -76,6 +76,15 @@ impl<T: BlasElement> Routine for Rotg<T> {
         match lengths.into_iter().find(|(_, len)| *len == 0) {
             Some((name, _)) => Err(Error::invalid(name, "0 elements, but a rotation takes 1")),
             None => Ok(()),
+        }
+    }
+
+    /// `c` and `s` are made anew.
+    fn overwrites_each(&self, (.., c, s): &Spans<(T, T, T::Real, T)>, index: usize) -> bool {
+        match index {
+            2 => c.len() == 1,
+            3 => s.len() == 1,
+            _ => false,
         }
     }
 

@@ -35,7 +35,7 @@ use num_complex::{Complex32, Complex64};
 pub(crate) use extreme::find_extreme;
 pub(crate) use field::Field;
 use kernel::Factor;
-pub(crate) use pairs::{copy, rot, rotm, rotmg, swap};
+pub(crate) use pairs::{copy, rot, rot_real, rotm, rotmg, swap};
 
 /// From so many elements on, threads are worth waking: below, memory answers one core nearly as fast as all.
 const PARALLEL: usize = 1 << 17;

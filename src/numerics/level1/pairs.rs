@@ -62,7 +62,8 @@ fn pairwise<T: Field>(
     if View::new(n, incx, x.len()).is_none() || View::new(n, incy, y.len()).is_none() {
         return;
     }
-    // Both backwards are the same pairs forwards.
+    // One element has no stride, whatever the caller named; and both backwards are the same pairs forwards.
+    let [incx, incy] = [incx, incy].map(|inc| if n > 1 { inc } else { 1 });
     let (incx, incy) = if incx < 0 && incy < 0 { (-incx, -incy) } else { (incx, incy) };
     let part = |n: usize, x: &mut [T], y: &mut [T]| {
         if let ((1, 1), Some(x), Some(y)) = ((incx, incy), x.get_mut(..n), y.get_mut(..n)) {
@@ -103,6 +104,11 @@ pub(crate) fn swap<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], in
 /// `x = c * x + s * y`, `y = c * y - conj(s) * x`.
 pub(crate) fn rot<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, c: T::Part, s: T) {
     pairwise(n, x, incx, y, incy, |x, y| (x.times(c) + s * y, y.times(c) - s.conj() * x));
+}
+
+/// The same with a real s, which multiplies part by part: as a complex number it would meet infinities with a zero.
+pub(crate) fn rot_real<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, c: T::Part, s: T::Part) {
+    pairwise(n, x, incx, y, incy, |x, y| (x.times(c) + y.times(s), y.times(c) - x.times(s)));
 }
 
 /// `(x, y) = H (x, y)` with the H that the five numbers of a modified rotation say.

@@ -9,7 +9,7 @@
 
 use super::entry::{self, Answer, Refused};
 use crate::sync::{AtomicU64, Ordering};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -69,14 +69,14 @@ impl Disk {
         self.folder.join(format!("{}.{ENTRY}", blake3::hash(material).to_hex()))
     }
 
-    /// The answer for `material`, if it is there and sound.
-    pub(in super::super) fn get(&self, material: &[u8]) -> Option<Answer> {
+    /// The answer for `material`, if it is there and sound, and `takes` finds nothing wrong with it either.
+    pub(in super::super) fn get(&self, material: &[u8], takes: impl Fn(&Answer) -> bool) -> Option<Answer> {
         match self.look(material) {
-            Ok(Ok(answer)) => {
+            Ok(Ok(answer)) if takes(&answer) => {
                 count(&self.hits);
                 return Some(answer);
             }
-            Ok(Err(Refused::Damaged | Refused::Foreign)) => count(&self.refused),
+            Ok(Ok(_) | Err(Refused::Damaged | Refused::Foreign)) => count(&self.refused),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => count(&self.failures),
         }
@@ -86,8 +86,11 @@ impl Disk {
 
     fn look(&self, material: &[u8]) -> io::Result<Result<Answer, Refused>> {
         let mut file = File::open(self.path(material))?;
-        trusted(&self.folder)?;
-        let length = file.metadata()?.len();
+        let metadata = file.metadata()?;
+        // The file too: the folder may have been another's when it was opened.
+        trusted(&std::fs::metadata(&self.folder)?)?;
+        trusted(&metadata)?;
+        let length = metadata.len();
         if length > self.limit {
             return Ok(Err(Refused::Damaged));
         }
@@ -119,7 +122,7 @@ impl Disk {
 
     fn store(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         make_folder(&self.folder)?;
-        trusted(&self.folder)?;
+        trusted(&std::fs::metadata(&self.folder)?)?;
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now();
         let age = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
@@ -135,19 +138,18 @@ impl Disk {
 
     /// Counts the folder, and removes what was used longest ago until there is room again.
     fn bound(&self) -> io::Result<()> {
-        let mut entries = Vec::new();
-        let mut total = 0u64;
+        let (mut entries, mut total, now) = (Vec::new(), 0u64, SystemTime::now());
         for item in std::fs::read_dir(&self.folder)? {
             let Ok(item) = item else { continue };
             let Ok(metadata) = item.metadata() else { continue };
             let path = item.path();
-            let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            let used = metadata.modified().map_or(SystemTime::UNIX_EPOCH, |used| believed(used, now));
             match path.extension().and_then(|e| e.to_str()) {
                 Some(ENTRY) => {
                     total = total.saturating_add(metadata.len());
                     entries.push((used, metadata.len(), path));
                 }
-                Some(TEMPORARY) if used.elapsed().is_ok_and(|age| age > ABANDONED) => {
+                Some(TEMPORARY) if now.duration_since(used).is_ok_and(|age| age > ABANDONED) => {
                     let _ = std::fs::remove_file(&path);
                 }
                 _ => {}
@@ -175,6 +177,13 @@ impl Disk {
     }
 }
 
+/// When a file was used, by its time. Others write while `now` passes; but what is of a farther future was left by a clock
+/// that has been set back since, and is as old as can be.
+fn believed(used: SystemTime, now: SystemTime) -> SystemTime {
+    let ahead = used.duration_since(now).unwrap_or_default();
+    if ahead > ABANDONED { SystemTime::UNIX_EPOCH } else { used }
+}
+
 fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -196,18 +205,17 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A folder that others may write to, or that others made, may hold anything, and code is run from it.
+/// What others may write to, or others made, may hold anything, and code is run from it.
 #[cfg(unix)]
-fn trusted(folder: &Path) -> io::Result<()> {
+fn trusted(found: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
-    let metadata = std::fs::metadata(folder)?;
     // SAFETY: takes nothing and cannot fail.
-    let ours = metadata.uid() == unsafe { libc::geteuid() };
-    if ours && metadata.mode() & 0o022 == 0 { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
+    let ours = found.uid() == unsafe { libc::geteuid() };
+    if ours && found.mode() & 0o022 == 0 { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
 #[cfg(not(unix))]
-fn trusted(_folder: &Path) -> io::Result<()> {
+fn trusted(_found: &Metadata) -> io::Result<()> {
     Ok(())
 }
 

@@ -7,6 +7,10 @@ fn answer(bytes: usize) -> Answer {
     Answer { bytes: vec![7; bytes], log: "log".into(), names: vec![("f".into(), "_f".into())] }
 }
 
+fn any(_: &Answer) -> bool {
+    true
+}
+
 fn material(number: u32) -> Vec<u8> {
     format!("material {number}").into_bytes()
 }
@@ -29,12 +33,12 @@ fn counted(counter: &AtomicU64) -> u64 {
 fn what_was_put_is_got_by_another_process_too() {
     let folder = Folder::new();
     let disk = Disk::new(&folder.join("deep/er"), 1 << 20);
-    assert_eq!(disk.get(&material(1)), None);
+    assert_eq!(disk.get(&material(1), any), None);
     disk.put(&material(1), &answer(100));
-    assert_eq!(disk.get(&material(1)), Some(answer(100)));
-    assert_eq!(disk.get(&material(2)), None);
+    assert_eq!(disk.get(&material(1), any), Some(answer(100)));
+    assert_eq!(disk.get(&material(2), any), None);
     let other = Disk::new(&folder.join("deep/er"), 1 << 20);
-    assert_eq!(other.get(&material(1)), Some(answer(100)));
+    assert_eq!(other.get(&material(1), any), Some(answer(100)));
     assert_eq!(
         (counted(&disk.hits), counted(&disk.misses), counted(&disk.stored), counted(&disk.failures)),
         (1, 2, 1, 0)
@@ -60,10 +64,10 @@ fn damaged_truncated_and_foreign_entries_are_ignored_and_replaced() {
     ];
     for (i, contents) in spoilt.into_iter().enumerate() {
         std::fs::write(&path, contents).unwrap();
-        assert_eq!(disk.get(&material(1)), None, "case {i}");
+        assert_eq!(disk.get(&material(1), any), None, "case {i}");
         assert_eq!(counted(&disk.refused), i as u64 + 1);
         disk.put(&material(1), &answer(100));
-        assert_eq!(disk.get(&material(1)), Some(answer(100)), "case {i}");
+        assert_eq!(disk.get(&material(1), any), Some(answer(100)), "case {i}");
     }
     assert_eq!(files(&disk), [path]);
     assert_eq!(counted(&disk.failures), 0);
@@ -80,13 +84,13 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
         disk.put(&material(i), &answer(1000));
         pause();
     }
-    assert_eq!(disk.get(&material(1)), Some(answer(1000)));
+    assert_eq!(disk.get(&material(1), any), Some(answer(1000)));
     pause();
     assert_eq!(counted(&disk.evicted), 0);
     disk.put(&material(5), &answer(1000));
     // Down to 3.5 entries: two had to go, and they are the two not used since.
     assert_eq!(counted(&disk.evicted), 2);
-    let there: Vec<u32> = (1..=5).filter(|&i| disk.get(&material(i)).is_some()).collect();
+    let there: Vec<u32> = (1..=5).filter(|&i| disk.get(&material(i), any).is_some()).collect();
     assert_eq!(there, [1, 4, 5]);
     for i in 6..60 {
         disk.put(&material(i), &answer(1000));
@@ -94,12 +98,53 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     }
 }
 
+/// A clock that was set back leaves entries of the future; what is written now is not the oldest for that.
+#[test]
+fn entries_of_the_future_are_the_first_to_go() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 10_000);
+    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    disk.put(&material(0), &answer(2500));
+    std::fs::write(disk.folder().join("left.tmp"), "half").unwrap();
+    disk.put(&material(1), &answer(2500));
+    disk.put(&material(2), &answer(2500));
+    for path in files(&disk) {
+        File::options().write(true).open(path).unwrap().set_modified(tomorrow).unwrap();
+    }
+    disk.put(&material(3), &answer(2500));
+    assert_eq!(disk.get(&material(3), any), Some(answer(2500)), "the one just written stays");
+    assert!(bytes(&disk) <= 10_000);
+    assert_eq!(counted(&disk.evicted), 1);
+    assert!(!disk.folder().join("left.tmp").exists(), "nobody writes to it: it is not of today");
+}
+
+/// Somebody began it while the folder was being listed.
+#[test]
+fn a_file_that_is_being_written_stays_however_new_it_is() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 10_000);
+    folder.write("kernels/1-0-0.tmp", "being written");
+    let soon = SystemTime::now() + Duration::from_secs(60);
+    File::options().write(true).open(folder.join("kernels/1-0-0.tmp")).unwrap().set_modified(soon).unwrap();
+    disk.put(&material(1), &answer(100));
+    assert!(folder.join("kernels/1-0-0.tmp").exists());
+}
+
+#[test]
+fn an_answer_that_its_reader_does_not_take_is_refused() {
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 1 << 20);
+    disk.put(&material(1), &answer(100));
+    assert_eq!(disk.get(&material(1), |answer| answer.bytes.len() > 100), None);
+    assert_eq!((counted(&disk.refused), counted(&disk.misses), counted(&disk.hits)), (1, 1, 0));
+}
+
 #[test]
 fn an_entry_larger_than_the_bound_is_not_stored() {
     let folder = Folder::new();
     let disk = Disk::new(folder.path(), 1000);
     disk.put(&material(1), &answer(2000));
-    assert_eq!(disk.get(&material(1)), None);
+    assert_eq!(disk.get(&material(1), any), None);
     assert_eq!(counted(&disk.stored), 0);
     assert_eq!(counted(&disk.failures), 1);
 }
@@ -120,14 +165,14 @@ fn what_is_not_ours_in_the_folder_stays_and_what_was_left_behind_goes() {
     assert!(folder.join("kernels/notes.txt").exists());
     assert!(folder.join("kernels/2-0-0.tmp").exists());
     assert!(!folder.join("kernels/1-0-0.tmp").exists());
-    assert!(disk.get(&material(39)).is_some(), "the notes do not count");
+    assert!(disk.get(&material(39), any).is_some(), "the notes do not count");
 }
 
 #[test]
 fn a_place_that_cannot_be_a_folder_is_no_error() {
     let disk = Disk::new(Path::new("/dev/null/cache"), 1 << 20);
     disk.put(&material(1), &answer(100));
-    assert_eq!(disk.get(&material(1)), None);
+    assert_eq!(disk.get(&material(1), any), None);
     assert!(counted(&disk.failures) >= 1);
     assert_eq!(counted(&disk.stored), 0);
 }
@@ -143,11 +188,11 @@ fn the_folder_is_for_its_owner_alone_and_one_that_is_not_is_not_used() {
     assert_eq!((mode(&folder.join("cache")), mode(disk.folder())), (0o700, 0o700));
     assert_eq!(mode(&files(&disk)[0]), 0o600);
     std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    assert_eq!(disk.get(&material(1)), None);
+    assert_eq!(disk.get(&material(1), any), None);
     disk.put(&material(2), &answer(100));
     assert_eq!(files(&disk).len(), 1);
     std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(disk.get(&material(1)), Some(answer(100)));
+    assert_eq!(disk.get(&material(1), any), Some(answer(100)));
 }
 
 /// True in a process that a folder's mode keeps out. As root none is: then the test runs once more, in a process that is
@@ -166,12 +211,42 @@ fn is_bound_by_modes(test: &str) -> bool {
         assert_eq!(outcome, (0, 0), "{}", std::io::Error::last_os_error());
         return true;
     }
+    passes_in_a_child(test, CHILD);
+    false
+}
+
+/// Runs one test of these in a process of its own, with `variable` set.
+#[cfg(unix)]
+fn passes_in_a_child(test: &str, variable: &str) {
     let name = format!("nvrtc::cache::disk::tests::{test}");
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    let output = child.args(["--exact", &name]).env(CHILD, "").output().unwrap();
+    let output = child.args(["--exact", &name]).env(variable, "").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
-    false
+}
+
+/// Files of this process grow to 4 KiB and no further, so writing one stops in the middle, as on a full disk.
+#[test]
+#[cfg(unix)]
+fn an_entry_that_was_written_in_part_is_taken_away_again() {
+    const CHILD: &str = "WINDLASS_TEST_SMALL_FILES";
+    if std::env::var_os(CHILD).is_none() {
+        passes_in_a_child("an_entry_that_was_written_in_part_is_taken_away_again", CHILD);
+        return;
+    }
+    let folder = Folder::new();
+    let disk = Disk::new(folder.path(), 1 << 20);
+    disk.put(&material(1), &answer(100));
+    let limit = libc::rlimit { rlim_cur: 4096, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: this process runs one test; the signal would end it, ignored the write fails; the limit is read in the call.
+    let (_, outcome) =
+        unsafe { (libc::signal(libc::SIGXFSZ, libc::SIG_IGN), libc::setrlimit(libc::RLIMIT_FSIZE, &limit)) };
+    assert_eq!(outcome, 0, "{}", std::io::Error::last_os_error());
+    disk.put(&material(2), &answer(100_000));
+    assert_eq!((counted(&disk.stored), counted(&disk.failures)), (1, 1));
+    assert_eq!(files(&disk).len(), 1, "neither a part of the entry nor its temporary file stays");
+    assert_eq!(disk.get(&material(2), any), None);
+    assert_eq!(disk.get(&material(1), any), Some(answer(100)), "what was there before still answers");
 }
 
 #[test]
@@ -185,11 +260,11 @@ fn a_read_only_folder_still_answers() {
     let disk = Disk::new(folder.path(), 1 << 20);
     disk.put(&material(1), &answer(100));
     std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o500)).unwrap();
-    assert_eq!(disk.get(&material(1)), Some(answer(100)));
+    assert_eq!(disk.get(&material(1), any), Some(answer(100)));
     // A failure that nobody is told but the counter.
     disk.put(&material(2), &answer(100));
     assert_eq!((counted(&disk.stored), counted(&disk.failures)), (1, 1));
-    assert_eq!(disk.get(&material(2)), None);
+    assert_eq!(disk.get(&material(2), any), None);
     std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o700)).unwrap();
 }
 
@@ -213,7 +288,7 @@ fn readers_never_see_a_part_of_what_many_writers_write() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while std::time::Instant::now() < until {
-                    assert_eq!(disk.get(&material(1)).as_ref(), Some(&large));
+                    assert_eq!(disk.get(&material(1), any).as_ref(), Some(&large));
                 }
             });
         }
@@ -233,7 +308,7 @@ fn hammers_one_entry() {
     let until = std::time::Instant::now() + Duration::from_millis(500);
     while std::time::Instant::now() < until {
         disk.put(&material(1), &large);
-        assert_eq!(disk.get(&material(1)).as_ref(), Some(&large));
+        assert_eq!(disk.get(&material(1), any).as_ref(), Some(&large));
     }
     assert_eq!((counted(&disk.failures), counted(&disk.refused), counted(&disk.misses)), (0, 0, 0));
 }
@@ -256,6 +331,6 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
         }
     });
     let disk = Disk::new(folder.path(), 64 << 20);
-    assert_eq!(disk.get(&material(1)), Some(answer(50_000)));
+    assert_eq!(disk.get(&material(1), any), Some(answer(50_000)));
     assert_eq!(files(&disk).len(), 1, "no temporary file stays");
 }

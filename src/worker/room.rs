@@ -1,0 +1,61 @@
+//! Where there is no room: in a ring that is full, in shared memory that others use. It is waited for, and not for long.
+
+use super::answers::PLACES;
+use super::arena::Block;
+use super::link::Link;
+use crate::dispatch::Backoff;
+use crate::engine::Epoch;
+use crate::error::Site;
+use crate::sync::Ordering;
+use crate::{Error, Result};
+use std::time::{Duration, Instant};
+
+/// How long room is waited for. The worker reads on whatever its device does, unless the device is inline.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Since when there is none.
+#[derive(Default)]
+pub(super) struct Patience(Option<(Instant, Backoff)>);
+
+impl Patience {
+    /// Waits a little for room in a ring.
+    pub(super) fn wait(&mut self, link: &Link) -> Result<()> {
+        let (since, backoff) = self.0.get_or_insert_with(|| (Instant::now(), Backoff::new()));
+        if since.elapsed() > PATIENCE {
+            return Err(Error::Busy { in_flight: link.in_flight(), limit: PLACES as u64, site: Site::none() });
+        }
+        backoff.pause(None);
+        Ok(())
+    }
+}
+
+impl Link {
+    /// Shared memory for `len` bytes.
+    pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
+        let mut waiting: Option<(Instant, Backoff)> = None;
+        // How often nothing was in flight any more *before* room was looked for. Not once: what another thread has just
+        // settled it may not have dropped yet.
+        let mut idle = 0;
+        loop {
+            epoch.admit()?;
+            let Some(arena) = self.arena() else { return Err(epoch.verdict()) };
+            if let Some(block) = arena.block(len) {
+                self.counters.bytes_crossed.fetch_add(len as u64, Ordering::Relaxed);
+                return Ok(block);
+            }
+            let total = arena.bytes() as u64;
+            let (since, backoff) = waiting.get_or_insert_with(|| (Instant::now(), Backoff::new()));
+            // What nobody is working on is held by results that were not taken: no wait would bring it back.
+            if len as u64 > total || idle > 2 || since.elapsed() > PATIENCE {
+                let site = Site::none();
+                return Err(Error::OutOfMemory { requested: len as u64, free: 0, total, limit: total, site });
+            }
+            drop(arena);
+            self.reap_all();
+            idle = if self.in_flight() == 0 { idle + 1 } else { 0 };
+            if idle != 1 {
+                backoff.pause(None);
+            }
+        }
+    }
+}

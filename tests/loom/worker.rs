@@ -1,0 +1,19 @@
+//! What the two processes of an isolated device say to each other through shared memory: the very files of the library,
+//! over a segment of loom's atomics.
+#![allow(dead_code, reason = "models use parts of the modules under test")]
+
+#[path = "../../src/worker/answers.rs"]
+mod answers;
+#[path = "../../src/worker/frees.rs"]
+mod frees;
+#[path = "../../src/worker/ring.rs"]
+mod ring;
+#[path = "worker/segment.rs"]
+mod segment;
+
+#[path = "worker/drops.rs"]
+mod drops;
+#[path = "worker/orders.rs"]
+mod orders;
+#[path = "worker/replies.rs"]
+mod replies;
