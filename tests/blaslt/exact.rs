@@ -175,6 +175,58 @@ fn empty_products_do_what_their_sizes_say() {
     }
 }
 
+/// Without rows an auxiliary matrix is nothing but gaps, which are zero whatever was there.
+#[test]
+fn what_is_beside_a_product_of_no_rows_is_zero() {
+    for device in devices() {
+        let (lt, x) = (device.blas_lt(), up(&device, [1.0f32; 20]));
+        let (none, operands) = (|| none_of(&device), Operands::new(&x, &x));
+        // No rows; no columns, in a batch whose matrices lie apart.
+        let apart = Matmul::new(3, 0, 4).batch(2).stride_a(0).stride_b(0);
+        for (spec, bytes, elements) in [
+            (Matmul::new(0, 5, 4), 80, 40),
+            (Matmul::new(0, 5, 0), 80, 40),
+            (Matmul::new(0, 5, 4).alpha(0.0), 80, 40),
+            (apart.stride_aux(128), 16, 128),
+        ] {
+            assert_eq!((spec.mask_len().unwrap(), spec.preactivation_len().unwrap()), (bytes, elements));
+            // Memory that is not zero, in case a new buffer gets it.
+            drop((up(&device, vec![9u8; bytes]), up(&device, vec![9.0f32; elements])));
+            for mask in [device.uninit(bytes).unwrap(), up(&device, vec![9u8; bytes])] {
+                let pending = lt.matmul_with(spec, operands, Epilogue::relu_aux(mask), none()).unwrap();
+                assert_eq!(down(&device, &pending.await_result().unwrap().1), vec![0; bytes], "{spec:?} on {device:?}");
+            }
+            for pre in [device.uninit(elements).unwrap(), up(&device, vec![9.0f32; elements])] {
+                let pending = lt.matmul_with(spec, operands, Epilogue::gelu_aux(pre), none()).unwrap();
+                let pre = down(&device, &pending.await_result().unwrap().1);
+                assert_eq!(pre, vec![0.0; elements], "{spec:?} on {device:?}");
+            }
+        }
+    }
+}
+
+/// One column, or one row, has no next one, however far away that is said to be.
+#[test]
+fn a_single_column_may_be_said_to_lie_far_from_the_next() {
+    for device in devices() {
+        let (a, b) = (up(&device, [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), up(&device, [1.0, 10.0]));
+        let c = up(&device, [100.0; 4]);
+        let spec = Matmul::<f64>::new(4, 1, 2).beta(1.0);
+        let far = 1 << 61;
+        for spec in [spec, spec.ldd(far), spec.ldc(far), spec.ldc(far).ldd(far), spec.ldb(far)] {
+            let operands = Operands::new(&a, &b).c(&c);
+            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+            assert_eq!(down(&device, &d.await_result().unwrap()), [151.0, 162.0, 173.0, 184.0], "{spec:?}");
+            // The same by rows.
+            let spec = Matmul::<f64>::new(1, 4, 2).beta(1.0).row_major().ldc(far).ldd(far);
+            let rows = up(&device, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+            let operands = Operands::new(&b, &rows).c(&c);
+            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+            assert_eq!(down(&device, &d.await_result().unwrap()), [151.0, 162.0, 173.0, 184.0], "{spec:?}");
+        }
+    }
+}
+
 fn none_of(device: &Device) -> windlass::DeviceBuffer<f32> {
     up(device, Vec::<f32>::new())
 }
