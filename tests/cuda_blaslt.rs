@@ -175,6 +175,42 @@ fn a_measured_way_is_used_by_every_slot_from_then_on() {
     driver.assert_finished();
 }
 
+/// What our own half of a product refuses, for the library would end in a fault or has no way.
+#[test]
+fn auxiliary_matrices_between_vectors_and_gradients_of_8_bit_factors_are_unsupported() {
+    use windlass::{F8E4M3, bf16};
+    let driver = session();
+    let device = device(2);
+    let lt = device.blas_lt();
+    let (x, one, mask) = (up(&device, [3.0f32; 8]), up(&device, [1.0f32; 2]), up(&device, [0u8; 64]));
+    let spec = Matmul::new(4, 2, 1);
+    for (from, refused) in [(0, false), (16, false), (1, true), (8, true)] {
+        let epilogue = Epilogue::drelu(mask.as_in().slice(from..64).unwrap());
+        let outcome = lt.matmul_with(spec, Operands::new(&x, &one), epilogue, up(&device, [5.0f32; 8]));
+        match outcome {
+            Ok(pending) => {
+                assert_eq!((down(&device, &pending.await_result().unwrap()), refused), (vec![0.0; 8], false))
+            }
+            Err(rejected) => {
+                let Error::Unsupported { reason, .. } = &rejected.error else { panic!("{}", rejected.error) };
+                assert!(refused && reason.contains(&format!("{} past one", from % 16)), "{reason}");
+                assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 8]);
+            }
+        }
+    }
+    let factor = up(&device, [F8E4M3::ONE; 16 * 16]);
+    // The terms of the sum lie side by side: the library's epilogue does not take that, and a product of ones has none.
+    let spec = Matmul::new(16, 16, 16).trans_a(Transpose::Yes);
+    let (grad, d) = (up(&device, [bf16::ONE; 16]), up(&device, [bf16::ONE; 256]));
+    let rejected = lt.matmul_with(spec, Operands::new(&factor, &factor), Epilogue::bgrad_a(grad), d).unwrap_err();
+    let Error::Unsupported { reason, .. } = &rejected.error else { panic!("{}", rejected.error) };
+    assert!(reason.contains("f8e4m3"), "{reason}");
+    let (d, grad) = rejected.back.unwrap();
+    assert_eq!((down(&device, &d), down(&device, &grad)), (vec![bf16::ONE; 256], vec![bf16::ONE; 16]));
+    drop((x, one, mask, factor, d, grad, lt, device));
+    driver.assert_finished();
+}
+
 /// A mask with gaps is filled with zeros, an odd bias copied, and zeros stand for what is not read: all that only once it
 /// is known that the library has a way.
 #[test]

@@ -143,6 +143,9 @@ fn batches_that_do_not_fit_are_refused_and_come_back() {
         assert!(refused(&rejected.error).1.contains("increments"), "{rejected}");
         let banded = blas.gemv_strided_batched(Gemv::banded(1, 1, 0, 0).batch(1), &four, &four, y()).unwrap_err();
         assert!(matches!(banded.error, windlass::Error::Unsupported { .. }));
+        let rejected = blas.gemv_batched(Gemv::banded(1, 1, 0, 0), &a, &x, outputs(&[1, 1])).unwrap_err();
+        assert!(matches!(rejected.error, windlass::Error::Unsupported { .. }), "{rejected}");
+        assert!(rejected.back.is_some_and(|(all,)| all.len() == 2), "all outputs come back");
     }
 }
 

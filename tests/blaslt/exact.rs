@@ -71,6 +71,47 @@ fn every_row_of_the_table_multiplies() {
     }
 }
 
+/// A product with the identity of numbers down to the smallest `unit`, of so many bits of fraction.
+fn subnormal<A, D>(device: &Device, unit: f64, bits: i32)
+where
+    A: MatmulElement<A, D, Auto> + Num,
+    D: Num,
+    <A::Types as MatmulTypes>::Scalar: Num,
+{
+    const N: usize = 32;
+    let most = 2f64.powi(bits) - 1.0;
+    let values = [1.0, -1.0, 0.0, most, -most, 3f64.min(most)].map(|x| x * unit);
+    let at = |p: usize, i: usize| values[(p * 3 + i * 5) % values.len()];
+    let a: Vec<A> = (0..N * N).map(|place| A::of(at(place % N, place / N))).collect();
+    let one: Vec<A> = (0..N * N).map(|place| A::of(if place % (N + 1) == 0 { 1.0 } else { 0.0 })).collect();
+    let (on_a, on_one) = (up(device, a), up(device, one));
+    let spec = Matmul::new(N, N, N).trans_a(Transpose::Yes);
+    let d = device.blas_lt().matmul(spec, &on_a, &on_one, device.uninit::<D>(N * N).unwrap()).unwrap();
+    for (place, got) in down(device, &d.await_result().unwrap()).iter().enumerate() {
+        let want = at(place / N, place % N);
+        assert_eq!(*got, D::of(want), "{want:e} of {} into {} on {device:?}", A::DTYPE, D::DTYPE);
+    }
+}
+
+/// Nothing is flushed to zero, neither on the way in nor on the way out.
+#[test]
+fn subnormal_numbers_pass_as_they_are() {
+    let (single, double) = (f64::from(f32::from_bits(1)), f64::from_bits(1));
+    for device in devices() {
+        subnormal::<f32, f32>(&device, single, 23);
+        subnormal::<f64, f64>(&device, double, 52);
+        subnormal::<Complex<f32>, Complex<f32>>(&device, single, 23);
+        subnormal::<Complex<f64>, Complex<f64>>(&device, double, 52);
+        subnormal::<f16, f16>(&device, 2f64.powi(-24), 10);
+        subnormal::<f16, f32>(&device, 2f64.powi(-24), 10);
+        subnormal::<bf16, bf16>(&device, 2f64.powi(-133), 7);
+        subnormal::<bf16, f32>(&device, 2f64.powi(-133), 7);
+        subnormal::<F8E4M3, f32>(&device, 2f64.powi(-9), 3);
+        subnormal::<F8E4M3, bf16>(&device, 2f64.powi(-9), 3);
+        subnormal::<F8E4M3, F8E4M3>(&device, 2f64.powi(-9), 3);
+    }
+}
+
 /// One element of `x * 1`, `k = 1`, through an epilogue, on the host.
 fn through<D: Element + Copy>(x: &[D], run: impl Fn(&Device, &[D]) -> Vec<D>) -> Vec<D> {
     run(&crate::common::inline().open().unwrap(), x)
