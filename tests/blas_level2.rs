@@ -14,6 +14,8 @@ mod matrix;
 mod properties;
 #[path = "blas_level2/refusals.rs"]
 mod refusals;
+#[path = "blas_level2/repeats.rs"]
+mod repeats;
 #[path = "blas_level2/special.rs"]
 mod special;
 #[path = "blas_level2/symmetric.rs"]

@@ -37,3 +37,5 @@ mod special;
 mod symmetric;
 #[path = "blas_level3/triangular.rs"]
 mod triangular;
+#[path = "blas_level3/unread.rs"]
+mod unread;

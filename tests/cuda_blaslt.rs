@@ -175,6 +175,42 @@ fn a_measured_way_is_used_by_every_slot_from_then_on() {
     driver.assert_finished();
 }
 
+/// What our own half of a product refuses, for the library would end in a fault or has no way.
+#[test]
+fn auxiliary_matrices_between_vectors_and_gradients_of_8_bit_factors_are_unsupported() {
+    use windlass::{F8E4M3, bf16};
+    let driver = session();
+    let device = device(2);
+    let lt = device.blas_lt();
+    let (x, one, mask) = (up(&device, [3.0f32; 8]), up(&device, [1.0f32; 2]), up(&device, [0u8; 64]));
+    let spec = Matmul::new(4, 2, 1);
+    for (from, refused) in [(0, false), (16, false), (1, true), (8, true)] {
+        let epilogue = Epilogue::drelu(mask.as_in().slice(from..64).unwrap());
+        let outcome = lt.matmul_with(spec, Operands::new(&x, &one), epilogue, up(&device, [5.0f32; 8]));
+        match outcome {
+            Ok(pending) => {
+                assert_eq!((down(&device, &pending.await_result().unwrap()), refused), (vec![0.0; 8], false))
+            }
+            Err(rejected) => {
+                let Error::Unsupported { reason, .. } = &rejected.error else { panic!("{}", rejected.error) };
+                assert!(refused && reason.contains(&format!("{} past one", from % 16)), "{reason}");
+                assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 8]);
+            }
+        }
+    }
+    let factor = up(&device, [F8E4M3::ONE; 16 * 16]);
+    // The terms of the sum lie side by side: the library's epilogue does not take that, and a product of ones has none.
+    let spec = Matmul::new(16, 16, 16).trans_a(Transpose::Yes);
+    let (grad, d) = (up(&device, [bf16::ONE; 16]), up(&device, [bf16::ONE; 256]));
+    let rejected = lt.matmul_with(spec, Operands::new(&factor, &factor), Epilogue::bgrad_a(grad), d).unwrap_err();
+    let Error::Unsupported { reason, .. } = &rejected.error else { panic!("{}", rejected.error) };
+    assert!(reason.contains("f8e4m3"), "{reason}");
+    let (d, grad) = rejected.back.unwrap();
+    assert_eq!((down(&device, &d), down(&device, &grad)), (vec![bf16::ONE; 256], vec![bf16::ONE; 16]));
+    drop((x, one, mask, factor, d, grad, lt, device));
+    driver.assert_finished();
+}
+
 /// A mask with gaps is filled with zeros, an odd bias copied, and zeros stand for what is not read: all that only once it
 /// is known that the library has a way.
 #[test]
@@ -216,6 +252,65 @@ fn a_refusal_leaves_what_lies_beside_a_product_as_it_was() {
     let after = device.stats();
     assert_eq!((after.plan_hits - stats.plan_hits, after.plan_misses - stats.plan_misses), (1, 1));
     drop((x, one, bias, lt, device));
+    driver.assert_finished();
+}
+
+/// Without rows there is no product to call for, and the gaps of what is beside it are zero all the same.
+#[test]
+fn what_is_beside_a_product_of_no_rows_is_filled_with_zeros() {
+    let driver = session();
+    let device = device(1);
+    let (lt, none, b) = (device.blas_lt(), device.zeros::<f32>(0).unwrap(), up(&device, [1.0f32; 20]));
+    let spec = Matmul::new(0, 5, 4);
+    let (operands, d) = (Operands::new(&none, &b), || device.zeros::<f32>(0).unwrap());
+    let calls = driver.calls_of(MATMUL) + driver.calls_of(ASK);
+    let mask = device.uninit(spec.mask_len().unwrap()).unwrap();
+    let (_, mask) = lt.matmul_with(spec, operands, Epilogue::relu_aux(mask), d()).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &mask), [0; 80]);
+    let pre = device.uninit(spec.preactivation_len().unwrap()).unwrap();
+    let (_, pre) = lt.matmul_with(spec, operands, Epilogue::gelu_aux(pre), d()).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &pre), [0.0; 40]);
+    assert_eq!(driver.calls_of(MATMUL) + driver.calls_of(ASK), calls);
+    drop((none, b, mask, pre, lt, device));
+    driver.assert_finished();
+}
+
+/// One column has no next one, however far away the caller says it is: the library is not told.
+#[test]
+fn a_single_column_may_be_said_to_lie_far_from_the_next() {
+    let driver = session();
+    let device = device(1);
+    let (a, b) = (up(&device, [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), up(&device, [1.0, 10.0]));
+    let c = up(&device, [100.0; 4]);
+    let spec = Matmul::<f64>::new(4, 1, 2).beta(1.0).ldb(1 << 61).ldc(1 << 61).ldd(1 << 61);
+    let operands = Operands::new(&a, &b).c(&c);
+    let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+    let d = d.await_result().unwrap();
+    assert_eq!(down(&device, &d), [151.0, 162.0, 173.0, 184.0]);
+    drop((a, b, c, d, device));
+    driver.assert_finished();
+}
+
+/// What is tuned is admitted before anything is measured.
+#[test]
+fn tuning_asks_the_library_nothing_about_buffers_that_a_product_refuses() {
+    let driver = session();
+    let device = device(1);
+    let (x, spec) = (up(&device, [1.0f32; 4]), Matmul::new(2, 2, 2));
+    let stale = up(&device, [1.0f32; 4]);
+    device.rebuild(Duration::from_secs(5)).unwrap();
+    let fresh = up(&device, [1.0f32; 4]);
+    let asked = driver.calls_of(ASK) + driver.calls_of(MATMUL);
+    let operands = Operands::new(&fresh, &fresh);
+    let error = device.blas_lt().autotune(spec, operands, Epilogue::none(), stale).unwrap_err().error;
+    assert!(matches!(error, Error::GpuRefStale { .. }), "{error}");
+    let d = || device.zeros::<f32>(4).unwrap();
+    let error = device.blas_lt().autotune(spec, Operands::new(&x, &x), Epilogue::none(), d()).unwrap_err().error;
+    assert!(matches!(error, Error::GpuRefStale { .. }), "{error}");
+    let unread = device.blas_lt().autotune(spec.beta(1.0), operands, Epilogue::none(), device.uninit(4).unwrap());
+    assert!(matches!(unread.unwrap_err().error, Error::InvalidArgument { .. }));
+    assert_eq!(driver.calls_of(ASK) + driver.calls_of(MATMUL), asked);
+    drop((x, fresh, device));
     driver.assert_finished();
 }
 

@@ -48,7 +48,8 @@ impl BlasLt {
     /// meanwhile disturbs the times.
     ///
     /// # Errors
-    /// As [`matmul_with`](Self::matmul_with). A way that fails when it is tried is left out.
+    /// As [`matmul_with`](Self::matmul_with), and [`Error::Unsupported`](crate::Error::Unsupported) on a GPU in a worker
+    /// process, where nothing is measured. A way that fails when it is tried is left out.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -88,7 +89,7 @@ impl BlasLt {
 
 impl BlasLt {
     fn tune<T: MatmulTypes, W: Extra<T::D>>(&self, call: &Call<'_, T, W>, bufs: &Bufs<W::Output>) -> Result<Tuning> {
-        let places = call.check(bufs)?;
+        let places = call.check(&self.device, bufs)?;
         #[cfg(feature = "blaslt")]
         if self.device.kind() != DeviceKind::Host {
             return measure::on_gpu(&self.device.timed(), call, places);

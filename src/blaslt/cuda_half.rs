@@ -66,9 +66,16 @@ impl Layout {
     }
 }
 
+/// A leading dimension that is a multiple of so many elements says nothing against any alignment.
+const FAR: usize = 256;
+
 /// A matrix as the library has it.
 fn matrix(data_type: u32, layout: Layout) -> MatrixOf {
     let Layout { rows, columns, order, ld, stride, .. } = layout;
+    // A single line has no next one, however far away the caller says it is: what the library reckons with it must not
+    // overflow.
+    let (line, lines) = if order == Order::Row { (columns, rows) } else { (rows, columns) };
+    let ld = if lines > 1 { ld } else { ld.min(line.max(1).next_multiple_of(FAR)) };
     let order = u32::from(order == Order::Row);
     let [rows, columns] = [rows, columns].map(|x| x as u64);
     MatrixOf { data_type, order, rows, columns, ld: ld as i64, stride: stride as i64 }
@@ -143,11 +150,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             return self.nothing(queue, &writes, geometry);
         }
         let mut ahead = SmallVec::<[Ahead; 2]>::new();
-        if let (true, Some(place)) = (self.writes_gaps(&geometry.aux), writes.beside) {
-            let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
-            if matches!(self.way, Way::Usual) {
-                ahead.push(Ahead::Zeros(place.address, place.len * size));
-            }
+        if let (Some((at, bytes)), Way::Usual) = (self.gapped(&writes, geometry), &self.way) {
+            ahead.push(Ahead::Zeros(at, bytes));
         }
         let mut kind = self.kind;
         let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
@@ -371,8 +375,19 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         Ok((queue.scratch(bytes)?, bytes))
     }
 
+    /// An auxiliary matrix that is written and has gaps, which are to be zero: an address and bytes.
+    fn gapped(&self, writes: &WritePlaces, geometry: &Geometry) -> Option<(u64, usize)> {
+        let place = writes.beside.filter(|_| self.writes_gaps(&geometry.aux))?;
+        let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
+        Some((place.address, place.len * size))
+    }
+
     /// There are no elements of D: what is beside it is zero.
     fn nothing(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces, geometry: &Geometry) -> Result<()> {
+        if let Some((at, bytes)) = self.gapped(writes, geometry) {
+            // SAFETY: all of an operand.
+            unsafe { queue.fill(at, bytes, &[0]) }?;
+        }
         if let Some(amax) = writes.amax {
             // SAFETY: an operand of one number (checked).
             unsafe { queue.fill(amax.address, size_of::<f32>(), &[0]) }?;
@@ -392,5 +407,30 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             unsafe { queue.fill(to, len * size, &[0]) }?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_line_has_a_next_one_no_farther_than_it_is_long() {
+        const HUGE: usize = 1 << 61;
+        let [by_columns, by_rows] = [Order::Column, Order::Row];
+        for (order, [rows, columns], ld, told) in [
+            (by_columns, [4, 1], HUGE, 256),
+            (by_columns, [257, 1], HUGE, 512),
+            (by_columns, [257, 1], 300, 300),
+            (by_columns, [0, 5], HUGE, HUGE),
+            (by_columns, [4, 0], HUGE, 256),
+            (by_columns, [1, 2], HUGE, HUGE),
+            (by_rows, [1, 4], HUGE, 256),
+            (by_rows, [1, 4], 5, 5),
+            (by_rows, [2, 1], HUGE, HUGE),
+        ] {
+            let layout = Layout { rows, columns, order, ld, ..Layout::default() };
+            assert_eq!(matrix(0, layout).ld, told as i64, "{rows} x {columns}, {order:?}, {ld}");
+        }
     }
 }

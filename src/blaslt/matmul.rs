@@ -2,11 +2,10 @@
 
 use super::epilogue::{Epilogue, Extra, Kind, WritePlaces};
 use super::op::Fused;
-use super::operands::{All, Given, Operands, Optional, Reading, Two};
+use super::operands::{All, Given, Operands, Optional, Two};
 use super::types::{MatmulElement, MatmulTypes};
 use super::{BlasLt, Matmul};
-use crate::buffer::{Elems, Views, Visit};
-use crate::op::{Bufs, Op, Output};
+use crate::op::Bufs;
 use crate::{Device, DeviceBuffer, Element, In, Result, Submitted};
 use smallvec::SmallVec;
 
@@ -136,14 +135,11 @@ impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
         device.dispatch(op.clone(), (*a, *b, *c, *bias, *mask, *pre, scales, factors), bufs)
     }
 
-    /// Checks it as a dispatch would, and says where its outputs lie.
-    pub(super) fn check(&self, bufs: &Bufs<W::Output>) -> Result<WritePlaces> {
+    /// Admits and checks it as a dispatch would, and says where its outputs lie.
+    pub(super) fn check(&self, device: &Device, bufs: &Bufs<W::Output>) -> Result<WritePlaces> {
         let Call { op, a, b, c, bias, mask, pre, scales, factors } = self;
         let ins = (*a, *b, *c, *bias, *mask, *pre, scales.as_slice(), factors.as_slice());
-        let mut views = Views::new();
-        let reads = <All as Reading<T>>::Elems::read(&ins, &mut Visit(&mut views));
-        let writes = <W::Output as Output>::Writes::write(bufs, &mut Visit(&mut views));
-        op.check(&reads, &writes)?;
+        let (_, writes) = device.try_out(op, &ins, bufs)?;
         Ok(W::places(&writes))
     }
 

@@ -19,6 +19,7 @@ mod parker;
 mod pending;
 pub(crate) mod raw;
 mod settle;
+mod trial;
 mod wait;
 
 pub use bound::InFlight;

@@ -157,11 +157,12 @@ pub struct Stats {
     pub streams: u64,
     /// Library handles made (CUDA).
     pub library_handles: u64,
-    /// Calls of libraries with plans that found theirs, in this generation (CUDA).
+    /// Calls of libraries with plans that found theirs, in this generation (CUDA in this process; those of a worker are
+    /// not counted).
     pub plan_hits: u64,
-    /// Calls for which a library was asked for a plan, in this generation (CUDA).
+    /// Calls for which a library was asked for a plan, in this generation (CUDA in this process).
     pub plan_misses: u64,
-    /// Plans that were measured and pinned, in this generation (CUDA).
+    /// Plans that were measured and pinned, in this generation (CUDA in this process).
     pub plans_pinned: u64,
     /// Device faults seen; for an isolated device, workers lost.
     pub faults: u64,

@@ -267,6 +267,14 @@ fn the_increment_of_one_element_may_be_any_number() {
             assert_eq!(one(&blas.axpy(2.0, read(), y(2.0)).unwrap().await_result().unwrap()), 8.0, "axpy {what}");
             let two = of(2.0);
             assert_eq!(blas.dot(read(), two.strided(1, incy)).unwrap().await_result().unwrap(), 6.0, "dot {what}");
+            // Backwards it is empty to the routines of one vector, as any.
+            let (forwards, at) = if incx > 0 { (1.0, Some(0)) } else { (0.0, None) };
+            let got = one(&blas.scal(2.0, x(3.0)).unwrap().await_result().unwrap());
+            assert_eq!(got, 3.0 + 3.0 * forwards, "scal {what}");
+            assert_eq!(blas.nrm2(read()).unwrap().await_result().unwrap(), 3.0 * forwards, "nrm2 {what}");
+            assert_eq!(blas.asum(read()).unwrap().await_result().unwrap(), 3.0 * forwards, "asum {what}");
+            assert_eq!(blas.iamax(read()).unwrap().await_result().unwrap(), at, "iamax {what}");
+            assert_eq!(blas.iamin(read()).unwrap().await_result().unwrap(), at, "iamin {what}");
         }
     }
 }

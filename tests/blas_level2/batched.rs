@@ -143,5 +143,74 @@ fn batches_that_do_not_fit_are_refused_and_come_back() {
         assert!(refused(&rejected.error).1.contains("increments"), "{rejected}");
         let banded = blas.gemv_strided_batched(Gemv::banded(1, 1, 0, 0).batch(1), &four, &four, y()).unwrap_err();
         assert!(matches!(banded.error, windlass::Error::Unsupported { .. }));
+        let rejected = blas.gemv_batched(Gemv::banded(1, 1, 0, 0), &a, &x, outputs(&[1, 1])).unwrap_err();
+        assert!(matches!(rejected.error, windlass::Error::Unsupported { .. }), "{rejected}");
+        assert!(rejected.back.is_some_and(|(all,)| all.len() == 2), "all outputs come back");
+    }
+}
+
+/// What has no elements lies nowhere, however far apart its matrices and vectors are said to be.
+#[test]
+fn batches_without_elements_may_be_said_to_lie_apart() {
+    for device in devices() {
+        let (blas, none) = (device.blas(), up(&device, Vec::<f64>::new()));
+        let six = up(&device, [f64::NAN; 6]);
+        for of in TRANSPOSES {
+            // Without rows as stored; each x, or each y, has two elements all the same.
+            let spec = Gemv::new(0, 2).trans(of).beta(5.0);
+            for batch in [spec.batch(3), spec.batch(3).stride_a(7)] {
+                let what = format!("{batch:?} on {device:?}");
+                if of == Transpose::No {
+                    let y = blas.gemv_strided_batched(batch.stride_y(9), &none, &six, up(&device, [])).expect(&what);
+                    assert!(y.await_result().unwrap().is_empty());
+                } else {
+                    let y = blas.gemv_strided_batched(batch.stride_x(9), &none, &none, up(&device, [7.0; 6]));
+                    assert_eq!(down(&device, &y.expect(&what).await_result().unwrap()), [7.0; 6], "{what}");
+                }
+            }
+        }
+        // An operand with elements must hold the batch all the same.
+        let rejected = blas.gemv_strided_batched(Gemv::new(0, 2).batch(4), &none, &six, up(&device, [])).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "x");
+    }
+}
+
+/// With a zero `alpha` by value neither matrices nor vectors are read; with a zero `beta` the outputs are not either.
+fn unread<T: Sample + BlasElement>(device: &Device) {
+    let (blas, zero, count) = (device.blas(), T::real(0.0), 3);
+    let nans = up(device, vec![T::NAN; 40]);
+    for (of, incy) in TRANSPOSES.into_iter().flat_map(|of| [1isize, 2, -2].map(|inc| (of, inc))) {
+        let (m, n) = (4, 2);
+        let rows = if of == Transpose::No { m } else { n };
+        for beta in [0.0, 1.0, -2.0] {
+            let old = if beta == 0.0 { T::NAN } else { T::real(3.0) };
+            let want = vec![T::real(if beta == 0.0 { 0.0 } else { 3.0 * beta }); rows];
+            let y = Laid::new(&vec![old; rows], incy);
+            let check = |got: &[T], what: &str| {
+                let got = y.changed(got, what);
+                assert_eq!(got, want, "{what}: beta {beta}, {of:?}, {incy}, {} on {device:?}", T::DTYPE);
+            };
+            let spec = Gemv::new(m, n).trans(of).alpha(zero).beta(T::real(beta));
+            let batch = spec.batch(count).incy(incy).stride_y(y.data.len());
+            let all = up(device, std::iter::repeat_n(&y.data, count).flatten().copied().collect::<Vec<T>>());
+            let got =
+                down(device, &blas.gemv_strided_batched(batch, &nans, &nans, all).unwrap().await_result().unwrap());
+            got.chunks(y.data.len()).for_each(|got| check(got, "strided"));
+            let (matrices, x) = ([nans.as_in(); 3], nans.as_in().slice(0..m + n - rows).unwrap());
+            let outputs = (0..count).map(|_| y.view_mut(device)).collect();
+            let got =
+                blas.gemv_batched(spec, &matrices, &[Vector::from(x); 3], outputs).unwrap().await_result().unwrap();
+            got.iter().for_each(|got| check(&down(device, got), "in buffers"));
+        }
+    }
+}
+
+#[test]
+fn a_zero_alpha_reads_nothing_of_a_batch() {
+    for device in devices() {
+        unread::<f32>(&device);
+        unread::<f64>(&device);
+        unread::<Complex<f32>>(&device);
+        unread::<Complex<f64>>(&device);
     }
 }

@@ -1,6 +1,6 @@
 //! What does not fit is refused by name, with both values, and what was moved in comes back.
 
-use crate::common::{devices, down, refused, routine, up};
+use crate::common::{devices, down, is_host, refused, routine, up};
 use windlass::blas::{Gemv, Ger, Her, Symv, Syr, Syr2, Trmv};
 use windlass::{Complex, Device, DeviceBuffer, Error, Rejected, Uplo};
 
@@ -128,6 +128,39 @@ fn scalars_without_an_element_and_buffers_of_another_device_are_refused() {
         assert!(matches!(rejected.error, Error::InvalidArgument { .. }) && rejected.back.is_some());
         let rejected = blas.trsv(Trmv::new(1, Uplo::Upper), &one, theirs).unwrap_err();
         assert!(matches!(rejected.error, Error::InvalidArgument { .. }) && rejected.back.is_some());
+    }
+}
+
+/// On a GPU; the host engine does it.
+#[test]
+fn what_blas_has_no_routine_for_is_unsupported_on_a_gpu_and_leaves_the_output() {
+    for device in devices() {
+        let (blas, one) = (device.blas(), Complex::new(1f32, 0.0));
+        let (x, y) = (up(&device, [one; 4]), || up(&device, [Complex::new(7f32, 0.0); 3]));
+        for uplo in [Uplo::Upper, Uplo::Lower] {
+            let all = [
+                blas.symv(Symv::packed(2, uplo), &x, x.strided(2, 1), y().into_strided(2, 1)),
+                blas.symv(Symv::banded(2, 1, uplo), &x, x.strided(2, 1), y().into_strided(2, 1)),
+                blas.syr(Syr::packed(2, uplo), x.strided(2, 1), y()),
+                blas.syr2(Syr2::packed(2, uplo), x.strided(2, 1), x.strided(2, 1), y()),
+            ];
+            for (i, submitted) in all.into_iter().enumerate() {
+                match submitted.and_then(|pending| pending.await_result()) {
+                    Ok(y) => {
+                        assert!(is_host(&device), "{i} was done");
+                        assert_ne!(down(&device, &y)[0].re, 7.0);
+                    }
+                    Err(Rejected { error, back }) => {
+                        assert!(matches!(error, Error::Unsupported { .. }) && !is_host(&device), "{i}: {error}");
+                        let (y,) = back.expect("y comes back");
+                        // What a worker has begun with and refuses, it does not say to be whole.
+                        if !device.is_isolated() {
+                            assert!(down(&device, &y).iter().all(|y| y.re == 7.0), "{i}: as it was");
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -120,3 +120,31 @@ fn a_singular_triangle_divides_by_zero() {
         assert!(!x[1].is_finite(), "{x:?} on {device:?}");
     }
 }
+
+/// One element has no stride, whatever the caller names.
+#[test]
+fn the_increment_of_one_element_may_be_any_number() {
+    for device in devices() {
+        let (blas, far) = (device.blas(), [isize::MIN, isize::MIN + 1, isize::MAX]);
+        let of = |x: f64| up(&device, [x]);
+        let (a, three) = (of(5.0), of(3.0));
+        for (incx, incy) in far.into_iter().flat_map(|x| far.map(|y| (x, y))) {
+            let what = format!("{incx}, {incy} on {device:?}");
+            let (x, y) = (|| three.strided(1, incx), || of(2.0).into_strided(1, incy));
+            let lower = Uplo::Lower;
+            let check = |submitted: windlass::Submitted<windlass::DeviceBuffer<f64>>, want: f64| {
+                assert_eq!(down(&device, &submitted.unwrap().await_result().unwrap()), [want], "{what}");
+            };
+            check(blas.gemv(Gemv::new(1, 1).beta(1.0), &a, x(), y()), 17.0);
+            check(blas.gemv(Gemv::banded(1, 1, 0, 0).beta(1.0), &a, x(), y()), 17.0);
+            check(blas.gemv(Gemv::new(1, 1).alpha(0.0).beta(4.0), &a, x(), y()), 8.0);
+            check(blas.symv(Symv::new(1, lower).beta(1.0), &a, x(), y()), 17.0);
+            check(blas.trmv(Trmv::new(1, lower), &a, y()), 10.0);
+            check(blas.trsv(Trmv::new(1, lower), &a, y()), 0.4);
+            check(blas.ger(Ger::new(1, 1), x(), three.strided(1, incy), of(1.0)), 10.0);
+            check(blas.syr2(Syr2::new(1, lower), x(), three.strided(1, incy), of(1.0)), 19.0);
+            let batch = Gemv::new(1, 1).beta(1.0).batch(1).incx(incx).incy(incy);
+            check(blas.gemv_strided_batched(batch, &a, &three, of(2.0)), 17.0);
+        }
+    }
+}

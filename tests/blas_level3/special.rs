@@ -1,8 +1,10 @@
 //! NaN, infinities, zeros and subnormals go where BLAS says, in every routine of level 3.
 
-use crate::common::{assert_same_bits, devices, down, is_host, up};
+use crate::common::{Sample, assert_same_bits, devices, down, is_host, up};
 use crate::matrix::{Matrix, Number, TRIANGLES, each_type, inside, real};
-use windlass::blas::{ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{
+    BlasElement, ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular,
+};
 use windlass::{Complex, Device, DeviceBuffer, Gemm, Side, Submitted, Transpose, Uplo};
 
 const SIDES: [Side; 2] = [Side::Left, Side::Right];
@@ -11,7 +13,7 @@ const ORDERS: [usize; 2] = [5, 70];
 
 /// What a submitted routine leaves.
 #[track_caller]
-fn answer<T: Number>(device: &Device, submitted: Submitted<DeviceBuffer<T>>) -> Vec<T> {
+pub(crate) fn answer<T: Number>(device: &Device, submitted: Submitted<DeviceBuffer<T>>) -> Vec<T> {
     down(device, &submitted.unwrap().await_result().unwrap())
 }
 
@@ -202,6 +204,62 @@ fn infinities_keep_their_sign_and_cancel_to_no_number() {
     for device in devices() {
         infinities::<f32>(&device);
         infinities::<f64>(&device);
+    }
+}
+
+/// The factors of a Hermitian update are real, and multiply part by part: as complex numbers they would meet an infinity
+/// with a zero. A factor of one multiplies nothing.
+fn hermitian_infinities<T: Number + ComplexElement<Real = R>, R: Sample + BlasElement>(
+    device: &Device,
+    n: usize,
+    of: fn(f64, f64) -> T,
+) {
+    let (blas, factor) = (device.blas(), |x: f64| R::real(x));
+    const INF: f64 = f64::INFINITY;
+    for (uplo, beta) in TRIANGLES.into_iter().flat_map(|uplo| [1.0, 2.0, -0.5].map(|beta| (uplo, beta))) {
+        // In each triangle one on the diagonal, one beside it, one far from it.
+        let places = [(2, 2, of(INF, 0.0)), (1, 0, of(1.0, INF)), (n - 1, 1, of(-INF, 2.0))];
+        let places = places.map(|(i, j, x)| if uplo == Uplo::Lower { (i, j, x) } else { (j, i, x) });
+        let mut old = ones::<T>(n);
+        places.iter().for_each(|(i, j, x)| old[i + j * n] = *x);
+        let (c, x) = (|| up(device, &old[..]), up(device, vec![of(1.0, 0.0); n * n]));
+        let check = |submitted, added: f64, name: &str| {
+            let got = answer::<T>(device, submitted);
+            for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))).filter(|(i, j)| inside(uplo, *i, *j)) {
+                let [re, im] = old[i + j * n].parts();
+                let want = of(beta * re + added, if i == j { 0.0 } else { beta * im });
+                assert_eq!(got[i + j * n], want, "{name}: ({i}, {j}) of {n}, {uplo:?}, {beta} on {device:?}");
+            }
+        };
+        let (herk, her2k) = (Herk::new(uplo, n, n).beta(factor(beta)), Her2k::new(uplo, n, n).beta(factor(beta)));
+        check(blas.herk(herk, &x, c()), n as f64, "herk");
+        check(blas.her2k(her2k, &x, &x, c()), 2.0 * n as f64, "her2k");
+        check(blas.herkx(her2k, &x, &x, c()), n as f64, "herkx");
+        check(blas.herk(herk.alpha(factor(0.0)), &x, c()), 0.0, "herk of nothing");
+        check(blas.her2k(her2k.alpha(of(0.0, 0.0)), &x, &x, c()), 0.0, "her2k of nothing");
+        // A symmetric update has a complex factor, but one is one.
+        if beta == 1.0 {
+            let symmetric = |i: usize, j: usize, got: &[T]| got[i + j * n].parts();
+            let got = answer(device, blas.syrk(Syrk::new(uplo, n, n).beta(of(1.0, 0.0)), &x, c()));
+            for (i, j, x) in places {
+                let [re, im] = x.parts();
+                assert_eq!(
+                    symmetric(i, j, &got),
+                    [re + n as f64, im],
+                    "syrk: ({i}, {j}) of {n}, {uplo:?} on {device:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn infinities_of_a_hermitian_matrix_stay_in_their_part() {
+    for device in devices() {
+        for n in [5, 70, 150] {
+            hermitian_infinities::<Complex<f32>, f32>(&device, n, |re, im| Complex::new(re as f32, im as f32));
+            hermitian_infinities::<Complex<f64>, f64>(&device, n, Complex::new);
+        }
     }
 }
 

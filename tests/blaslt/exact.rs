@@ -71,6 +71,47 @@ fn every_row_of_the_table_multiplies() {
     }
 }
 
+/// A product with the identity of numbers down to the smallest `unit`, of so many bits of fraction.
+fn subnormal<A, D>(device: &Device, unit: f64, bits: i32)
+where
+    A: MatmulElement<A, D, Auto> + Num,
+    D: Num,
+    <A::Types as MatmulTypes>::Scalar: Num,
+{
+    const N: usize = 32;
+    let most = 2f64.powi(bits) - 1.0;
+    let values = [1.0, -1.0, 0.0, most, -most, 3f64.min(most)].map(|x| x * unit);
+    let at = |p: usize, i: usize| values[(p * 3 + i * 5) % values.len()];
+    let a: Vec<A> = (0..N * N).map(|place| A::of(at(place % N, place / N))).collect();
+    let one: Vec<A> = (0..N * N).map(|place| A::of(if place % (N + 1) == 0 { 1.0 } else { 0.0 })).collect();
+    let (on_a, on_one) = (up(device, a), up(device, one));
+    let spec = Matmul::new(N, N, N).trans_a(Transpose::Yes);
+    let d = device.blas_lt().matmul(spec, &on_a, &on_one, device.uninit::<D>(N * N).unwrap()).unwrap();
+    for (place, got) in down(device, &d.await_result().unwrap()).iter().enumerate() {
+        let want = at(place / N, place % N);
+        assert_eq!(*got, D::of(want), "{want:e} of {} into {} on {device:?}", A::DTYPE, D::DTYPE);
+    }
+}
+
+/// Nothing is flushed to zero, neither on the way in nor on the way out.
+#[test]
+fn subnormal_numbers_pass_as_they_are() {
+    let (single, double) = (f64::from(f32::from_bits(1)), f64::from_bits(1));
+    for device in devices() {
+        subnormal::<f32, f32>(&device, single, 23);
+        subnormal::<f64, f64>(&device, double, 52);
+        subnormal::<Complex<f32>, Complex<f32>>(&device, single, 23);
+        subnormal::<Complex<f64>, Complex<f64>>(&device, double, 52);
+        subnormal::<f16, f16>(&device, 2f64.powi(-24), 10);
+        subnormal::<f16, f32>(&device, 2f64.powi(-24), 10);
+        subnormal::<bf16, bf16>(&device, 2f64.powi(-133), 7);
+        subnormal::<bf16, f32>(&device, 2f64.powi(-133), 7);
+        subnormal::<F8E4M3, f32>(&device, 2f64.powi(-9), 3);
+        subnormal::<F8E4M3, bf16>(&device, 2f64.powi(-9), 3);
+        subnormal::<F8E4M3, F8E4M3>(&device, 2f64.powi(-9), 3);
+    }
+}
+
 /// One element of `x * 1`, `k = 1`, through an epilogue, on the host.
 fn through<D: Element + Copy>(x: &[D], run: impl Fn(&Device, &[D]) -> Vec<D>) -> Vec<D> {
     run(&crate::common::inline().open().unwrap(), x)
@@ -172,6 +213,58 @@ fn empty_products_do_what_their_sizes_say() {
         let (_, grad) =
             lt.matmul_with(spec, Operands::new(&x, &none), epilogue, none_of(&device)).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &grad), [0.0; 2]);
+    }
+}
+
+/// Without rows an auxiliary matrix is nothing but gaps, which are zero whatever was there.
+#[test]
+fn what_is_beside_a_product_of_no_rows_is_zero() {
+    for device in devices() {
+        let (lt, x) = (device.blas_lt(), up(&device, [1.0f32; 20]));
+        let (none, operands) = (|| none_of(&device), Operands::new(&x, &x));
+        // No rows; no columns, in a batch whose matrices lie apart.
+        let apart = Matmul::new(3, 0, 4).batch(2).stride_a(0).stride_b(0);
+        for (spec, bytes, elements) in [
+            (Matmul::new(0, 5, 4), 80, 40),
+            (Matmul::new(0, 5, 0), 80, 40),
+            (Matmul::new(0, 5, 4).alpha(0.0), 80, 40),
+            (apart.stride_aux(128), 16, 128),
+        ] {
+            assert_eq!((spec.mask_len().unwrap(), spec.preactivation_len().unwrap()), (bytes, elements));
+            // Memory that is not zero, in case a new buffer gets it.
+            drop((up(&device, vec![9u8; bytes]), up(&device, vec![9.0f32; elements])));
+            for mask in [device.uninit(bytes).unwrap(), up(&device, vec![9u8; bytes])] {
+                let pending = lt.matmul_with(spec, operands, Epilogue::relu_aux(mask), none()).unwrap();
+                assert_eq!(down(&device, &pending.await_result().unwrap().1), vec![0; bytes], "{spec:?} on {device:?}");
+            }
+            for pre in [device.uninit(elements).unwrap(), up(&device, vec![9.0f32; elements])] {
+                let pending = lt.matmul_with(spec, operands, Epilogue::gelu_aux(pre), none()).unwrap();
+                let pre = down(&device, &pending.await_result().unwrap().1);
+                assert_eq!(pre, vec![0.0; elements], "{spec:?} on {device:?}");
+            }
+        }
+    }
+}
+
+/// One column, or one row, has no next one, however far away that is said to be.
+#[test]
+fn a_single_column_may_be_said_to_lie_far_from_the_next() {
+    for device in devices() {
+        let (a, b) = (up(&device, [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), up(&device, [1.0, 10.0]));
+        let c = up(&device, [100.0; 4]);
+        let spec = Matmul::<f64>::new(4, 1, 2).beta(1.0);
+        let far = 1 << 61;
+        for spec in [spec, spec.ldd(far), spec.ldc(far), spec.ldc(far).ldd(far), spec.ldb(far)] {
+            let operands = Operands::new(&a, &b).c(&c);
+            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+            assert_eq!(down(&device, &d.await_result().unwrap()), [151.0, 162.0, 173.0, 184.0], "{spec:?}");
+            // The same by rows.
+            let spec = Matmul::<f64>::new(1, 4, 2).beta(1.0).row_major().ldc(far).ldd(far);
+            let rows = up(&device, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+            let operands = Operands::new(&b, &rows).c(&c);
+            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+            assert_eq!(down(&device, &d.await_result().unwrap()), [151.0, 162.0, 173.0, 184.0], "{spec:?}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{devices, down, is_host, up};
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::{Device, Error, Matmul, Transpose, bf16};
+use windlass::{Device, DeviceBuffer, Error, Matmul, Transpose, bf16};
 
 /// Not GPUs in worker processes: their plans are counted, and measured, nowhere.
 fn plan_makers() -> impl Iterator<Item = Device> {
@@ -78,6 +78,48 @@ fn tuning_refuses_what_a_product_refuses_and_gives_everything_back() {
         assert!(matches!(rejected.error, Error::InvalidArgument { .. }), "{}", rejected.error);
         let (d, mask) = rejected.back.unwrap();
         assert_eq!((down(&device, &d), down(&device, &mask)), (vec![7.0; 4], vec![1; 3]));
+    }
+}
+
+/// What is read and what is moved in is admitted as for a product, though none may be multiplied: of the host device
+/// nothing is measured, and on a GPU what is measured writes to other buffers.
+#[test]
+fn tuning_admits_no_buffer_that_a_product_refuses() {
+    for device in devices() {
+        let (lt, other) = (device.blas_lt(), crate::common::inline().open().unwrap());
+        let (x, foreign) = (up(&device, [1.0f32; 4]), up(&other, [1.0f32; 4]));
+        let empty = device.uninit::<f32>(4).unwrap();
+        let check = |spec: Matmul, operands: Operands<'_, f32, f32>, d: &dyn Fn() -> DeviceBuffer<f32>, what: &str| {
+            let product = lt.matmul_with(spec, operands, Epilogue::none(), d()).unwrap_err();
+            let tuning = lt.autotune(spec, operands, Epilogue::none(), d());
+            let Err(tuning) = tuning else { panic!("{what} was admitted on {device:?}") };
+            assert_eq!(tuning.error.to_string(), product.error.to_string(), "{what} on {device:?}");
+            assert_eq!(tuning.back.map(|(d,)| d.len()), Some(4), "d comes back: {what}");
+        };
+        let (spec, d) = (Matmul::new(2, 2, 2), || up(&device, [7.0f32; 4]));
+        check(spec, Operands::new(&x, &x), &|| up(&other, [7.0f32; 4]), "a d of another device");
+        check(spec, Operands::new(&x, &foreign), &d, "a b of another device");
+        check(spec, Operands::new(&empty, &x), &d, "an a without contents");
+        check(
+            spec.beta(1.0),
+            Operands::new(&x, &x),
+            &|| device.uninit(4).unwrap(),
+            "a d without contents that is read",
+        );
+        check(spec.ldd(3), Operands::new(&x, &x), &d, "a d that is too short");
+        let mask = || up(&other, [1u8; 32]);
+        let rejected = lt.autotune(spec, Operands::new(&x, &x), Epilogue::relu_aux(mask()), d()).unwrap_err();
+        assert!(matches!(rejected.error, Error::InvalidArgument { .. }), "{rejected}");
+        assert!(rejected.back.is_some());
+        // Nothing that D holds is read: it may be new.
+        if is_host(&device) {
+            lt.autotune(spec, Operands::new(&x, &x), Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+        }
+
+        let stale = std::cell::RefCell::new(vec![d(), d()]);
+        device.rebuild(std::time::Duration::from_secs(30)).unwrap();
+        let x = up(&device, [1.0f32; 4]);
+        check(spec, Operands::new(&x, &x), &|| stale.borrow_mut().pop().unwrap(), "a d of an earlier generation");
     }
 }
 

@@ -16,6 +16,21 @@ fn extensions_go_to_their_own_function_with_all_that_it_takes() {
     bench.finish();
 }
 
+/// What is multiplied by zero, by value, is nothing to call for.
+#[test]
+fn axpy_by_zero_calls_nothing() {
+    let bench = Bench::new();
+    let (x, alpha) = (bench.named::<f32>("X", 4), bench.named("P", 1));
+    let [y, same, other] = [(); 3].map(|()| bench.named("Y", 4));
+    // In device memory it is the library that finds out.
+    let (submitted, told) = bench.told(|| bench.device.blas().axpy_at(&alpha, &x, y));
+    drop(submitted.unwrap().into_output());
+    assert!(told.iter().any(|line| line.starts_with("cublasAxpyEx_64")), "{told:?}");
+    bench.calls(&[], |blas| blas.axpy(0.0, &x, same));
+    bench.calls(&[], |blas| blas.axpy(-0.0, &x, other));
+    bench.finish();
+}
+
 fn sums_and_diagonals(bench: &Bench) {
     let (a, b, c) = (bench.named::<f32>("A", 8), bench.named("B", 6), bench.named("C", 6));
     bench.calls(
@@ -30,6 +45,22 @@ fn sums_and_diagonals(bench: &Bench) {
             let spec = Geam::<Complex<f32>>::new(2, 3).trans_b(Transpose::Conjugate).ldc(3);
             blas.geam(spec.scalars_at(&p, &q), &a, &b, c)
         },
+    );
+    // A matrix whose factor is zero is not named; where both are, C becomes zero without them.
+    let (a, b) = (bench.named::<f32>("A", 6), bench.named("B", 12));
+    let (c, d, e) = (bench.named("C", 6), bench.named("C", 6), bench.named("C", 9));
+    let spec = Geam::new(2, 3).trans_a(Transpose::Yes).ldb(4);
+    bench.calls(
+        &["cublasSgeam_64 host trans_a=0 trans_b=0 m=2 n=3 alpha=0 a=B lda=4 beta=3 b=B ldb=4 c=C ldc=2"],
+        |blas| blas.geam(spec.alpha(0.0).beta(3.0), &a, &b, c),
+    );
+    bench.calls(
+        &["cublasSgeam_64 host trans_a=1 trans_b=1 m=2 n=3 alpha=1 a=A lda=3 beta=0 b=A ldb=3 c=C ldc=2"],
+        |blas| blas.geam(spec, &a, &b, d),
+    );
+    bench.calls(
+        &["cublasSgemm_v2_64 host trans_a=0 trans_b=0 m=2 n=3 k=0 alpha=0 a=C lda=2 b=C ldb=1 beta=0 c=C ldc=3"],
+        |blas| blas.geam(spec.alpha(0.0).ldc(3), &a, &b, e),
     );
     let (a, x, c) = (bench.named::<f64>("A", 9), bench.named("X", 5), bench.named("C", 6));
     bench.calls(&["cublasDdgmm_64 host side=1 m=2 n=3 a=A lda=3 x=X incx=2 c=C ldc=2"], |blas| {

@@ -72,9 +72,12 @@ impl<T: BlasElement> super::super::Spec for GemvBatch<T> {
     type Beta = T;
 }
 
-/// What is left of `len` elements for the last of a batch.
-fn last_of(name: &'static str, count: usize, stride: usize, len: usize) -> Result<usize> {
+/// What is left of `len` elements for the last of a batch. What is empty lies nowhere, however far apart it is said to be.
+fn last_of(name: &'static str, count: usize, stride: usize, len: usize, empty: bool) -> Result<usize> {
     check_size(name, stride)?;
+    if empty {
+        return Ok(len);
+    }
     let at = count.saturating_sub(1).checked_mul(stride);
     at.and_then(|at| len.checked_sub(at)).ok_or_else(|| {
         Error::invalid(name, format!("{len} elements do not hold a batch of {count} with a distance of {stride}"))
@@ -106,9 +109,9 @@ impl<T: BlasElement> Routine for StridedBatch<T> {
         if spec.count == 0 {
             return Ok(());
         }
-        spec.gemv.check_a(last_of("a", spec.count, stride_a, a.len())?)?;
-        at_x.check("x", last_of("x", spec.count, stride_x, x.len())?)?;
-        at_y.check("y", last_of("y", spec.count, stride_y, y.len())?)?;
+        spec.gemv.check_a(last_of("a", spec.count, stride_a, a.len(), spec.is_empty())?)?;
+        at_x.check("x", last_of("x", spec.count, stride_x, x.len(), at_x.n == 0)?)?;
+        at_y.check("y", last_of("y", spec.count, stride_y, y.len(), at_y.n == 0)?)?;
         match at_y.span() {
             Some(span) if spec.count > 1 && stride_y < span => {
                 Err(Error::invalid("stride_y", format!("{stride_y}, but each y spans {span} elements")))

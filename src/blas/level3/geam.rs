@@ -99,7 +99,15 @@ impl<T: BlasElement> Routine for Geam<T> {
         }
         let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
         let (trans_a, trans_b) = (self.trans_a.code::<T>(), self.trans_b.code::<T>());
-        let (a, b, c) = (a.address() as *const _, b.address() as *const _, c.address() as *mut _);
+        // What is multiplied by zero is not to be read: the other matrix stands in its place.
+        let (of_a, of_b) = ((trans_a, a.address(), lda), (trans_b, b.address(), ldb));
+        let [(trans_a, a, lda), (trans_b, b, ldb)] = match (alpha.is_zero(), beta.is_zero()) {
+            (true, true) => return queue.scale_matrix::<T>((self.m, self.n), &beta, c.address(), ldc),
+            (true, false) => [of_b; 2],
+            (false, true) => [of_a; 2],
+            (false, false) => [of_a, of_b],
+        };
+        let (a, b, c) = (a as *const _, b as *const _, c.address() as *mut _);
         // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
         // memory are read before the call returns.
         queue.typed(alpha.mode(), |api, handle| unsafe {

@@ -73,8 +73,9 @@ impl Problem {
             let [_, _, c, d] = &self.matrices;
             let both = [(c, size_c), (d, size_d)].into_iter().flat_map(|(m, size)| {
                 let stride = if self.batch > 1 { m.stride } else { 0 };
-                // A distance of 0 is a multiple of everything.
-                [m.ld, stride].map(|distance| 1u16 << (distance as u64 * size as u64).trailing_zeros().min(8))
+                // A distance of 0 is a multiple of everything, and one past the address space keeps its lowest bits.
+                let lowest = |distance: i64| (distance as u64).wrapping_mul(size as u64).trailing_zeros().min(8);
+                [m.ld, stride].map(|distance| 1u16 << lowest(distance))
             });
             let least = both.chain([self.alignment[2], self.alignment[3]]).min().unwrap_or(1);
             (self.alignment[2], self.alignment[3]) = (least, least);
@@ -187,6 +188,16 @@ pub(super) mod tests {
         let hashes: std::collections::HashSet<u64> = changes.iter().map(|change| hash(change)).collect();
         assert_eq!(hashes.len(), changes.len());
         assert_eq!(hash(&|_| {}), hash(&|p| *p = problem()));
+    }
+
+    #[test]
+    fn a_distance_past_the_address_space_is_as_aligned_as_its_lowest_bit() {
+        let addresses = Addresses { c: 0x1000, d: 0x1000, ..Addresses::default() };
+        for (ld, expected) in [(1 << 61, 256), ((1 << 61) + 1, 8), (i64::MAX, 8), (4, 32)] {
+            let mut problem = problem();
+            problem.matrices[3].ld = ld;
+            assert_eq!(problem.aligned(&addresses, [8, 8]).alignment[2..4], [expected; 2], "{ld}");
+        }
     }
 
     #[test]

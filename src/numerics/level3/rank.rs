@@ -35,7 +35,11 @@ impl<T: Native> Terms<'_, T> {
     }
 
     /// `square = terms + beta * square`, its rows from `self` and its columns from `columns`.
-    fn square(self, columns: Self, square: &mut MatMut<'_, T>, beta: T, threads: usize) {
+    fn square(self, columns: Self, square: &mut MatMut<'_, T>, mut beta: T, threads: usize) {
+        if self.hermitian && beta != T::default() && beta != T::ONE {
+            square.each(|x| scaled(beta, x, true));
+            beta = T::ONE;
+        }
         square.product(self.alpha, self.a, columns.b.t().conj(self.hermitian), beta, threads);
         if self.two {
             let alpha = if self.hermitian { self.alpha.conj() } else { self.alpha };
@@ -68,6 +72,16 @@ pub(super) fn lower<T: Native>(mut c: MatMut<'_, T>, terms: Terms<'_, T>, beta: 
     }
 }
 
+/// `beta * x`. A Hermitian update's factor is real and multiplies part by part: as a complex number it would meet an
+/// infinity with a zero. A factor of one multiplies nothing.
+fn scaled<T: Native>(beta: T, x: T, hermitian: bool) -> T {
+    match (beta.parts(), x.parts()) {
+        _ if beta == T::ONE => x,
+        ([beta, _], [re, im]) if hermitian => T::of_parts([beta * re, beta * im]),
+        _ => beta * x,
+    }
+}
+
 /// `C = product + beta * C` in the lower triangle; `product + product'` where there are two terms.
 pub(super) fn merge<T: Native>(c: &mut MatMut<'_, T>, product: Option<(Mat<'_, T>, bool)>, beta: T, hermitian: bool) {
     let [zero, _] = T::default().parts();
@@ -82,7 +96,7 @@ pub(super) fn merge<T: Native>(c: &mut MatMut<'_, T>, product: Option<(Mat<'_, T
             };
             if beta != T::default() {
                 let old = c.get(i, j);
-                sum = sum + beta * if on_diagonal { real(old) } else { old };
+                sum = sum + scaled(beta, if on_diagonal { real(old) } else { old }, hermitian);
             }
             c.set(i, j, if on_diagonal { real(sum) } else { sum });
         }

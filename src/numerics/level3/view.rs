@@ -248,20 +248,23 @@ impl<'a, T: Native> MatMut<'a, T> {
 
     /// `self = factor * self`; a zero factor reads nothing.
     pub(super) fn scale(&mut self, factor: T) {
-        if factor == T::ONE {
-            return;
+        if factor != T::ONE {
+            self.each(|x| if factor == T::default() { factor } else { factor * x });
         }
-        let of = |x: T| if factor == T::default() { factor } else { factor * x };
+    }
+
+    /// Every element becomes what `f` makes of it.
+    pub(super) fn each(&mut self, f: impl Fn(T) -> T + Copy) {
         if self.is_row_major() {
-            return self.reborrow().t().scale(factor);
+            return self.reborrow().t().each(f);
         }
         for j in 0..self.cols {
             if let Some(column) = self.column_mut(j) {
-                column.iter_mut().for_each(|x| *x = of(*x));
+                column.iter_mut().for_each(|x| *x = f(*x));
                 continue;
             }
             for i in 0..self.rows {
-                self.set(i, j, of(self.get(i, j)));
+                self.set(i, j, f(self.get(i, j)));
             }
         }
     }

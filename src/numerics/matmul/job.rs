@@ -202,9 +202,20 @@ struct Factor<'x, X: Clone> {
 }
 
 impl<X: Clone> Matrix<&[X]> {
-    /// This matrix of the batch, as a factor; transposed once more for `flip`.
-    fn factor<'s>(&'s self, at: usize, flip: bool, conjugate: fn(X) -> X) -> Factor<'s, X> {
+    /// Elements from the first to the last of one matrix, of which `rows` x `columns` are multiplied.
+    fn span(&self, rows: usize, columns: usize) -> usize {
+        let (line, lines) = if (self.trans == Trans::No) ^ self.by_rows { (rows, columns) } else { (columns, rows) };
+        match lines.checked_sub(1) {
+            Some(before) if line > 0 => self.ld.saturating_mul(before).saturating_add(line),
+            _ => 0,
+        }
+    }
+
+    /// This matrix of the batch, of `len` elements, as a factor; transposed once more for `flip`.
+    fn factor<'s>(&'s self, at: usize, len: usize, flip: bool, conjugate: fn(X) -> X) -> Factor<'s, X> {
         let data = self.data.get(at * self.stride..).unwrap_or_default();
+        // What is conjugated is copied: this matrix, not those after it.
+        let data = data.get(..len).unwrap_or(data);
         let swapped = (self.trans != Trans::No) ^ self.by_rows ^ flip;
         let (op, data) = match (swapped, self.trans == Trans::Conj) {
             (false, false) => (Trans::No, Cow::Borrowed(data)),
@@ -228,8 +239,8 @@ where
 {
     fn one<D: Stored<W>>(&self, mut one: One<'_, D, Bias, Aux>) {
         let (at, flip) = (one.at, self.by_rows);
-        let a = self.a.factor(at, flip, A::conjugate);
-        let b = self.b.factor(at, flip, B::conjugate);
+        let a = self.a.factor(at, self.a.span(self.m, self.k), flip, A::conjugate);
+        let b = self.b.factor(at, self.b.span(self.k, self.n), flip, B::conjugate);
         let of_factor = match self.grad {
             Some(Grad::OfA) => Some((&mut one.grad, self.m)),
             Some(Grad::OfB) => Some((&mut one.grad, self.n)),
@@ -382,4 +393,29 @@ fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(x: &Factor<'_, X>, al
         }
         Bias::down(&[sum.value()], to);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_complex::Complex32;
+
+    #[test]
+    fn a_conjugated_factor_is_a_copy_of_its_own_matrix_alone() {
+        let data: Vec<_> = (0..60).map(|at| Complex32::new(0.0, at as f32)).collect();
+        // op(X) is 2 x 3: X is 3 x 2, by rows in three lines of two, by columns in two lines of three.
+        for (by_rows, flip, len) in [(true, false, 10), (false, true, 7)] {
+            let matrix = Matrix { data: &data[..], trans: Trans::Conj, by_rows, ld: 4, stride: 20 };
+            assert_eq!(matrix.span(2, 3), len);
+            for at in 0..3 {
+                let factor = matrix.factor(at, len, flip, |x| x.conj());
+                let want: Vec<_> = data[at * 20..][..len].iter().map(Complex32::conj).collect();
+                assert_eq!((factor.op, &factor.data[..]), (Trans::No, &want[..]), "matrix {at}, by rows {by_rows}");
+            }
+            assert_eq!(matrix.span(0, 3), 0);
+            assert_eq!(matrix.span(2, 0), 0);
+        }
+        let plain = Matrix { data: &data[..], trans: Trans::No, by_rows: false, ld: 4, stride: 20 };
+        assert_eq!([plain.span(2, 3), plain.span(3, 2)], [10, 7]);
+    }
 }

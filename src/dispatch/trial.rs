@@ -1,0 +1,22 @@
+//! What a dispatch would refuse, without one.
+
+use super::{SpansOf, mark_overwritten};
+use crate::buffer::{Elems, Views, Visit};
+use crate::op::{Ins, Op, Outs, WritesOf};
+use crate::{Device, Result};
+
+impl Device {
+    /// Steps 1 and 2 of a dispatch of this op and these operands, which goes no further. Gives where the operands lie.
+    pub(crate) fn try_out<O: Op>(&self, op: &O, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<SpansOf<O>> {
+        let mut views = Views::new();
+        let reads = O::Reads::read(reads, &mut Visit(&mut views));
+        let read_count = views.len();
+        let writes = WritesOf::<O>::write(writes, &mut Visit(&mut views));
+        mark_overwritten(op, &mut views, read_count, &writes);
+        let current = self.epoch();
+        let epoch = views.get(read_count).or(views.first()).map_or(&current, |view| &view.region.epoch);
+        let outcome = self.admit(epoch, &views, read_count, op).and_then(|()| op.check(&reads, &writes));
+        outcome.map_err(|error| error.in_op(O::NAME, O::LIBRARY))?;
+        Ok((reads, writes))
+    }
+}
