@@ -143,7 +143,8 @@ impl Device {
     /// Waits until the device is healthy, at most `limit`.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`].
+    /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`]; [`Error::Unsupported`] in a hook that a rebuild of
+    /// it waits for.
     pub fn wait_healthy(&self, limit: Duration) -> Result<Health> {
         self.inner.supervisor.wait_healthy(&self.inner, limit)
     }
@@ -159,7 +160,8 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Timeout`] when the work in flight did not end in time; then nothing changed. [`Error::DeviceLost`] when
-    /// the device is lost, which a rebuild in this process cannot mend.
+    /// the device is lost, which a rebuild in this process cannot mend. [`Error::Unsupported`] in a hook that a rebuild of
+    /// it waits for.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
         self.inner.supervisor.rebuild(&self.inner, deadline)
     }
