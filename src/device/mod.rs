@@ -176,7 +176,7 @@ impl Device {
     /// # Errors
     /// The device's own error when it cannot be asked.
     pub fn memory(&self) -> Result<MemoryInfo> {
-        self.inner.memory()
+        self.inner.memory(&self.epoch())
     }
 
     /// Waits until everything submitted so far is complete, at most `limit`.
