@@ -139,8 +139,7 @@ impl CudaEngine {
 
 pub(super) fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
     let free = limit.saturating_sub(used);
-    let error = Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() };
-    error.in_op("pinned staging", "copy")
+    Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() }
 }
 
 impl Core {

@@ -37,9 +37,17 @@ impl CudaEngine {
             // driver-side rungs it may be able to.
             Err(Undone { error: Error::OutOfMemory { .. }, untouched: true }) => {
                 self.core.give_back(s.epoch)?;
-                Ok(self.core.submit(&mut s).map_err(|undone| undone.error)?)
+                self.core.submit(&mut s).map(|task| task as _).map_err(|undone| self.told(s.epoch, undone.error))
             }
-            Err(undone) => Err(undone.error),
+            Err(undone) => Err(self.told(s.epoch, undone.error)),
+        }
+    }
+
+    /// An error, with the numbers that only the driver knew when it said so. Staging has told its own.
+    fn told(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
+        match error {
+            Error::OutOfMemory { total: 0, limit: 0, .. } => self.describe(epoch, error),
+            other => other,
         }
     }
 }
