@@ -151,6 +151,62 @@ fn any_one_call_of_a_rebuild_may_fail() {
     });
 }
 
+/// A device fault shows in every call in turn: what was moved in comes back (`keep`), every GPU is lost, and nothing is
+/// called any more, not even for the end of the devices.
+#[test]
+fn any_one_call_may_fault() {
+    let driver = session();
+    let mut errors = 0;
+    for nth in 0.. {
+        driver.reset();
+        driver.set_device_count(2);
+        driver.set_total_memory(8 << 20);
+        let other = Device::builder().cuda(1).slots(1).open().unwrap();
+        driver.fault_any(nth, 700);
+        driver.log(true);
+        let device = open();
+        let answers = device.as_ref().map_or_else(|error| vec![Err(error.clone())], program);
+        if driver.failed() == 0 {
+            println!("{nth} calls, {errors} errors");
+            assert!(nth > 60 && errors > nth as usize / 4, "hardly anything failed");
+            driver.clear();
+            drop((answers, device, other));
+            driver.assert_finished();
+            return;
+        }
+        for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+            errors += 1;
+            let site = error.site().expect("a site");
+            let known = error.is_poisoning() || device.is_err();
+            assert!(known && site.code() == Some(700), "call {nth}: {error:?}\n{}", last(&driver));
+        }
+        // It may have shown where nobody was to be told: then the next to come sees it.
+        let seen = other.memory().expect_err("CUDA has ended for this process");
+        assert!(matches!(seen, Error::DeviceLost { .. }), "call {nth}: {seen:?}");
+        let trail = last(&driver);
+        let gpus: Vec<&Device> = device.iter().chain([&other]).collect();
+        for gpu in &gpus {
+            assert!(eventually(1, || gpu.health().phase == Phase::Lost), "call {nth}: {gpu:?} {:?}", gpu.health());
+        }
+        let mut calls = driver.calls();
+        assert!(
+            eventually(5, || {
+                std::thread::sleep(Duration::from_millis(2)); // for who was inside a call
+                std::mem::replace(&mut calls, driver.calls()) == driver.calls()
+            }),
+            "call {nth}: the driver is called on and on"
+        );
+        for gpu in &gpus {
+            let again = driver.silently("a lost device", || program(gpu));
+            assert!(again.into_iter().all(|answer| answer.is_err_and(|e| e.is_poisoning())), "call {nth}");
+        }
+        drop((answers, device, other));
+        std::thread::sleep(Duration::from_millis(1));
+        assert_eq!(driver.calls(), calls, "call {nth}: after the end\n{}", trail);
+        assert!(driver.violations().is_empty(), "call {nth}: {:?}\n{}", driver.violations(), trail);
+    }
+}
+
 /// A warm device with two buffers of ones.
 fn ready(driver: &Driver) -> (Device, DeviceBuffer<f32>, DeviceBuffer<f32>) {
     driver.reset();

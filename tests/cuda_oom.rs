@@ -204,11 +204,77 @@ fn a_download_larger_than_the_staging_is_refused_and_a_larger_upload_waits_for_i
     let error = device.download(&x).map(drop).expect_err("reserved as a whole");
     let Error::OutOfMemory { requested, limit: told, .. } = error else { panic!("{error:?}") };
     assert_eq!((requested, told), (20 << 20, 8 << 20));
+    assert_eq!((error.site().unwrap().op(), error.site().unwrap().device()), (Some("download"), Some("cuda:0")));
+    assert_eq!(device.stats().errors.get("OutOfMemory"), Some(&1));
+    let other = Device::builder().cuda(0).slots(2).open().unwrap();
+    let foreign = driver.silently("a foreign buffer", || other.download(&x).map(drop).expect_err("of another device"));
+    assert!(matches!(&foreign, Error::InvalidArgument { argument, .. } if argument == "read 0"), "{foreign}");
+    drop(other);
     let part = data.len() / 3;
     for start in [0, part, 2 * part] {
         assert!(down(&device, x.as_in().slice(start..start + part).unwrap()) == data[start..start + part]);
     }
     assert!(device.stats().pinned_bytes <= limit as u64 + (64 << 10));
     drop((x, device));
+    driver.assert_finished();
+}
+
+/// Asks for scratch of so many bytes.
+struct Scratch(usize);
+
+impl windlass::Op for Scratch {
+    const NAME: &'static str = "scratch";
+    type Reads = ();
+    type Output = DeviceBuffer<f32>;
+    type Raw = ();
+    fn check(&self, (): &windlass::Spans<()>, _: &windlass::Spans<(f32,)>) -> windlass::Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): windlass::Slices<'_, Self>, _: windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
+        Err(Error::unsupported("scratch of a GPU"))
+    }
+    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> windlass::Result<()> {
+        queue.scratch(self.0).map(drop)
+    }
+    fn finish(&self, (): ()) -> windlass::Result<()> {
+        Ok(())
+    }
+}
+
+/// The numbers of an error: requested, free, total, limit.
+#[track_caller]
+fn numbers(error: &Error) -> (u64, u64, u64, u64) {
+    match error {
+        Error::OutOfMemory { requested, free, total, limit, .. } => (*requested, *free, *total, *limit),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
+    let driver = session();
+    let device = small().slots(1).open().unwrap();
+    let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
+    let kept = take(&device, 4 * MIB).unwrap();
+    let rejected = device.dispatch(Scratch(5 * MIB), (), (y,)).expect_err("4 MiB of 8 are in use");
+    let (requested, free, total, limit) = numbers(&rejected.error);
+    assert_eq!((requested, total, limit), (5 << 20, 8 << 20, 8 << 20), "{}", rejected.error);
+    assert!(free > 3 << 20 && free <= 4 << 20, "{free}");
+    let site = rejected.error.site().unwrap();
+    assert_eq!((site.op(), site.code()), (Some("scratch"), Some(2)));
+    // A library does not say what it asked for.
+    let rest = take(&device, 4 * MIB - 8192).unwrap();
+    let rejected = device.blas().axpy(1.0, &x, rejected.back.unwrap().0).expect_err("no room for a handle");
+    let (requested, free, total, limit) = numbers(&rejected.error);
+    assert_eq!((requested, total, limit), (0, 8 << 20, 8 << 20), "{}", rejected.error);
+    assert!(free < 8192, "{free}");
+    drop((rest, kept));
+    let y = device.blas().axpy(1.0, &x, rejected.back.unwrap().0).expect("there is room again").into_output();
+    (0..2).for_each(|nth| driver.fail("cuMemAllocFromPoolAsync", nth, 2));
+    let error = device.blas().dot(&x, &y).map(drop).expect_err("no room for its result");
+    let (requested, free, total, limit) = numbers(&error);
+    assert!((requested, total, limit) == (256, 8 << 20, 8 << 20) && free > 0, "{error}");
+    assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 12.0);
+    drop((x, y, device));
     driver.assert_finished();
 }

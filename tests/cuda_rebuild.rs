@@ -295,3 +295,57 @@ fn a_rebuild_after_a_reset_by_somebody_else_does_not_wait_for_what_is_gone() {
     drop((x, device));
     assert_finished_after_a_reset(&driver, 0);
 }
+
+/// The memory of a GPU's life goes with it, whoever still holds a handle of it.
+#[test]
+fn a_mirror_of_more_than_half_the_memory_is_put_back_beside_stale_handles() {
+    let driver = session();
+    let device = Device::builder().cuda(0).slots(3).memory_limit(1 << 20).open().unwrap();
+    let table = device.mirrored(vec![7u8; 600 << 10]).unwrap();
+    let stale = table.get();
+    for generation in 1..=2 {
+        device.rebuild(LIMIT).unwrap();
+        assert_eq!((table.get().generation(), down(&device, &table.get())), (generation, vec![7u8; 600 << 10]));
+        let stats = device.stats();
+        assert!(stats.bytes_used == 600 << 10 && stats.bytes_peak < 601 << 10, "{stats:?}");
+    }
+    drop(table);
+    assert!(eventually(5, || device.stats().allocations == 0));
+    assert_eq!(stale.len(), 600 << 10);
+    drop((stale, device));
+    driver.assert_finished();
+}
+
+/// Also where the hook itself says nothing of it.
+fn dies_in_a_hook(driver: &standin::Driver, break_it: impl Fn() + Send + Sync + 'static) {
+    let hook = move |device: &Device| {
+        break_it();
+        assert!(device.upload([1.0f32; 4]).is_err());
+        Ok(())
+    };
+    let device = Device::builder().cuda(0).slots(3).before_admission(hook).open().unwrap();
+    drop(up(&device, [1.0f32; 4]));
+    let error = device.rebuild(LIMIT).expect_err("it died");
+    assert!(error.is_poisoning(), "{error}");
+    assert_eq!(device.health().phase, Phase::Lost);
+    let left = || driver.left().iter().map(|(_, count)| *count as u64).sum::<u64>();
+    // The context stays for as long as the device may be asked for another life.
+    let all = || left() <= device.stats().leaked + driver.live("contexts") as u64;
+    assert!(eventually(5, all), "{:?} left, {} counted", driver.left(), device.stats().leaked);
+    let leaked = device.stats().leaked;
+    drop(device);
+    assert!(eventually(5, || left() <= leaked), "{:?} left, {leaked} counted", driver.left());
+    driver.assert_clean();
+}
+
+#[test]
+fn a_life_whose_context_is_destroyed_in_a_hook_is_given_back() {
+    let driver = session();
+    dies_in_a_hook(&driver, || standin::driver().fail("cuMemcpyHtoDAsync", 0, 709));
+}
+
+#[test]
+fn a_life_that_a_fault_ends_in_a_hook_is_counted() {
+    let name = "a_life_that_a_fault_ends_in_a_hook_is_counted";
+    standin::in_child(name, &["700"], |driver, _| dies_in_a_hook(driver, || standin::driver().fault(700)));
+}

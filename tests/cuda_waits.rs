@@ -219,3 +219,79 @@ fn a_device_dropped_with_work_in_flight_still_answers_it_and_then_goes() {
         driver.assert_finished();
     }
 }
+
+/// Making pinned memory may wait for all that the GPU is doing, so nobody's slot is held meanwhile.
+#[test]
+fn room_for_results_is_made_before_a_slot_is_leased() {
+    let driver = session();
+    let device = device(1);
+    let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
+    assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 8.0);
+    driver.mode(Mode::Manual);
+    let held = driver.hold("cuMemHostAlloc");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (before, submitted) = (driver.calls_of("cuMemHostAlloc"), device.stats().dispatches);
+        let many = scope.spawn(|| (0..1100).map(|_| device.blas().dot(&x, &y).unwrap()).collect::<Vec<_>>());
+        assert!(eventually(20, || driver.calls_of("cuMemHostAlloc") > before), "1024 slots are made at once");
+        assert!(device.stats().dispatches > submitted + 1000);
+        // The only slot: it is free for others.
+        let other = scope.spawn(|| {
+            let filled = device.fill(device.uninit(4).unwrap(), 1.0f32).unwrap();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            filled
+        });
+        let free = eventually(2, || done.load(std::sync::atomic::Ordering::Relaxed));
+        drop(held);
+        driver.mode(Mode::Background);
+        assert_eq!(other.join().unwrap().await_result().unwrap().len(), 4);
+        many.join().unwrap().into_iter().for_each(|dot| assert_eq!(dot.await_result().unwrap(), 8.0));
+        assert!(free, "the slot was held while pinned memory was made");
+    });
+    drop((x, y, device));
+    driver.assert_finished();
+}
+
+/// The event of a completion serves a later one when it is over. Who was about to sleep on it does not wait for that.
+#[test]
+fn a_blocked_wait_does_not_sleep_on_an_event_that_was_used_again() {
+    let driver = session();
+    let device = Device::builder().cuda(0).slots(1).wait(Wait::Block).open().unwrap();
+    let x = up(&device, [0.0f32; 4]);
+    let first = endless(&device);
+    let held = driver.hold("cuStreamWaitEvent");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let calls = driver.calls_of("cuStreamWaitEvent");
+        let waiter = scope.spawn(|| {
+            let answer = first.await_result().map(drop);
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            answer
+        });
+        assert!(eventually(5, || driver.calls_of("cuStreamWaitEvent") > calls));
+        driver.release();
+        device.synchronize(LONG).unwrap(); // somebody else sees that it is over
+        let events = driver.live("events");
+        let second = launch(&device, c"endless", x); // the event that was freed last is the next to be used
+        let used_again = driver.live("events") == events;
+        drop(held);
+        let answered = eventually(2, || done.load(std::sync::atomic::Ordering::Relaxed));
+        let running = !second.is_ready();
+        driver.release();
+        waiter.join().unwrap().unwrap();
+        second.await_result().unwrap();
+        assert!(used_again && running);
+        assert!(answered, "it slept until the other kernel's end");
+    });
+    // Its stream has nothing left to wait for, and serves the next.
+    let (third, calls) = (endless(&device), driver.calls_of("cuEventSynchronize"));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| third.await_result().map(drop));
+        assert!(eventually(5, || driver.calls_of("cuEventSynchronize") > calls));
+        assert_eq!(device.stats().streams, 2);
+        driver.release();
+        waiter.join().unwrap().unwrap();
+    });
+    drop(device);
+    driver.assert_finished();
+}

@@ -97,3 +97,39 @@ fn lengths_that_differ_are_refused_and_the_target_comes_back() {
     assert!(rejected.error.to_string().contains("3 elements for 2"), "{}", rejected.error);
     assert_eq!(rejected.back.unwrap().0.len(), 3);
 }
+
+/// A path that somebody else is still checking is not open yet.
+#[test]
+fn nobody_copies_on_a_path_whose_check_is_under_way() {
+    if real() {
+        return; // the first copy cannot be held up
+    }
+    let driver = standin::session();
+    let (one, two) = (Device::cuda(0).unwrap(), Device::cuda(1).unwrap());
+    let x = up(&one, [1.0f32, 2.0]);
+    driver.mode(standin::Mode::Manual);
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let copy = || {
+            let copied = two.copy_peer(&x, two.uninit(2).unwrap()).unwrap().into_output();
+            done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            copied
+        };
+        let first = scope.spawn(copy);
+        assert!(eventually(5, || driver.calls_of("cuMemcpyPeerAsync") == 1), "the check");
+        let second = scope.spawn(copy);
+        std::thread::sleep(Duration::from_millis(100));
+        let early = done.load(std::sync::atomic::Ordering::Relaxed);
+        driver.mode(standin::Mode::Background);
+        for thread in [first, second] {
+            assert_eq!(down(&two, &thread.join().unwrap()), [1.0, 2.0]);
+        }
+        assert_eq!(early, 0, "it copied before the path was known to work");
+    });
+    let checked = driver.calls_of("cuMemPoolSetAccess");
+    drop(two.copy_peer(&x, two.uninit(2).unwrap()).unwrap());
+    assert_eq!(driver.calls_of("cuMemPoolSetAccess"), checked, "from then on it is open");
+    drop((x, one, two));
+    assert!(eventually(10, || driver.live("contexts") == 0));
+    driver.assert_clean();
+}

@@ -14,18 +14,30 @@ pub(crate) struct Meter {
     held: AtomicU64,
     peak: AtomicU64,
     limit: AtomicU64,
+    /// Bytes there are.
+    total: u64,
     count: AtomicU64,
 }
 
 impl Meter {
-    pub(crate) fn new(limit: u64) -> Self {
+    /// For memory of `total` bytes, of which `limit` may be used.
+    pub(crate) fn new(limit: u64, total: u64) -> Self {
         Meter {
             used: AtomicU64::new(0),
             held: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
+            total,
             count: AtomicU64::new(0),
         }
+    }
+
+    /// For the next life, with memory of its own: what the life before used went with it, whoever still has handles.
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    pub(crate) fn again(&self) -> Self {
+        let next = Meter::new(self.limit(), self.total);
+        next.peak.store(self.peak(), Ordering::Relaxed);
+        next
     }
 
     /// Takes `bytes` from the limit, or says how much is left.
@@ -72,9 +84,9 @@ impl Meter {
 
     /// There is no memory for `bytes`.
     pub(crate) fn refusal(&self, bytes: u64) -> Error {
-        let limit = self.limit();
-        let free = limit.saturating_sub(self.used());
-        Error::OutOfMemory { requested: bytes, free, total: limit, limit, site: Site::none() }
+        let (total, limit) = (self.total, self.limit());
+        let free = limit.min(total).saturating_sub(self.used());
+        Error::OutOfMemory { requested: bytes, free, total, limit, site: Site::none() }
     }
 
     /// Gives `bytes` back.
@@ -160,27 +172,19 @@ impl Allocation {
             Ok(layout) if address != 0 => Ok(Self::new(address, bytes as u64, Home::Host(layout), meter)),
             _ => {
                 meter.give(bytes as u64);
-                Err(Error::OutOfMemory {
-                    requested: bytes as u64,
-                    free: meter.limit().saturating_sub(meter.used()),
-                    total: meter.limit(),
-                    limit: meter.limit(),
-                    site: Site::none(),
-                })
+                Err(meter.refusal(bytes as u64))
             }
         }
     }
 
     /// No bytes, of no device.
-    #[cfg(feature = "cuda")]
     pub(super) fn nothing() -> Self {
         Self::uncounted(64, Home::Empty)
     }
 
     /// No bytes, and counted by no device: it stands for something else than memory.
-    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn uncounted(address: u64, home: Home) -> Self {
-        let meter = Meter::new(0);
+        let meter = Meter::new(0, 0);
         meter.count.fetch_add(1, Ordering::Relaxed); // the drop takes it off
         Self::new(address, 0, home, Arc::new(meter))
     }

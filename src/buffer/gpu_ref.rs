@@ -1,6 +1,9 @@
 //! The cloneable read handle.
 
+use super::allocation::Allocation;
+use super::content::Content;
 use super::operand::narrow;
+use super::track::Track;
 use super::{DeviceBuffer, In, Region};
 use crate::engine::Epoch;
 use crate::sync::Arc;
@@ -51,6 +54,15 @@ impl<T: Element> GpuRef<T> {
     /// The life that it belongs to.
     pub(crate) fn epoch(&self) -> &Arc<Epoch> {
         &self.region.epoch
+    }
+
+    /// In the place of a handle of a life that is over: as long, of the same generation, and it keeps no memory. As
+    /// little can be done with either.
+    pub(super) fn of_the_past(&self) -> Self {
+        let nothing = Arc::new(Allocation::nothing());
+        let window = self.region.window.clone();
+        let region = Region::new(nothing, self.region.epoch.clone(), Content::Valid, Track::default(), window);
+        GpuRef::new(region, self.offset, self.len)
     }
 
     /// As a read operand.

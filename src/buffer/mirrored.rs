@@ -59,7 +59,13 @@ impl Mirrors {
 
 impl<T: Element> PutBack for Shared<T> {
     fn put_back(&self, device: &Device) -> Result<()> {
-        let host = self.0.lock().host.clone();
+        let (host, past) = {
+            let mut held = self.0.lock();
+            // Of a life that is over: its memory goes first, for there may be no room for both.
+            let past = held.there.epoch().dead().then(|| held.there.of_the_past());
+            (held.host.clone(), past.map(|past| std::mem::replace(&mut held.there, past)))
+        };
+        drop(past);
         let there = upload(device, &host)?;
         let mut held = self.0.lock();
         // Replaced meanwhile: then by data of another life, or of this one, which is newer.

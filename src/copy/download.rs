@@ -149,19 +149,23 @@ impl Device {
         source: In<'_, T>,
         form: F,
     ) -> Result<PendingDispatch<F::Output>> {
+        #[cfg(any(feature = "cuda", target_os = "linux"))]
+        let epoch = &source.region.epoch;
+        // Nothing for what the dispatch will refuse.
+        #[cfg(any(feature = "cuda", target_os = "linux"))]
+        let wanted = epoch.device == self.inner().id && form.check(source.len()).is_ok();
+        #[cfg(any(feature = "cuda", target_os = "linux"))]
+        let refused = |e: Error| self.refusal(epoch, e.in_op(Download::<T, F>::NAME, Download::<T, F>::LIBRARY));
         let op = Download {
             len: source.len(),
-            // Nothing for what the dispatch will refuse.
             #[cfg(feature = "cuda")]
-            reserved: crate::sync::Mutex::new(match form.check(source.len()) {
-                Ok(()) => self.reserve(source)?,
-                Err(_) => None,
+            reserved: crate::sync::Mutex::new(match wanted {
+                true => self.reserve(source).map_err(refused)?,
+                false => None,
             }),
             #[cfg(target_os = "linux")]
-            block: crate::sync::Mutex::new(match source.region.epoch.engine.as_worker() {
-                Some(engine) if form.check(source.len()).is_ok() => {
-                    Some(engine.block(&source.region.epoch, source.len() * size_of::<T>())?)
-                }
+            block: crate::sync::Mutex::new(match epoch.engine.as_worker() {
+                Some(engine) if wanted => Some(engine.block(epoch, source.len() * size_of::<T>()).map_err(refused)?),
                 _ => None,
             }),
             #[cfg(target_os = "linux")]

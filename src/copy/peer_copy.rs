@@ -94,14 +94,22 @@ impl Device {
                 return Err(Rejected::new(error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), (target,)));
             }
         };
-        let op = PeerCopy {
-            len: source.len(),
-            #[cfg(feature = "cuda")]
-            from,
-            _type: PhantomData,
-        };
-        let pending = self.dispatch(op, (source,), (target,))?;
         #[cfg(feature = "cuda")]
+        return self.copy_on_path(source, target, from);
+        #[cfg(not(feature = "cuda"))]
+        self.dispatch(PeerCopy { len: source.len(), _type: PhantomData }, (source,), (target,))
+    }
+
+    /// The same, on a path that is there.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn copy_on_path<T: Element>(
+        &self,
+        source: In<'_, T>,
+        target: DeviceBuffer<T>,
+        from: Option<crate::cuda::Peer>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let op = PeerCopy { len: source.len(), from, _type: PhantomData };
+        let pending = self.dispatch(op, (source,), (target,))?;
         crate::cuda::Peer::close(&pending, source.region);
         Ok(pending)
     }

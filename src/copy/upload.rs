@@ -209,7 +209,10 @@ impl Device {
             };
             let pending = match staged {
                 Ok(staged) => self.dispatch(Upload { data: Mutex::new(staged), len }, (), (window,)),
-                Err(error) => Err(Rejected::new(error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY), (window,))),
+                Err(error) => {
+                    let error = self.refusal(&epoch, error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY));
+                    Err(Rejected::new(error, (window,)))
+                }
             };
             match pending {
                 Ok(pending) if done == total => {

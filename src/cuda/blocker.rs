@@ -17,6 +17,8 @@ use cudarc::driver::sys::{CUevent, CUstream};
 #[derive(Default)]
 pub(crate) struct Blockers {
     free: SegQueue<(Native<CUstream>, Native<CUevent>)>,
+    /// Of waiters who left before their event: the stream may still wait for work that is none of theirs.
+    late: SegQueue<(Native<CUstream>, Native<CUevent>)>,
     made: AtomicU64,
     inside: AtomicU64,
 }
@@ -47,28 +49,47 @@ impl Blockers {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Blocks until what `event` marks is over. `Ok(false)` when it could not be tried.
-    pub(crate) fn wait(&self, slot: &Shared, event: CUevent) -> Result<bool, Code> {
+    /// Blocks until `ticket` is over, which `event` was recorded for. `Ok(false)` when it could not be tried.
+    ///
+    /// Until the stream waits for it, the event may be used again, for work that never ends: the ticket is over then. So
+    /// that is looked at once more after it, and from there on the stream waits for no more than this ticket.
+    pub(crate) fn wait(&self, slot: &Shared, ticket: u64, event: CUevent) -> Result<bool, Code> {
         let _inside = self.enter();
         if slot.over() {
             return Ok(false);
         }
         let context = &*slot.context;
         let _bound = context.bind()?;
-        let pair = match self.free.pop() {
+        let pair = match self.free.pop().or_else(|| self.one_that_is_free_again(context)) {
             Some(pair) => pair,
             None => self.make(context)?,
         };
         let ((stream, blocking), api) = (pair, context.api);
         // SAFETY: the natives live until the epoch's end, which waits for those inside; the context is current.
-        let code = unsafe {
-            api.stream_wait_event(stream.0, event, 0)
-                .ok()
-                .and_then(|()| api.event_record(blocking.0, stream.0).ok())
-                .and_then(|()| api.event_synchronize(blocking.0).ok())
+        let waits = unsafe {
+            api.stream_wait_event(stream.0, event, 0).ok().and_then(|()| api.event_record(blocking.0, stream.0).ok())
         };
+        if waits.is_ok() && slot.sequence.reached(ticket) {
+            self.late.push(pair);
+            return Ok(true);
+        }
+        // SAFETY: as above.
+        let code = waits.and_then(|()| unsafe { api.event_synchronize(blocking.0) }.ok());
         self.free.push(pair);
         code.map(|()| true)
+    }
+
+    /// One whose stream has nothing left to wait for.
+    fn one_that_is_free_again(&self, context: &Context) -> Option<(Native<CUstream>, Native<CUevent>)> {
+        for _ in 0..self.late.len() {
+            let pair = self.late.pop()?;
+            // SAFETY: the event lives until the epoch's end, which waits for those inside; the context is current.
+            if unsafe { context.api.event_query(pair.1.0) }.is_success() {
+                return Some(pair);
+            }
+            self.late.push(pair);
+        }
+        None
     }
 
     fn make(&self, context: &Context) -> Result<(Native<CUstream>, Native<CUevent>), Code> {
@@ -90,6 +111,6 @@ impl Blockers {
 
     /// Takes all that is free, for the end of the epoch.
     pub(crate) fn take_all(&self) -> impl Iterator<Item = (Native<CUstream>, Native<CUevent>)> {
-        std::iter::from_fn(|| self.free.pop())
+        std::iter::from_fn(|| self.free.pop().or_else(|| self.late.pop()))
     }
 }

@@ -102,10 +102,14 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn scratch(&mut self, bytes: usize) -> Result<u64> {
-        let address = self.core.raw_alloc(self.state, bytes.max(1));
-        let address = address.map_err(|code| fault::classify(self.epoch, code, "cuMemAllocFromPoolAsync"))?;
+        let address = self.room(bytes.max(1))?;
         self.scratch.push(address);
         Ok(address)
+    }
+
+    fn room(&self, bytes: usize) -> Result<u64> {
+        let address = self.core.raw_alloc(self.state, bytes);
+        address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
     }
 
     /// Device memory that the op's [`Raw`] is to be written to; copied to the host behind the work.
@@ -120,8 +124,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         match self.state.result {
             Some(address) => Ok(address),
             None => {
-                let address = self.core.raw_alloc(self.state, RESULT);
-                let address = address.map_err(|code| fault::classify(self.epoch, code, "cuMemAllocFromPoolAsync"))?;
+                let address = self.room(RESULT)?;
                 self.state.result = Some(address);
                 Ok(address)
             }

@@ -6,7 +6,7 @@ use crate::device::Inner;
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
 use crate::error::{Site, Stale, Text};
-use crate::sync::{Arc, Mutex, Ordering};
+use crate::sync::{Arc, Mutex};
 use std::sync::Weak;
 
 /// Out of memory.
@@ -65,7 +65,7 @@ fn lose(epoch: &Arc<Epoch>, cause: &Cause) {
     let first = epoch.end(Stand::Lost, || cause.clone());
     drop(one);
     if first {
-        epoch.counters.faults.fetch_add(1, Ordering::Relaxed);
+        epoch.counters.faulted(cause.message.clone());
         devices.iter().for_each(|device| device.supervisor.lost(cause.message.clone()));
     }
 }
@@ -75,6 +75,16 @@ fn end(epoch: &Epoch, cause: &Cause) {
         engine.core.context.lose();
     }
     epoch.end(Stand::Lost, || cause.clone());
+}
+
+/// There was no room for `bytes`, or another error of the call that asked for it.
+pub(super) fn refused(epoch: &Arc<Epoch>, code: Code, call: &str, bytes: usize) -> Error {
+    match classify(epoch, code, call) {
+        Error::OutOfMemory { free, total, limit, site, .. } => {
+            Error::OutOfMemory { requested: bytes as u64, free, total, limit, site }
+        }
+        other => other,
+    }
 }
 
 /// The error for a failed call, after looking at it.

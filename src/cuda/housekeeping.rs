@@ -245,10 +245,15 @@ impl Core {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        if process::exiting() || self.context.lost() {
+        if process::exiting() {
             return;
         }
-        process::unless_exiting(|| self.let_go());
+        if !self.context.lost() {
+            process::unless_exiting(|| self.let_go());
+        } else if !self.left.swap(true, Ordering::AcqRel) {
+            // A fault of a later life came between the end of this one and here.
+            self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed);
+        }
     }
 
     fn let_go(&self) {

@@ -111,10 +111,10 @@ impl CudaEngine {
             other => return other,
         }
         self.make_room(epoch, bytes, config)?;
-        epoch.meter.take(bytes as u64).map_err(|e| self.describe(epoch, e, bytes))?;
+        epoch.meter.take(bytes as u64).map_err(|e| self.describe(epoch, e))?;
         self.try_allocate(epoch, bytes).map_err(|e| {
             epoch.meter.give(bytes as u64);
-            self.describe(epoch, e, bytes)
+            self.describe(epoch, e)
         })
     }
 
@@ -126,7 +126,7 @@ impl CudaEngine {
         free_some(&lease.slot.shared, &mut lease.state, FREES_PER_LEASE);
         let address = core
             .raw_alloc(&lease.state, bytes)
-            .map_err(|code| fault::classify(epoch, code, "cuMemAllocFromPoolAsync"))?;
+            .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
         let slot = lease.slot.shared.clone();
         let mark = Mark { ticket: slot.sequence.issued() + 1, event: None, slot: slot.clone() };
         let place = slot.live.enter(address);
@@ -148,13 +148,14 @@ impl CudaEngine {
         Ok(())
     }
 
-    fn describe(&self, epoch: &Arc<Epoch>, error: Error, bytes: usize) -> Error {
+    /// Tells what there is beside what was asked for. Takes a lease: the caller must have none.
+    pub(super) fn describe(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
         match error {
-            Error::OutOfMemory { site, .. } => {
+            Error::OutOfMemory { requested, site, .. } => {
                 let (free, total) = self.memory(epoch).unwrap_or((0, 0));
                 let limit = epoch.meter.limit();
                 let free = free.min(limit.saturating_sub(epoch.meter.used()));
-                Error::OutOfMemory { requested: bytes as u64, free, total, limit, site }
+                Error::OutOfMemory { requested, free, total, limit, site }
             }
             other => other,
         }

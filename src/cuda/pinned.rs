@@ -146,10 +146,15 @@ impl PinnedPool {
         }
     }
 
+    /// A small slot, if one is free. No driver call.
+    pub(crate) fn free_slot(self: &Arc<Self>) -> Option<SmallSlot> {
+        Some(SmallSlot { at: self.slots.pop()?, pool: self.hand_out() })
+    }
+
     /// A small slot. The context is current.
     pub(crate) fn slot(self: &Arc<Self>) -> Result<SmallSlot, Code> {
-        if let Some(at) = self.slots.pop() {
-            return Ok(SmallSlot { at, pool: self.hand_out() });
+        if let Some(slot) = self.free_slot() {
+            return Ok(slot);
         }
         // Not counted against the limit: without these no result could come back.
         let at = self.make_unlimited(SLOT * SLOTS_AT_ONCE)?;

@@ -1,6 +1,6 @@
 //! Host data on its way to the device, and device data on its way to the host.
 
-use super::pinned::{Block, LARGEST, NoBlock};
+use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
 use super::slot::Shared;
 use super::{Core, CudaEngine, Native, fault};
 use crate::copy::parallel;
@@ -139,11 +139,21 @@ impl CudaEngine {
 
 pub(super) fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
     let free = limit.saturating_sub(used);
-    let error = Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() };
-    error.in_op("pinned staging", "copy")
+    Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() }
 }
 
 impl Core {
+    /// Pinned memory for a result. The caller has no lease: making it may wait for all that the GPU is doing.
+    pub(super) fn small_slot(&self, epoch: &Arc<Epoch>) -> Result<SmallSlot> {
+        if let Some(slot) = self.pinned.free_slot() {
+            return Ok(slot);
+        }
+        let _inside = self.blockers.enter();
+        epoch.admit()?;
+        let _bound = self.bind(epoch)?;
+        self.pinned.slot().map_err(|code| fault::classify(epoch, code, "cuMemHostAlloc"))
+    }
+
     /// A block, waiting for others to come back while the limit leaves none.
     fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
         let until = Instant::now() + PATIENCE;

@@ -37,9 +37,17 @@ impl CudaEngine {
             // driver-side rungs it may be able to.
             Err(Undone { error: Error::OutOfMemory { .. }, untouched: true }) => {
                 self.core.give_back(s.epoch)?;
-                Ok(self.core.submit(&mut s).map_err(|undone| undone.error)?)
+                self.core.submit(&mut s).map(|task| task as _).map_err(|undone| self.told(s.epoch, undone.error))
             }
-            Err(undone) => Err(undone.error),
+            Err(undone) => Err(self.told(s.epoch, undone.error)),
+        }
+    }
+
+    /// An error, with the numbers that only the driver knew when it said so. Staging has told its own.
+    fn told(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
+        match error {
+            Error::OutOfMemory { total: 0, limit: 0, .. } => self.describe(epoch, error),
+            other => other,
         }
     }
 }
@@ -65,7 +73,6 @@ impl<'a, 'x> Around<'a, 'x> {
 struct Begun<'c> {
     _bound: Bound<'c>,
     timer: Option<Timer>,
-    landed: Landed,
     submitted: Option<Instant>,
 }
 
@@ -131,10 +138,14 @@ impl Core {
         let _inside = if O::FROM_PEER { foreign(Around::of(s))? } else { SmallVec::new() };
         let label = s.options.label;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
+        let landed = match O::Raw::BYTES {
+            0 => Landed::Nothing,
+            _ => Landed::Slot(self.small_slot(epoch)?),
+        };
         let gate = if O::GATED { Gate::enter(Around::of(s)) } else { Gate::default() };
         let mut lease = self.hold(Around::of(s), &mut follows)?;
         let index = lease.slot.shared.index;
-        let result = self.enqueue(s, &follows, &mut lease, &mut retired);
+        let result = self.enqueue(s, &follows, &mut lease, &mut retired, landed);
         drop(lease);
         drop(gate);
         retired.iter().for_each(|cargo| cargo.retire());
@@ -160,8 +171,10 @@ impl Core {
         let mut s = Submission::new(&mut op, &mut spans, epoch, device.options(), (&[], 0));
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
-        let result =
-            self.enqueue(&mut s, &Follows::new(), &mut lease, &mut retired).map(drop).map_err(|undone| undone.error);
+        let result = self
+            .enqueue(&mut s, &Follows::new(), &mut lease, &mut retired, Landed::Nothing)
+            .map(drop)
+            .map_err(|undone| undone.error);
         drop(lease);
         retired.iter().for_each(|cargo| cargo.retire());
         result
@@ -191,13 +204,13 @@ impl Core {
         follows: &Follows,
         lease: &mut Lease<'_>,
         retired: &mut Retired,
+        landed: Landed,
     ) -> Result<Arc<CudaTask<O>>, Undone> {
         let (epoch, label, around) = (s.epoch, s.options.label, Around::of(s));
         let (op, (reads, writes)) = (s.op()?, s.spans()?);
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
         let name = op.subject().unwrap_or(const { &O::NAME });
-        let Begun { _bound, timer, landed, submitted } =
-            self.begin(around, follows, (shared, state), retired, O::Raw::BYTES, name)?;
+        let Begun { _bound, timer, submitted } = self.begin(around, follows, (shared, state), retired, name)?;
         #[cfg(feature = "nvtx")]
         let _range = super::api::nvtx::range(label.unwrap_or(name));
         let (outcome, parts) = {
@@ -235,7 +248,6 @@ impl Core {
         follows: &Follows,
         (shared, state): (&Arc<Shared>, &mut State),
         retired: &mut Retired,
-        result: usize,
         name: &'static &'static str,
     ) -> Result<Begun<'_>> {
         let epoch = s.epoch;
@@ -249,10 +261,6 @@ impl Core {
             true => Some(self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?),
             false => None,
         };
-        let landed = match result {
-            0 => Landed::Nothing,
-            _ => Landed::Slot(self.pinned.slot().map_err(|c| fault::classify(epoch, c, "cuMemHostAlloc"))?),
-        };
         if let Some(timer) = &timer {
             self.record_timer(epoch, timer.start, state)?;
         }
@@ -260,7 +268,7 @@ impl Core {
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let submitted = epoch.counters.trace().map(|_| Instant::now());
-        Ok(Begun { _bound, timer, landed, submitted })
+        Ok(Begun { _bound, timer, submitted })
     }
 
     /// From the op's CUDA half on.

@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     fn meter() -> Arc<Meter> {
-        Arc::new(Meter::new(1 << 20))
+        Arc::new(Meter::new(1 << 20, 1 << 20))
     }
 
     fn keep(tables: &mut Tables, meter: &Arc<Meter>, key: &[u64], bytes: usize) -> Vec<u64> {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_is_held_counts_against_the_limit_and_is_no_buffer() {
-        let meter = Arc::new(Meter::new(100));
+        let meter = Arc::new(Meter::new(100, 100));
         let charge = Charge::new(&meter, 60);
         assert!(charge.is_some() && Charge::new(&meter, 60).is_none());
         assert!(meter.take(60).is_err() && meter.take(40).is_ok());

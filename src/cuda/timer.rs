@@ -3,7 +3,7 @@
 use super::Native;
 use super::api::{Code, Driver};
 use super::context::Context;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, RwLock};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::CUevent;
 use std::sync::Weak;
@@ -23,6 +23,8 @@ pub(crate) struct Timers(Arc<TimerPool>);
 struct TimerPool {
     free: SegQueue<(Native<CUevent>, Native<CUevent>)>,
     all: Mutex<Vec<Native<CUevent>>>,
+    /// The events are gone. Who asks for a time holds it meanwhile, beside others who do.
+    torn: RwLock<bool>,
 }
 
 impl Timers {
@@ -55,9 +57,11 @@ impl Timers {
 
     /// For the end of the epoch.
     pub(crate) fn destroy(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
+        let mut torn = self.0.torn.write();
+        *torn = true;
         while self.0.free.pop().is_some() {}
         for event in std::mem::take(&mut *self.0.all.lock()) {
-            // SAFETY: ours, idle, and the epoch is closed: `elapsed` looks for it in the list before it uses one.
+            // SAFETY: ours, idle, and the epoch is closed: `elapsed` uses none from here on.
             gone(unsafe { api.event_destroy(event.0) });
         }
     }
@@ -68,13 +72,13 @@ impl Timer {
     pub(super) fn elapsed(&self, context: &Context) -> Option<Duration> {
         // The pool outlives the events: gone means that the epoch was torn down.
         let pool = self.timers.upgrade()?;
-        let alive = pool.all.lock(); // keeps `destroy` out
-        if !alive.contains(&self.start) {
+        let torn = pool.torn.read(); // keeps `destroy` out
+        if *torn {
             return None;
         }
         let _bound = context.bind().ok()?;
         let mut milliseconds = 0f32;
-        // SAFETY: both events are alive while the list is held, and both were recorded.
+        // SAFETY: both events are alive while `destroy` is kept out, and both were recorded.
         let code = unsafe { context.api.event_elapsed_time(&mut milliseconds, self.start.0, self.end.0) };
         code.is_success().then(|| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
     }

@@ -207,7 +207,9 @@ impl DeviceBuilder {
     ///
     /// The generation is not in use yet while the hook runs: what it stores may be picked up by a thread that still
     /// computes in the old one, so give such a thread a way to tell (the buffer's own
-    /// [`generation`](crate::DeviceBuffer::generation)).
+    /// [`generation`](crate::DeviceBuffer::generation)). For the same reason a hook cannot wait for the device to be
+    /// healthy, or rebuild it: that would wait for the hook, and is refused with
+    /// [`Error::Unsupported`](crate::Error::Unsupported).
     pub fn before_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
         self.config.before.push(Arc::new(hook));
         self

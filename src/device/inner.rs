@@ -22,7 +22,6 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) info: DeviceInfo,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) meter: Arc<Meter>,
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) in_flight: InFlight,
     pub(crate) supervisor: Supervisor,
@@ -63,7 +62,8 @@ impl Inner {
         };
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let label: Arc<str> = config.label.clone().unwrap_or(opened.label).into();
-        let meter = Arc::new(Meter::new(config.memory_limit.unwrap_or(opened.limit)));
+        let limit = config.memory_limit.unwrap_or(opened.limit);
+        let meter = Arc::new(Meter::new(limit, opened.info.total_memory));
         let now = Arc::new(AtomicU64::new(0));
         let inner = Arc::new_cyclic(|owner: &Weak<Inner>| {
             let epoch = Epoch::new(Parts {
@@ -72,7 +72,7 @@ impl Inner {
                 generation: 0,
                 life,
                 engine: opened.engine,
-                meter: meter.clone(),
+                meter,
                 counters: counters.clone(),
                 now: now.clone(),
                 owner: owner.clone(),
@@ -86,7 +86,6 @@ impl Inner {
                 config,
                 info: opened.info,
                 counters,
-                meter,
                 now,
                 current: RwLock::new(epoch),
             }
@@ -112,16 +111,20 @@ impl Inner {
     /// A fresh life for generation `generation`, not installed yet.
     pub(crate) fn next_epoch(self: &Arc<Self>, generation: u64) -> Result<Arc<Epoch>> {
         let life = Arc::new(Life::new());
-        let engine = match self.epoch().engine {
+        let old = self.epoch();
+        let (engine, meter) = match old.engine {
+            // Its memory is this process's, so what stale handles hold is held.
             #[cfg(feature = "host")]
-            Engine::Host(ref engine) => Engine::Host(engine.clone()),
+            Engine::Host(ref engine) => (Engine::Host(engine.clone()), old.meter.clone()),
             #[cfg(feature = "cuda")]
             Engine::Cuda(ref engine) => {
-                Engine::Cuda(engine.again(&self.config, life.clone(), self.counters.clone())?)
+                let engine = engine.again(&self.config, life.clone(), self.counters.clone())?;
+                (Engine::Cuda(engine), Arc::new(old.meter.again()))
             }
             #[cfg(target_os = "linux")]
             Engine::Worker(ref engine) => {
-                Engine::Worker(engine.again(&self.config, &self.label, self.counters.clone())?)
+                let engine = engine.again(&self.config, &self.label, self.counters.clone())?;
+                (Engine::Worker(engine), Arc::new(old.meter.again()))
             }
         };
         let epoch = Epoch::new(Parts {
@@ -130,7 +133,7 @@ impl Inner {
             generation,
             life,
             engine,
-            meter: self.meter.clone(),
+            meter,
             counters: self.counters.clone(),
             now: self.now.clone(),
             owner: Arc::downgrade(self),
@@ -172,10 +175,10 @@ impl Inner {
         }
     }
 
-    pub(super) fn memory(&self) -> Result<MemoryInfo> {
-        let (used, limit) = (self.meter.used(), self.meter.limit());
-        let epoch = self.epoch();
-        let (free, total) = match epoch.engine.memory(&epoch)? {
+    /// In `epoch`, which may be one that is not installed yet.
+    pub(super) fn memory(&self, epoch: &Arc<Epoch>) -> Result<MemoryInfo> {
+        let (used, limit) = (epoch.meter.used(), epoch.meter.limit());
+        let (free, total) = match epoch.engine.memory(epoch)? {
             Some(answer) => answer,
             None => (self.info.total_memory.saturating_sub(used), self.info.total_memory),
         };
@@ -189,11 +192,11 @@ impl Inner {
         let mut stats = Stats {
             dispatches: c.dispatches(),
             in_flight: c.in_flight(),
-            bytes_used: self.meter.used(),
-            bytes_peak: self.meter.peak(),
-            bytes_limit: self.meter.limit(),
-            allocations: self.meter.count(),
-            table_bytes: self.meter.held(),
+            bytes_used: epoch.meter.used(),
+            bytes_peak: epoch.meter.peak(),
+            bytes_limit: epoch.meter.limit(),
+            allocations: epoch.meter.count(),
+            table_bytes: epoch.meter.held(),
             bytes_up: c.bytes_up.load(Ordering::Relaxed),
             bytes_down: c.bytes_down.load(Ordering::Relaxed),
             leaked: c.leaked.load(Ordering::Relaxed),

@@ -47,15 +47,17 @@ impl Device {
     /// `bytes` of memory as `len` elements, taken as written.
     pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
         let epoch = self.epoch();
-        let located = |error: Error| {
-            let error = error.locate(|s| {
-                s.set_device(epoch.label.to_string(), epoch.generation);
-            });
-            self.inner.counters.count_error(&error);
-            error
-        };
-        let (allocation, track) = self.allocate(&epoch, bytes, len).map_err(located)?;
+        let (allocation, track) = self.allocate(&epoch, bytes, len).map_err(|error| self.refusal(&epoch, error))?;
         Ok(Region::new(Arc::new(allocation), epoch, Content::Valid, track, 0..len))
+    }
+
+    /// An error that no dispatch will tell of: says where it happened, and counts it.
+    pub(crate) fn refusal(&self, epoch: &Epoch, error: Error) -> Error {
+        let error = error.locate(|site| {
+            site.set_device(epoch.label.to_string(), epoch.generation);
+        });
+        self.inner.counters.count_error(&error);
+        error
     }
 
     fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, Track)> {

@@ -144,7 +144,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`]; [`Error::Unsupported`] from inside an operation's
-    /// host half.
+    /// host half, and in a hook that a rebuild of it waits for.
     pub fn wait_healthy(&self, limit: Duration) -> Result<Health> {
         crate::host::refuse_inside("a wait for the device")?;
         self.inner.supervisor.wait_healthy(&self.inner, limit)
@@ -161,8 +161,8 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Timeout`] when the work in flight did not end in time; then nothing changed. [`Error::DeviceLost`] when
-    /// the device is lost, which a rebuild in this process cannot mend; [`Error::Unsupported`] from inside an operation's
-    /// host half.
+    /// the device is lost, which a rebuild in this process cannot mend. [`Error::Unsupported`] from inside an operation's
+    /// host half, and in a hook that a rebuild of it waits for.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
         crate::host::refuse_inside("a rebuild")?;
         self.inner.supervisor.rebuild(&self.inner, deadline)
@@ -178,7 +178,7 @@ impl Device {
     /// # Errors
     /// The device's own error when it cannot be asked.
     pub fn memory(&self) -> Result<MemoryInfo> {
-        self.inner.memory()
+        self.inner.memory(&self.epoch())
     }
 
     /// Waits until everything submitted so far is complete, at most `limit`.

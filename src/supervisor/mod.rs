@@ -89,6 +89,7 @@ impl Supervisor {
 
     /// Waits until it is healthy.
     pub(crate) fn wait_healthy(&self, inner: &Inner, limit: Duration) -> Result<Health> {
+        rebuild::not_in_its_hook(inner)?;
         let until = Instant::now().checked_add(limit);
         loop {
             let health = self.health(inner);
@@ -182,5 +183,23 @@ mod tests {
         supervisor.enter(Phase::Poisoned, Some("it".into()));
         supervisor.admitted(2);
         assert_eq!(phase(), Phase::Poisoned);
+    }
+
+    /// `rebuild` that is held up after its drain, while a fault of the same life is seen and mended.
+    #[test]
+    #[cfg(feature = "host")]
+    fn a_rebuild_that_a_fault_has_overtaken_says_nothing_of_the_phase() {
+        let device = Device::builder().host().open().unwrap();
+        let (inner, old) = (device.inner().clone(), device.epoch());
+        assert!(old.life.drain());
+        old.fault("it", None);
+        let until = Instant::now() + Duration::from_secs(20);
+        while (device.generation(), device.health().phase) != (1, Phase::Healthy) {
+            assert!(Instant::now() < until, "{:?}", device.health());
+            std::thread::yield_now();
+        }
+        assert!(!inner.supervisor.claim(&old));
+        assert_eq!(device.health().phase, Phase::Healthy);
+        device.wait_healthy(Duration::from_millis(50)).unwrap();
     }
 }

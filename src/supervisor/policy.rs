@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// device is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// Restarts allowed in a window; 3 unless set.
+    /// Restarts allowed in a window; 3 unless set. `u32::MAX`: any number.
     pub restarts: u32,
     /// The window; 60 s unless set.
     pub window: Duration,
@@ -40,6 +40,9 @@ impl RestartPolicy {
     }
 }
 
+/// Restarts that are remembered where their number has no limit: they only make pauses longer, up to the longest.
+const REMEMBERED: usize = 32;
+
 /// The restarts in the window.
 #[derive(Debug, Default)]
 pub(crate) struct History(VecDeque<Instant>);
@@ -54,7 +57,10 @@ impl History {
     /// Restarts that are allowed now.
     pub(crate) fn left(&mut self, policy: &RestartPolicy, now: Instant) -> u32 {
         self.forget_old(policy, now);
-        policy.restarts.saturating_sub(u32::try_from(self.0.len()).unwrap_or(u32::MAX))
+        match policy.restarts {
+            u32::MAX => u32::MAX,
+            restarts => restarts.saturating_sub(u32::try_from(self.0.len()).unwrap_or(u32::MAX)),
+        }
     }
 
     /// Takes one restart and says how long to pause before it; `None` when there is none left.
@@ -63,9 +69,10 @@ impl History {
             return None;
         }
         let earlier = self.0.len() as u32;
-        if policy.restarts != u32::MAX {
-            self.0.push_back(now); // an unlimited history would only grow
+        if policy.restarts == u32::MAX && self.0.len() >= REMEMBERED {
+            self.0.pop_front();
         }
+        self.0.push_back(now);
         let pause = match earlier {
             0 => Duration::ZERO,
             n => policy.backoff.saturating_mul(1u32.checked_shl(n - 1).unwrap_or(u32::MAX)),
@@ -88,6 +95,21 @@ mod tests {
         assert_eq!(history.take(&policy, start + Duration::from_secs(9)), None);
         assert_eq!(history.left(&policy, start + Duration::from_secs(10)), 2);
         assert_eq!(history.take(&policy, start + Duration::from_secs(10)), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn without_a_limit_pauses_double_as_well_and_little_is_remembered() {
+        let policy = RestartPolicy { restarts: u32::MAX, ..RestartPolicy::default() };
+        let (mut history, now) = (History::default(), Instant::now());
+        let pauses: Vec<_> = (0..6).map(|_| history.take(&policy, now).unwrap().as_millis()).collect();
+        assert_eq!(pauses, [0, 10, 20, 40, 80, 160]);
+        for _ in 0..1000 {
+            assert!(history.take(&policy, now).is_some_and(|pause| pause <= policy.longest));
+        }
+        assert_eq!(history.left(&policy, now), u32::MAX);
+        assert!(history.0.len() < 100);
+        let later = now + policy.window;
+        assert_eq!(history.take(&policy, later), Some(Duration::ZERO), "what is past the window is forgotten");
     }
 
     #[test]

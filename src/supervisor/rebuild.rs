@@ -7,6 +7,7 @@ use crate::engine::{Cause, Epoch};
 use crate::error::Site;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 use std::time::{Duration, Instant};
@@ -52,6 +53,7 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
 impl Supervisor {
     /// Asked for by the user: drains first.
     pub(crate) fn rebuild(&self, inner: &Arc<Inner>, deadline: Duration) -> Result<()> {
+        not_in_its_hook(inner)?;
         let old = inner.epoch();
         if !old.life.drain() {
             return match old.life.stand() {
@@ -71,8 +73,7 @@ impl Supervisor {
             }
             Err(error) => return Err(error),
         }
-        self.enter(Phase::Rebuilding, Some("a rebuild was asked for".into()));
-        if !old.end(Stand::Poisoned, || Cause { message: "a rebuild was asked for".into(), ..Cause::default() }) {
+        if !self.claim(&old) {
             return self.wait_healthy(inner, deadline).map(drop);
         }
         old.engine.retire();
@@ -94,20 +95,33 @@ impl Supervisor {
         }
     }
 
+    /// Ends a life that was drained, for a rebuild. False where a fault was there first: then the phase is its recovery's
+    /// to say. Until it is said here, the life's own flag tells that it is over.
+    pub(super) fn claim(&self, old: &Epoch) -> bool {
+        let why = || "a rebuild was asked for".to_string();
+        let first = old.end(Stand::Poisoned, || Cause { message: why(), ..Cause::default() });
+        if first {
+            self.enter(Phase::Rebuilding, Some(why()));
+        }
+        first
+    }
+
     /// Makes, tests, fills, installs.
     fn attempt(&self, inner: &Arc<Inner>, generation: u64) -> Result<()> {
         let epoch = inner.next_epoch(generation)?;
         let device = Device::bound_to(inner.clone(), epoch.clone());
         let ready = self_test(&device)
             .and_then(|()| inner.mirrors.put_back(&device))
-            .and_then(|()| inner.config.before.iter().try_for_each(|hook| guarded(hook, &device)));
+            .and_then(|()| {
+                let _making = Making::begin(inner.id);
+                inner.config.before.iter().try_for_each(|hook| guarded(hook, &device))
+            })
+            // A fault during a hook, of which the hook itself said nothing.
+            .and_then(|()| if epoch.dead() { Err(epoch.verdict()) } else { Ok(()) });
         if let Err(error) = ready {
             epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
             epoch.engine.retire();
             return Err(error);
-        }
-        if epoch.dead() {
-            return Err(epoch.verdict()); // a fault during a hook
         }
         drop(device);
         inner.install(epoch.clone());
@@ -127,6 +141,37 @@ impl Supervisor {
         }
         Ok(())
     }
+}
+
+thread_local! {
+    /// The device for whose new life this thread runs hooks.
+    static MAKING: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// While the hooks run that a new life waits for. One may rebuild another device.
+struct Making(Option<u64>);
+
+impl Making {
+    fn begin(device: u64) -> Self {
+        Making(MAKING.replace(Some(device)))
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        MAKING.set(self.0);
+    }
+}
+
+/// Whoever waits here for the new life of `device` would wait for himself.
+pub(super) fn not_in_its_hook(device: &Inner) -> Result<()> {
+    if MAKING.get() == Some(device.id) {
+        return Err(Error::unsupported(format!(
+            "a hook before admission waits for the rebuild of {}, which waits for the hook",
+            device.label
+        )));
+    }
+    Ok(())
 }
 
 /// A hook's panic is an error of the rebuild, not the end of the supervisor.

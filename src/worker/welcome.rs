@@ -56,7 +56,7 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
         info: device.info().clone(),
-        limit: device.inner().meter.limit(),
+        limit: device.epoch().meter.limit(),
         label: device.name().into(),
     };
     let answers = Answers::new(control.clone(), layout::ANSWERS);

@@ -109,6 +109,7 @@ CUresult enter(struct call *call, enum needs needs) {
     }
     pthread_mutex_lock(&state.mutex);
     begin(call);
+    while (is_held(call->name)) pthread_cond_wait(&state.changed, &state.mutex);
     CUresult code;
     if (must_fail(call->name, true, &code)) return leave(call, code, "(made to fail)");
     if (needs >= INITIALISED && !state.initialised) {

@@ -77,6 +77,8 @@ control! {
     script: fn(*const c_char, c_int);
     fail: fn(*const c_char, c_int, c_int);
     fail_any: fn(c_int, c_int);
+    fault_any: fn(c_int, c_int);
+    hold: fn(*const c_char);
     failed: fn() -> u64;
     clear: fn();
     log_enable: fn(c_int);
@@ -156,6 +158,15 @@ macro_rules! call {
     }};
 }
 
+/// Calls of a function that stand still.
+pub(crate) struct Held<'d>(&'d Driver);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        call!(self.0, hold(c"".as_ptr()));
+    }
+}
+
 impl Driver {
     /// Variables that give a child process the same libraries, whether it asks the linker for them or this crate's
     /// loader. Scripts for it are variables too, see `standin.h`.
@@ -233,6 +244,17 @@ impl Driver {
 
     pub(crate) fn fail_any(&self, nth: i32, code: i32) {
         call!(self, fail_any(nth, code));
+    }
+
+    pub(crate) fn fault_any(&self, nth: i32, code: i32) {
+        call!(self, fault_any(nth, code));
+    }
+
+    /// Calls of this function stop before they do anything, until the answer goes.
+    pub(crate) fn hold(&self, function: &str) -> Held<'_> {
+        let name = CString::new(function).unwrap();
+        call!(self, hold(name.as_ptr()));
+        Held(self)
     }
 
     pub(crate) fn clear(&self) {

@@ -8,6 +8,7 @@
 struct failure {
     char call[64]; /* "any" */
     int left, code;
+    bool sticks; /* a device fault that shows in this call */
 };
 
 struct script {
@@ -23,6 +24,7 @@ static int script_count;
 static int fault_countdown = -1, fault_code;
 static struct { int attribute, value; } attributes[32];
 static int attribute_count;
+static char held[64];
 
 bool must_fail(const char *name, bool driver, CUresult *code) {
     bool fails = false;
@@ -33,6 +35,10 @@ bool must_fail(const char *name, bool driver, CUresult *code) {
         bool meant = any ? driver && !only_names : same_call(failure->call, name);
         if (meant && failure->left-- == 0) {
             *code = failure->code;
+            if (failure->sticks) {
+                state.sticky = failure->code;
+                pthread_cond_broadcast(&state.changed);
+            }
             fails = true;
             failed++;
             *failure = failures[--failure_count];
@@ -68,14 +74,16 @@ void forget_script(void) {
     failed = 0;
     failure_count = script_count = attribute_count = 0;
     fault_countdown = -1;
+    held[0] = 0;
 }
 
-static void add_failure(const char *call, int nth, int code) {
+static void add_failure(const char *call, int nth, int code, bool sticks) {
     if (failure_count == (int)(sizeof failures / sizeof *failures)) return;
     struct failure *failure = &failures[failure_count++];
     snprintf(failure->call, sizeof failure->call, "%s", call);
     failure->left = nth;
     failure->code = code;
+    failure->sticks = sticks;
 }
 
 static int mode_named(const char *name) {
@@ -104,7 +112,7 @@ void read_environment(void) {
     for (value = getenv("WINDLASS_STANDIN_FAIL"); value != NULL && *value != 0;) {
         char call[64];
         int nth, code;
-        if (sscanf(value, "%63[^:]:%d:%d", call, &nth, &code) == 3) add_failure(call, nth, code);
+        if (sscanf(value, "%63[^:]:%d:%d", call, &nth, &code) == 3) add_failure(call, nth, code, false);
         value = strchr(value, ',');
         if (value != NULL) value++;
     }
@@ -132,9 +140,17 @@ void standin_script(const char *kernel, int code) {
     pthread_mutex_unlock(&state.mutex);
 }
 
-void standin_fail(const char *call, int nth, int code) { LOCKED(add_failure(call, nth, code)); }
+void standin_fail(const char *call, int nth, int code) { LOCKED(add_failure(call, nth, code, false)); }
 
-void standin_fail_any(int nth, int code) { LOCKED(add_failure("any", nth, code)); }
+void standin_fail_any(int nth, int code) { LOCKED(add_failure("any", nth, code, false)); }
+
+void standin_fault_any(int nth, int code) { LOCKED(add_failure("any", nth, code, true)); }
+
+void standin_hold(const char *call) {
+    LOCKED(snprintf(held, sizeof held, "%s", call); pthread_cond_broadcast(&state.changed));
+}
+
+bool is_held(const char *name) { return held[0] != 0 && same_call(held, name); }
 
 uint64_t standin_failed(void) {
     uint64_t count;

@@ -275,6 +275,7 @@ void forget_calls(void);
 
 /* script.c */
 bool must_fail(const char *name, bool driver, CUresult *code);
+bool is_held(const char *name);
 const int *attribute_override(int attribute);
 /* What a script says about a kernel; false: nothing. */
 bool scripted(const char *kernel, int *code);

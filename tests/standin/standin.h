@@ -68,6 +68,10 @@ STANDIN_EXPORT void standin_script(const char *kernel, int code);
 STANDIN_EXPORT void standin_fail(const char *call, int nth, int code);
 /* The nth next driver call of any kind (not cublas; not the two that only name an error). */
 STANDIN_EXPORT void standin_fail_any(int nth, int code);
+/* The same, and from then on the whole process is poisoned with that code. */
+STANDIN_EXPORT void standin_fault_any(int nth, int code);
+/* Calls of that driver function stop before they do anything, until another is named ("" for none). */
+STANDIN_EXPORT void standin_hold(const char *call);
 /* How many calls were made to fail since the reset. */
 STANDIN_EXPORT uint64_t standin_failed(void);
 /* Drops failures that have not happened yet, and scripts. */

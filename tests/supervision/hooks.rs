@@ -1,6 +1,6 @@
 //! Hooks around a rebuild: data is put back before anybody else may use the new life.
 
-use crate::common::{down, host, up};
+use crate::common::{down, host, up, within};
 use crate::{LONG, SELF_TEST, suffer, suffer_and_recover, suffering};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -152,4 +152,30 @@ fn a_buffer_made_by_a_failed_attempt_is_refused_in_the_life_that_followed() {
     let leftover = leftover.lock().unwrap().take().unwrap();
     assert!(matches!(device.download(&leftover), Err(Error::GpuRefStale { .. })));
     assert!(device.stats().dispatches >= 2 * SELF_TEST);
+}
+
+#[test]
+fn a_hook_that_would_wait_for_its_own_rebuild_is_refused() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (notes, own) = (told.clone(), Arc::new(Mutex::new(None::<std::sync::Weak<Device>>)));
+    let outer = own.clone();
+    let device = host(1)
+        .before_admission(move |device| {
+            let outer = outer.lock().unwrap().as_ref().and_then(std::sync::Weak::upgrade).expect("the device is there");
+            for handle in [device, &*outer] {
+                notes.lock().unwrap().push(handle.wait_healthy(LONG).map(drop));
+                notes.lock().unwrap().push(handle.rebuild(LONG));
+            }
+            let other = host(1).open()?;
+            other.rebuild(LONG)?;
+            other.wait_healthy(LONG).map(drop)
+        })
+        .open()
+        .unwrap();
+    let device = Arc::new(device);
+    *own.lock().unwrap() = Some(Arc::downgrade(&device));
+    let rebuilt = device.clone();
+    within(30, move || rebuilt.rebuild(LONG)).unwrap();
+    assert!(told.lock().unwrap().iter().all(|answer| matches!(answer, Err(Error::Unsupported { .. }))), "{told:?}");
+    assert_eq!((told.lock().unwrap().len(), device.generation(), device.health().phase), (4, 1, Phase::Healthy));
 }

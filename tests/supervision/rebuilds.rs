@@ -1,6 +1,6 @@
 //! Rebuilds that are asked for, and rebuilds that fail.
 
-use crate::common::{Gate, down, eventually, host, map, up, within};
+use crate::common::{Gate, assert_back_at, down, eventually, host, map, up, within};
 use crate::{LONG, SELF_TEST, suffer, suffer_and_recover, suffering};
 use std::time::{Duration, Instant};
 use windlass::{Error, FaultPlan, Phase, RestartPolicy};
@@ -211,4 +211,41 @@ fn two_devices_fail_alone() {
     let x = up(&other, [3.0f64]);
     suffer_and_recover(&one);
     assert_eq!((other.generation(), other.health().phase, down(&other, &x)), (0, Phase::Healthy, vec![3.0]));
+}
+
+/// The memory of the life before is this process's: it goes before as much is asked for again.
+#[test]
+fn a_mirror_of_more_than_half_the_memory_is_put_back() {
+    let device = suffering(FaultPlan::new().poison(1)).memory_limit(1 << 20).open().unwrap();
+    let data = vec![7u8; 600 << 10];
+    let table = device.mirrored(data.clone()).unwrap();
+    suffer_and_recover(&device);
+    assert!(down(&device, &table.get()) == data);
+    device.rebuild(LONG).unwrap();
+    assert!(down(&device, &table.get()) == data);
+    assert_eq!((table.get().len(), table.get().generation(), device.stats().bytes_used), (600 << 10, 2, 600 << 10));
+    drop(table);
+    assert_back_at(&device, (0, 0, 0));
+}
+
+#[test]
+fn a_mirror_that_finds_no_room_is_stale_and_says_so_in_its_own_length() {
+    let device = suffering(FaultPlan::new()).memory_limit(1 << 20).open().unwrap();
+    let table = device.mirrored(vec![7u8; 600 << 10]).unwrap();
+    let kept = table.get(); // its bytes are held here
+    assert!(matches!(device.rebuild(LONG), Err(Error::OutOfMemory { .. })));
+    assert_eq!((table.get().len(), table.get().generation(), kept.len()), (600 << 10, 0, 600 << 10));
+    assert!(device.download(&table.get()).unwrap_err().is_poisoning());
+    assert!(device.duplicate(&table.get()).is_err_and(|rejected| rejected.is_poisoning()));
+}
+
+#[test]
+fn a_refusal_tells_what_there_is_and_what_is_allowed() {
+    let device = suffering(FaultPlan::new()).memory_limit(1 << 20).open().unwrap();
+    let kept = device.zeros::<u8>(1 << 19).unwrap();
+    let error = device.zeros::<u8>(1 << 20).unwrap_err();
+    let Error::OutOfMemory { requested, free, total, limit, .. } = error else { panic!("{error:?}") };
+    assert_eq!((requested, free, limit), (1 << 20, 1 << 19, 1 << 20));
+    assert_eq!(total, device.info().total_memory);
+    drop(kept);
 }

@@ -27,3 +27,26 @@ fn mirrored_data_is_there_again_after_every_loss() {
     drop((gone, table));
     crate::common::assert_back_at(&device, (0, 0, 0));
 }
+
+/// Memory of a worker goes with it, whoever still holds a handle of it.
+#[test]
+fn a_mirror_of_more_than_half_the_memory_is_put_back_beside_stale_handles() {
+    let _alone = alone();
+    let device = isolated().memory_limit(1 << 20).open().unwrap();
+    let data = vec![7u8; 600 << 10];
+    let table = device.mirrored(data.clone()).unwrap();
+    let mut stale = Vec::new();
+    for round in 1..=2u64 {
+        stale.push(table.get());
+        kill(&device);
+        while device.generation() < round {
+            assert!(device.health().phase != windlass::Phase::Lost, "{:?}", device.health());
+            std::thread::yield_now();
+        }
+        device.wait_healthy(LONG).unwrap();
+        assert_eq!((table.get().generation(), down(&device, &table.get()) == data), (round, true));
+        assert_eq!(device.stats().bytes_used, 600 << 10, "only what is there now");
+    }
+    drop((stale, table));
+    crate::common::assert_back_at(&device, (0, 0, 0));
+}
