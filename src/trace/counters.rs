@@ -88,12 +88,13 @@ impl Counters {
         *self.fault.lock() = Some(LastFault { cause, seen: Instant::now(), over: None });
     }
 
-    /// The next generation was admitted.
+    /// The next generation was admitted. Gives the time since the fault that it follows, if it follows one.
     #[cold]
-    pub(crate) fn recovered(&self) {
-        if let Some(fault) = &mut *self.fault.lock() {
-            fault.over.get_or_insert_with(|| fault.seen.elapsed());
-        }
+    pub(crate) fn recovered(&self) -> Option<Duration> {
+        let mut fault = self.fault.lock();
+        let fault = fault.as_mut().filter(|fault| fault.over.is_none())?;
+        fault.over = Some(fault.seen.elapsed());
+        fault.over
     }
 
     pub(crate) fn last_fault(&self) -> Option<String> {
