@@ -169,6 +169,9 @@ pub struct Stats {
     pub recovery: Option<Duration>,
     /// The process of an isolated device's standby, when it is ready to take over.
     pub standby: Option<u32>,
+    /// Why it has none though it should, when the last attempt to start one failed: a GPU in exclusive mode, no memory for a
+    /// second context. Another is made after the next loss; until then the next worker is started cold.
+    pub standby_failed: Option<String>,
     /// The driver of an isolated device's GPU is kept awake between workers, through NVML.
     pub driver_held: bool,
     /// The driver of an isolated device's GPU refused to register the memory that is shared with the worker, so bulk data

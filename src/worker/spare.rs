@@ -27,6 +27,8 @@ struct State {
     ready: Option<WorkerEngine>,
     start: Option<Start>,
     starting: bool,
+    /// Why there is none.
+    failed: Option<String>,
     /// How many were lost here since one was taken.
     lost: u32,
     /// The device is closed: no more are started.
@@ -59,12 +61,17 @@ impl Spare {
                 }
                 !state.closed
             };
-            let made = if wanted { start().ok() } else { None };
+            let (made, failed) = match wanted.then(|| start()) {
+                Some(Ok(engine)) => (Some(engine), None),
+                Some(Err(error)) => (None, Some(error.to_string())),
+                None => (None, None),
+            };
             if let Some(engine) = &made {
                 engine.wait_at(&spare);
             }
             let mut state = spare.state.lock();
             state.starting = false;
+            state.failed = failed;
             let unwanted = if state.closed { made } else { std::mem::replace(&mut state.ready, made) };
             let stillborn = state.ready.as_ref().filter(|engine| !engine.is_there()).map(WorkerEngine::pid);
             drop(state);
@@ -107,6 +114,11 @@ impl Spare {
     /// Its process.
     pub(super) fn pid(&self) -> Option<u32> {
         self.state.lock().ready.as_ref().filter(|engine| engine.is_there()).map(WorkerEngine::pid)
+    }
+
+    /// Why there is none, if the last attempt has failed.
+    pub(super) fn failed(&self) -> Option<String> {
+        self.state.lock().failed.clone()
     }
 
     /// Ends it; no more are started.
