@@ -29,6 +29,8 @@ mod programs;
 mod system;
 
 use common::host;
+#[path = "worker/settings.rs"]
+mod settings;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use windlass::{Device, DeviceBuilder, RestartPolicy};

@@ -168,7 +168,7 @@ impl Keeper {
             looked = Instant::now();
             if let Some(limit) = self.watchdog {
                 awake.tick(looked, nap + limit / 8);
-                awake.forget(limit * 2);
+                awake.forget(limit.saturating_mul(2));
             }
             // If this process itself was stopped, so may the worker have been.
             if beat != beats.0 || slept > nap + self.heartbeat / 2 {
