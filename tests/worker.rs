@@ -9,6 +9,8 @@ mod common;
 
 #[path = "worker/arrivals.rs"]
 mod arrivals;
+#[path = "worker/callers.rs"]
+mod callers;
 #[path = "worker/ends.rs"]
 mod ends;
 #[path = "worker/kernels.rs"]
@@ -25,12 +27,12 @@ mod mirrors;
 mod ops;
 #[path = "worker/programs.rs"]
 mod programs;
+#[path = "worker/settings.rs"]
+mod settings;
 #[path = "worker/system.rs"]
 mod system;
 
 use common::host;
-#[path = "worker/settings.rs"]
-mod settings;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use windlass::{Device, DeviceBuilder, RestartPolicy};
