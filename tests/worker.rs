@@ -11,6 +11,8 @@ mod common;
 mod arrivals;
 #[path = "worker/callers.rs"]
 mod callers;
+#[path = "worker/closing.rs"]
+mod closing;
 #[path = "worker/ends.rs"]
 mod ends;
 #[path = "worker/kernels.rs"]

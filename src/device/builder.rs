@@ -251,6 +251,10 @@ impl DeviceBuilder {
     ///
     /// The child is this very executable, when [`worker::init`](crate::worker::init) stands first in `main`; else the
     /// program named by [`worker_program`](Self::worker_program) or `WINDLASS_WORKER`.
+    ///
+    /// Once every handle of the device was dropped, the child ends as soon as nothing is in flight. As long as somebody
+    /// holds a pending (or has leaked it), that is as long as it takes; what nobody can learn of any more has two seconds,
+    /// then the child is killed, so no endless operation keeps it and its GPU's memory.
     pub fn isolated(mut self) -> Self {
         self.config.isolated = true;
         self

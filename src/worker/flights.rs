@@ -17,6 +17,10 @@ pub(super) trait Flight: Send + Sync {
     fn retire(&self) -> bool;
     /// The operation.
     fn name(&self) -> &'static str;
+    /// Its result is being taken out, by somebody who has no handle of the dispatch any more.
+    fn is_taken_out(&self) -> bool {
+        false
+    }
 }
 
 /// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
@@ -87,6 +91,14 @@ impl Flights {
     /// Takes one out.
     pub(super) fn leave(&self, place: u32) -> Option<Arc<dyn Flight>> {
         self.at(place)?.lock().take()
+    }
+
+    /// Nobody can learn of any of them: the table has the last handle on each. Once that is so it stays, when nobody enters
+    /// any more.
+    pub(super) fn are_forsaken(&self) -> bool {
+        let forsaken = |flight: &Arc<dyn Flight>| Arc::strong_count(flight) == 1 && !flight.is_taken_out();
+        let entries = (0..self.used()).filter_map(|place| self.at(place));
+        entries.into_iter().all(|entry| entry.lock().as_ref().is_none_or(forsaken))
     }
 
     /// Takes all out. Nobody enters any more.

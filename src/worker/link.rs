@@ -303,6 +303,12 @@ impl Link {
         self.lanes.iter().map(Lane::submitted).sum::<u64>().saturating_sub(concluded)
     }
 
+    /// Nobody can learn any more of what is in flight.
+    pub(super) fn is_forsaken(&self) -> bool {
+        let flights = self.flights.lock().clone();
+        flights.is_none_or(|flights| flights.are_forsaken())
+    }
+
     /// One more is settled.
     pub(super) fn concluded(&self) {
         self.concluded.fetch_add(1, Ordering::Release);
