@@ -33,6 +33,8 @@ mod programs;
 mod settings;
 #[path = "worker/system.rs"]
 mod system;
+#[path = "worker/torn.rs"]
+mod torn;
 
 use common::host;
 use std::sync::{Mutex, MutexGuard, PoisonError};
