@@ -415,7 +415,10 @@ fn a_standby_that_cannot_be_had_is_told_of_and_missed_by_nobody() {
         let stats = device.stats();
         assert!(stats.standby_failed.unwrap().contains("46") && stats.standby.is_none() && stats.faults == 0);
         assert_eq!(down(&device, &up(&device, [7u8])), [7]);
+        // Another is tried for by and by, and right after a loss.
         set(&[("WINDLASS_STANDIN_FAIL", "")]);
+        assert!(eventually(20, || device.stats().standby.is_some()));
+        assert_eq!((device.generation(), device.stats().standby_failed), (0, None));
         system::signal(device.worker_pid().unwrap(), 9);
         assert!(eventually(20, || device.generation() == 1 && device.stats().standby.is_some()));
         assert_eq!((device.stats().standby_failed, down(&device, &up(&device, [8u8]))), (None, vec![8]));

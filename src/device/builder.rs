@@ -286,7 +286,8 @@ impl DeviceBuilder {
 
     /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. One
     /// that is lost while it waits is replaced. On a GPU it costs a second context (about half a GiB) and its libraries;
-    /// where there can be none, recovery is cold.
+    /// where there can be none, recovery is cold, [`Stats::standby_failed`](crate::Stats::standby_failed) says why, and
+    /// another is tried for after pauses that double.
     pub fn standby(mut self, on: bool) -> Self {
         self.config.worker.standby = on;
         self

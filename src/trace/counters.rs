@@ -170,7 +170,8 @@ pub struct Stats {
     /// The process of an isolated device's standby, when it is ready to take over.
     pub standby: Option<u32>,
     /// Why it has none though it should, when the last attempt to start one failed: a GPU in exclusive mode, no memory for a
-    /// second context. Another is made after the next loss; until then the next worker is started cold.
+    /// second context. Others are made, after pauses that double up to two minutes and after a loss; until one succeeds the
+    /// next worker is started cold.
     pub standby_failed: Option<String>,
     /// The driver of an isolated device's GPU is kept awake between workers, through NVML.
     pub driver_held: bool,
