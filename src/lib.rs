@@ -89,7 +89,7 @@ pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use supervisor::{Health, Phase, RestartPolicy};
-pub use trace::{OpInfo, Stats, Trace};
+pub use trace::{Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;
 
 /// Slow, independent answers and their error bounds, for tests of this crate. Not part of the API.

@@ -401,6 +401,30 @@ fn a_gpu_that_is_gone_is_not_replaced_by_another() {
     });
 }
 
+/// A GPU that one process at a time may use: there can be no standby, and the program goes on without one.
+#[test]
+fn a_standby_that_cannot_be_had_is_told_of_and_missed_by_nobody() {
+    inside("a_standby_that_cannot_be_had_is_told_of_and_missed_by_nobody", &[], || {
+        let device = isolated().standby(true).open().unwrap();
+        assert!(eventually(20, || device.stats().standby.is_some()));
+        assert_eq!(device.stats().standby_failed, None);
+        // What the driver answers a second process then; it is asked by the one that replaces the standby.
+        set(&[("WINDLASS_STANDIN_FAIL", "cuDevicePrimaryCtxRetain:0:46")]);
+        system::signal(device.stats().standby.unwrap(), 9);
+        assert!(eventually(20, || device.stats().standby_failed.is_some()));
+        let stats = device.stats();
+        assert!(stats.standby_failed.unwrap().contains("46") && stats.standby.is_none() && stats.faults == 0);
+        assert_eq!(down(&device, &up(&device, [7u8])), [7]);
+        // Another is tried for by and by, and right after a loss.
+        set(&[("WINDLASS_STANDIN_FAIL", "")]);
+        assert!(eventually(20, || device.stats().standby.is_some()));
+        assert_eq!((device.generation(), device.stats().standby_failed), (0, None));
+        system::signal(device.worker_pid().unwrap(), 9);
+        assert!(eventually(20, || device.generation() == 1 && device.stats().standby.is_some()));
+        assert_eq!((device.stats().standby_failed, down(&device, &up(&device, [8u8]))), (None, vec![8]));
+    });
+}
+
 /// Not a test of its own: a program whose worker does not get past the driver's start.
 #[test]
 #[ignore = "run by the test below"]

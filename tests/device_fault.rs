@@ -10,6 +10,7 @@ mod common;
 #[path = "common/faulty.rs"]
 mod faulty;
 
+use common::InPlace;
 use common::child::{self, in_a_process_of_its_own};
 use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
@@ -31,11 +32,11 @@ fn scenario(number: usize, device: &str) -> Result<()> {
     let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
     let (a, b) = (device.zeros(SIDE * SIDE)?, device.zeros(SIDE * SIDE)?);
     let y = device.blas().gemm(long, &a, &b, device.uninit(SIDE * SIDE)?)?.await_result()?;
-    let y = device.dispatch(Faulty(0), (), (y,))?.await_result()?;
+    let y = device.dispatch(InPlace(Faulty(0)), (), (y,))?.await_result()?;
 
     // The fault waits for a long product, and what is submitted meanwhile waits for the fault.
     let y = device.blas().gemm(long, &a, &b, y)?.into_output();
-    let ((y,), faulty) = device.dispatch(Faulty(number as u32), (), (y,))?.split();
+    let ((y,), faulty) = device.dispatch(InPlace(Faulty(number as u32)), (), (y,))?.split();
     let start = Instant::now();
     let after: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y)).collect::<std::result::Result<_, _>>()?;
     println!("{kind}: {} submitted behind it in {:?}", after.len(), start.elapsed());
@@ -101,7 +102,7 @@ fn two_gpus() -> Result<()> {
     let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
     let (a, b) = (good.zeros(SIDE * SIDE)?, good.zeros(SIDE * SIDE)?);
     let mut y = good.blas().gemm(long, &a, &b, good.uninit(SIDE * SIDE)?)?.await_result()?;
-    let x = bad.dispatch(Faulty(0), (), (bad.zeros(16)?,))?.await_result()?;
+    let x = bad.dispatch(InPlace(Faulty(0)), (), (bad.zeros(16)?,))?.await_result()?;
     // Half a second of work on the good one.
     let mut verdicts = Vec::new();
     for _ in 0..32 {
@@ -109,7 +110,7 @@ fn two_gpus() -> Result<()> {
         y = next;
         verdicts.push(verdict);
     }
-    let error = bad.dispatch(Faulty(1), (), (x,))?.await_result().expect_err("a fault").error;
+    let error = bad.dispatch(InPlace(Faulty(1)), (), (x,))?.await_result().expect_err("a fault").error;
     assert!(matches!(error, Error::DeviceLost { .. }), "{error:?}");
     let start = Instant::now();
     let (mut lost, mut done) = (0, 0);

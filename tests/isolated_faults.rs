@@ -10,7 +10,7 @@ mod common;
 mod faulty;
 
 use common::child::gpu;
-use common::{down, eventually, up};
+use common::{InPlace, down, eventually, up};
 use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuilder, Error, Phase, RestartPolicy};
@@ -41,9 +41,9 @@ fn works(device: &Device) {
 /// How long until the fault shows, with 64 operations in flight behind it.
 fn suffer(device: &Device, kind: usize) -> Duration {
     let x = up(device, vec![1.0f32; 1 << 10]);
-    let ready = device.dispatch(Faulty(0), (), (x,)).unwrap().await_result().unwrap(); // loaded
+    let ready = device.dispatch(InPlace(Faulty(0)), (), (x,)).unwrap().await_result().unwrap(); // loaded
     let start = Instant::now();
-    let ((y,), faulty) = device.dispatch(Faulty(kind as u32), (), (ready,)).unwrap().split();
+    let ((y,), faulty) = device.dispatch(InPlace(Faulty(kind as u32)), (), (ready,)).unwrap().split();
     let behind: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y).unwrap()).collect();
     let error = faulty.await_result().expect_err(KINDS[kind]);
     let shown = start.elapsed();
@@ -74,7 +74,7 @@ fn every_kind_of_fault_is_recovered_from_again_and_again() {
     let rounds = std::env::var("WINDLASS_TEST_ROUNDS").map_or(2, |n| n.parse().unwrap());
     let device = builder.open().unwrap();
     works(&device);
-    drop(device.dispatch(Faulty(0), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap());
+    drop(device.dispatch(InPlace(Faulty(0)), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap());
     let level = device.memory().unwrap().free;
     println!("fault: shown after, recovered within (medians of {rounds})");
     for (kind, name) in KINDS.into_iter().enumerate().skip(1) {

@@ -9,6 +9,10 @@ mod common;
 
 #[path = "worker/arrivals.rs"]
 mod arrivals;
+#[path = "worker/callers.rs"]
+mod callers;
+#[path = "worker/closing.rs"]
+mod closing;
 #[path = "worker/ends.rs"]
 mod ends;
 #[path = "worker/kernels.rs"]
@@ -25,8 +29,12 @@ mod mirrors;
 mod ops;
 #[path = "worker/programs.rs"]
 mod programs;
+#[path = "worker/settings.rs"]
+mod settings;
 #[path = "worker/system.rs"]
 mod system;
+#[path = "worker/torn.rs"]
+mod torn;
 
 use common::host;
 use std::sync::{Mutex, MutexGuard, PoisonError};

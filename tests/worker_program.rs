@@ -7,31 +7,22 @@
 
 mod common;
 
-use common::{down, host, up};
+use common::{Deed, InPlace, down, host, up};
 use serde::{Deserialize, Serialize};
 use windlass::nvrtc::{LaunchConfig, Write};
-use windlass::{DeviceBuffer, Error, Gemm, Matmul, Op, Result, Slices, SlicesMut, Spans, Wire, blas};
+use windlass::{Error, Gemm, Matmul, Result, Wire, blas};
 
 /// An operation of one's own.
 #[derive(Serialize, Deserialize)]
 struct Own;
 
-impl Op for Own {
+impl Deed for Own {
     const NAME: &'static str = "own";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
-
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+    type Element = f64;
+    fn host(&self, _: &mut [f64]) -> Result<()> {
         Ok(())
     }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Ok(())
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn wire() -> Option<Wire<Self>> {
+    fn wire() -> Option<Wire<InPlace<Self>>> {
         Wire::plain()
     }
 }
@@ -56,7 +47,8 @@ fn the_crates_own_program_knows_the_librarys_operations_and_no_others() {
     assert_eq!(down(&device, &y), [21.0, 43.0]);
     let d = lt.matmul(Matmul::new(2, 2, 2), &a, &a, device.uninit::<f32>(4).unwrap()).unwrap().into_output();
     assert_eq!(down(&device, &d), [7.0, 15.0, 10.0, 22.0]);
-    let error = device.dispatch(Own, (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap_err().error;
+    let error =
+        device.dispatch(InPlace(Own), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap_err().error;
     assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("worker::init")), "{error}");
     let twin = device.nvrtc().twin::<(Write<f32>,)>("one", |_, (x,)| x.set(0, 1.0)).unwrap();
     let rejected = twin.launch(LaunchConfig::new(1, 1), (up(&device, [7.0f32]),)).unwrap_err();

@@ -253,6 +253,10 @@ impl DeviceBuilder {
     ///
     /// The child is this very executable, when [`worker::init`](crate::worker::init) stands first in `main`; else the
     /// program named by [`worker_program`](Self::worker_program) or `WINDLASS_WORKER`.
+    ///
+    /// Once every handle of the device was dropped, the child ends as soon as nothing is in flight. As long as somebody
+    /// holds a pending (or has leaked it), that is as long as it takes; what nobody can learn of any more has two seconds,
+    /// then the child is killed, so no endless operation keeps it and its GPU's memory.
     pub fn isolated(mut self) -> Self {
         self.config.isolated = true;
         self
@@ -284,7 +288,8 @@ impl DeviceBuilder {
 
     /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. One
     /// that is lost while it waits is replaced. On a GPU it costs a second context (about half a GiB) and its libraries;
-    /// where there can be none, recovery is cold.
+    /// where there can be none, recovery is cold, [`Stats::standby_failed`](crate::Stats::standby_failed) says why, and
+    /// another is tried for after pauses that double.
     pub fn standby(mut self, on: bool) -> Self {
         self.config.worker.standby = on;
         self

@@ -6,6 +6,7 @@ use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
 use crate::error::Site;
 use crate::sync::{Arc, Ordering};
+use crate::trace::{Loss, Recovery};
 use crate::{Error, Result};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,6 +28,9 @@ fn breather(failed: u32) -> Duration {
 /// After a life ended: attempts as the policy allows, until one succeeds or none is left. The device is held for an attempt
 /// only: once every handle of it was dropped there is nobody to make another life for.
 pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option<Error>) {
+    if failed.is_none() {
+        tell_loss(old);
+    }
     for attempt in 0u32.. {
         let pause = {
             let Some(inner) = device.upgrade() else { return };
@@ -48,6 +52,20 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
             Err(error) => failed = Some(error),
         }
     }
+}
+
+/// Tells the trace of a life that a fault has ended.
+fn tell_loss(old: &Epoch) {
+    let counters = &old.counters;
+    let Some(trace) = counters.trace() else { return };
+    let cause = old.cause().map(|cause| cause.message).unwrap_or_default();
+    trace.lost(&Loss {
+        device: &old.label,
+        generation: old.generation,
+        cause: &cause,
+        orders: counters.orders.load(Ordering::Relaxed),
+        bytes_crossed: counters.bytes_crossed.load(Ordering::Relaxed),
+    });
 }
 
 impl Supervisor {
@@ -126,8 +144,11 @@ impl Supervisor {
         drop(device);
         inner.install(epoch.clone());
         inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed);
-        inner.counters.recovered();
+        let recovery = inner.counters.recovered();
         self.admitted(generation);
+        if let (Some(time), Some(trace)) = (recovery, inner.counters.trace()) {
+            trace.recovered(&Recovery { device: &inner.label, generation, time });
+        }
         // A fault between the last look and the installation was nobody's: the epoch was not current yet. Before the hooks,
         // which may wait for what comes of it.
         if epoch.dead() {

@@ -88,12 +88,13 @@ impl Counters {
         *self.fault.lock() = Some(LastFault { cause, seen: Instant::now(), over: None });
     }
 
-    /// The next generation was admitted.
+    /// The next generation was admitted. Gives the time since the fault that it follows, if it follows one.
     #[cold]
-    pub(crate) fn recovered(&self) {
-        if let Some(fault) = &mut *self.fault.lock() {
-            fault.over.get_or_insert_with(|| fault.seen.elapsed());
-        }
+    pub(crate) fn recovered(&self) -> Option<Duration> {
+        let mut fault = self.fault.lock();
+        let fault = fault.as_mut().filter(|fault| fault.over.is_none())?;
+        fault.over = Some(fault.seen.elapsed());
+        fault.over
     }
 
     pub(crate) fn last_fault(&self) -> Option<String> {
@@ -172,6 +173,10 @@ pub struct Stats {
     pub recovery: Option<Duration>,
     /// The process of an isolated device's standby, when it is ready to take over.
     pub standby: Option<u32>,
+    /// Why it has none though it should, when the last attempt to start one failed: a GPU in exclusive mode, no memory for a
+    /// second context. Others are made, after pauses that double up to two minutes and after a loss; until one succeeds the
+    /// next worker is started cold.
+    pub standby_failed: Option<String>,
     /// The driver of an isolated device's GPU is kept awake between workers, through NVML.
     pub driver_held: bool,
     /// The driver of an isolated device's GPU refused to register the memory that is shared with the worker, so bulk data

@@ -7,19 +7,21 @@
 
 mod counters;
 mod info;
+mod loss;
 mod sink;
 
 pub(crate) use counters::Counters;
 pub use counters::Stats;
 pub use info::OpInfo;
 pub(crate) use info::Told;
+pub use loss::{Loss, Recovery};
 #[cfg(feature = "tracing")]
 pub(crate) use sink::tell_phase;
 pub(crate) use sink::{Event, Sink};
 
 use std::time::Duration;
 
-/// Hooks around every operation of a device, set by [`DeviceBuilder::trace`](crate::DeviceBuilder::trace).
+/// Hooks around every operation of a device and on its failures, set by [`DeviceBuilder::trace`](crate::DeviceBuilder::trace).
 ///
 /// Called with no lock of the library held, on the thread that submits (the enqueue hooks) or on the one that first
 /// learns of the completion (the completion hooks). After a failed enqueue no completion hook fires. A hook that panics
@@ -34,4 +36,9 @@ pub trait Trace: Send + Sync {
     fn before_complete(&self, op: &OpInfo) {}
     /// It is complete. `latency` is the time from submission until its completion was seen.
     fn after_complete(&self, op: &OpInfo, latency: Duration) {}
+    /// The device has failed, or its worker was lost, and it is seen to. On the supervisor's thread. (Of a device that
+    /// nothing brings back, as a GPU in this process, [`health`](crate::Device::health) tells.)
+    fn lost(&self, loss: &Loss<'_>) {}
+    /// The next generation was admitted. On the supervisor's thread, before the hooks that run after a rebuild.
+    fn recovered(&self, recovery: &Recovery<'_>) {}
 }

@@ -1,6 +1,6 @@
 //! Where events go: the user's hooks, and `tracing` where the feature is on.
 
-use super::{OpInfo, Trace};
+use super::{Loss, OpInfo, Recovery, Trace};
 use crate::sync::Arc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -46,6 +46,24 @@ impl Sink {
             Event::BeforeComplete => user.before_complete(info),
             Event::AfterComplete(latency) => user.after_complete(info, latency),
         }));
+    }
+}
+
+impl Sink {
+    /// Tells the user's hooks of a failure; the feature `tracing` tells of it by phases.
+    pub(crate) fn lost(&self, loss: &Loss<'_>) {
+        self.tell(|user| user.lost(loss));
+    }
+
+    /// The same of what came after.
+    pub(crate) fn recovered(&self, recovery: &Recovery<'_>) {
+        self.tell(|user| user.recovered(recovery));
+    }
+
+    fn tell(&self, what: impl FnOnce(&dyn Trace)) {
+        if let Some(user) = &self.user {
+            let _ = catch_unwind(AssertUnwindSafe(|| what(&**user)));
+        }
     }
 }
 

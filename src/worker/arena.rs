@@ -4,6 +4,8 @@
 //! staging limit in addresses only: pages take memory when they are first used, blocks are cut from the lowest place that
 //! fits so that the same pages are used again, and a large block's pages are given back with it.
 
+use super::arriving::PIECE;
+use super::reply::Reply;
 use super::segment::Segment;
 use crate::copy::parallel;
 use crate::engine::process;
@@ -137,6 +139,8 @@ pub(crate) struct Lent {
     len: usize,
     /// A GPU was let at it.
     touched: Arc<AtomicBool>,
+    /// Where it is told how much of it is filled, while the rest is.
+    told: Option<Reply>,
 }
 
 impl Lent {
@@ -144,7 +148,12 @@ impl Lent {
     pub(super) fn new(segment: &Arc<Segment>, (offset, len): (u64, u64)) -> Option<Self> {
         let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         segment.at(offset, len)?;
-        Some(Lent { segment: segment.clone(), offset, len, touched: Arc::default() })
+        Some(Lent { segment: segment.clone(), offset, len, touched: Arc::default(), told: None })
+    }
+
+    /// Who waits for the answer to this order is told what of it is filled.
+    pub(super) fn telling(self, reply: &Reply) -> Self {
+        Lent { told: Some(reply.clone()), ..self }
     }
 
     /// Bytes.
@@ -186,17 +195,26 @@ impl Lent {
         }
     }
 
-    /// Writes the bytes. One op writes a block, once.
+    /// Writes the bytes, and says so piece by piece: who waits takes each out meanwhile. One op writes a block, once.
     pub(crate) fn fill(&self, bytes: &[u8]) {
         let bytes = bytes.get(..self.len).unwrap_or(bytes);
-        // SAFETY: the block was lent to this op alone, and the client reads it after the answer.
-        unsafe { self.segment.put(self.offset, bytes) };
+        let mut done = 0;
+        for piece in bytes.chunks(PIECE) {
+            if let Some(reply) = self.told.as_ref().filter(|_| done > 0) {
+                reply.arrive(done as u64);
+            }
+            // SAFETY: the block was lent to this op alone, and the client reads a part once it was told of it.
+            unsafe { self.segment.put(self.offset + done, piece) };
+            done += piece.len();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::answers::{Answers, FOOTPRINT};
+    use crate::worker::reply::Outlet;
 
     fn arena(pages: usize) -> Arc<Arena> {
         Arena::new(Arc::new(Segment::create("windlass-test", pages * PAGE).unwrap().0))
@@ -248,5 +266,23 @@ mod tests {
         assert_eq!((&read(&block)[..], lent.bytes()), (&[7u8; 100][..], &[7u8; 100][..]));
         assert!(Lent::new(&arena.segment, (PAGE as u64, 2 * PAGE as u64)).is_none());
         assert!(Lent::new(&arena.segment, (u64::MAX, 1)).is_none());
+    }
+
+    #[test]
+    fn who_waits_for_a_large_block_is_told_of_each_piece_before_the_last() {
+        let arena = arena((2 * PIECE + PAGE) / PAGE);
+        let (_parent, socket) = std::os::unix::net::UnixStream::pair().unwrap();
+        let control = Arc::new(Segment::create("windlass-test", FOOTPRINT).unwrap().0);
+        let answers = Answers::new(control, 0);
+        let outlet = Arc::new(Outlet { answers: answers.clone(), socket: Mutex::new(socket), longest: 0 });
+        for (len, told) in [(PIECE, 0), (PIECE + 1, PIECE), (2 * PIECE + 7, 2 * PIECE)] {
+            answers.reset(3);
+            let block = arena.block(len).unwrap();
+            let lent = Lent::new(&arena.segment, block.place()).unwrap();
+            let bytes: Vec<u8> = (0..len).map(|i| (i / 4099) as u8).collect();
+            lent.telling(&Reply { outlet: outlet.clone(), place: 3 }).fill(&bytes);
+            assert_eq!(answers.arrived(3), told as u64);
+            assert!(read(&block) == bytes, "{len}");
+        }
     }
 }

@@ -94,6 +94,7 @@ impl WorkerEngine {
 
     pub(crate) fn fill(&self, stats: &mut Stats) {
         stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
+        stats.standby_failed = self.spare.as_ref().and_then(|spare| spare.failed());
         #[cfg(feature = "cuda")]
         {
             stats.bulk_staged = self.link.is_staged();

@@ -1,10 +1,13 @@
 //! The dispatches in flight by the places of their answers, and the places that are free.
 
 use super::answers::{Answers, PLACES};
-use crate::sync::{Arc, AtomicU32, Mutex};
+use crate::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// A dispatch in flight, without its types.
 pub(super) trait Flight: Send + Sync {
@@ -14,6 +17,10 @@ pub(super) trait Flight: Send + Sync {
     fn retire(&self) -> bool;
     /// The operation.
     fn name(&self) -> &'static str;
+    /// Its result is being taken out, by somebody who has no handle of the dispatch any more.
+    fn is_taken_out(&self) -> bool {
+        false
+    }
 }
 
 /// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
@@ -86,15 +93,30 @@ impl Flights {
         self.at(place)?.lock().take()
     }
 
+    /// Nobody can learn of any of them: the table has the last handle on each. Once that is so it stays, when nobody enters
+    /// any more.
+    pub(super) fn are_forsaken(&self) -> bool {
+        let forsaken = |flight: &Arc<dyn Flight>| Arc::strong_count(flight) == 1 && !flight.is_taken_out();
+        let entries = (0..self.used()).filter_map(|place| self.at(place));
+        entries.into_iter().all(|entry| entry.lock().as_ref().is_none_or(forsaken))
+    }
+
     /// Takes all out. Nobody enters any more.
     pub(super) fn leave_all(&self) -> Vec<Arc<dyn Flight>> {
         (0..self.used()).filter_map(|place| self.leave(place)).collect()
     }
 }
 
-/// Settles what has finished. One thread at a time.
-#[derive(Default)]
+/// Settles what has finished. Each thread takes some of it out under the lock, and settles it with none: that is where a
+/// trace is told, and where what a user's operation owned may be dropped.
 pub(super) struct Reaper {
+    finished: Mutex<Finished>,
+    /// Those who have taken some out, and are not done with it.
+    at_work: AtomicUsize,
+}
+
+/// What is known to have finished.
+struct Finished {
     /// `None` once the worker is gone.
     flights: Option<Arc<Flights>>,
     next: u64,
@@ -102,41 +124,117 @@ pub(super) struct Reaper {
     late: Vec<u32>,
 }
 
+type Places = SmallVec<[u32; BORROWED]>;
+
+/// A hook that submits may come here in the middle of its own operation's end, and the hooks of what it settles may too:
+/// so deep at most.
+const DEEPEST: usize = 4;
+
+thread_local! {
+    /// How often this thread is in the middle of it.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What one thread has taken out.
+struct Taken<'a> {
+    reaper: &'a Reaper,
+    flights: Arc<Flights>,
+    places: Places,
+    late: Places,
+}
+
 impl Reaper {
     pub(super) fn new(flights: &Arc<Flights>) -> Self {
-        Reaper { flights: Some(flights.clone()), ..Reaper::default() }
+        let finished = Finished { flights: Some(flights.clone()), next: 0, late: Vec::new() };
+        Reaper { finished: Mutex::new(finished), at_work: AtomicUsize::new(0) }
     }
 
-    pub(super) fn reap(&mut self, answers: &Answers) {
-        let Reaper { flights: Some(flights), next, late } = self else { return };
-        let mut places: SmallVec<[u32; BORROWED]> = late.drain(..).collect();
+    /// Settles what has finished. One thread at a time takes it out, others go on.
+    pub(super) fn reap(&self, answers: &Answers) {
+        self.reap_by(answers, || self.finished.try_lock());
+    }
+
+    /// The same, and waits for those who are at it, at most until `until`. (A hook that asks is at it itself.)
+    pub(super) fn reap_all(&self, answers: &Answers, until: Instant) {
         loop {
-            while places.len() < BORROWED
-                && let Some(place) = answers.finished(*next)
-            {
-                *next += 1;
-                places.push(place);
-            }
-            if places.is_empty() {
+            self.reap_by(answers, || Some(self.finished.lock()));
+            if self.at_work.load(Ordering::Acquire) == 0 || Instant::now() >= until {
                 return;
             }
-            let full = places.len() >= BORROWED;
-            let mut free: SmallVec<[u32; BORROWED]> = SmallVec::new();
-            for place in places.drain(..) {
-                let flight = flights.at(place).and_then(|entry| entry.lock().clone());
-                if flight.as_ref().is_none_or(|flight| flight.retire()) {
-                    if flights.leave(place).is_some() {
-                        free.push(place);
-                    }
-                } else {
-                    late.push(place);
-                }
-                flight.into_iter().for_each(let_go); // with no lock but the reaper's
-            }
-            flights.pool.lock().free.extend(free);
-            if !full {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    fn reap_by<'a>(&'a self, answers: &Answers, lock: impl Fn() -> Option<MutexGuard<'a, Finished>>) {
+        let mut again = false;
+        while DEPTH.get() < DEEPEST
+            && let Some(finished) = lock()
+            && let Some(taken) = self.take(finished, answers, again)
+        {
+            again = true;
+            if !taken.settle() {
                 return;
             }
         }
+    }
+
+    /// The worker is gone.
+    pub(super) fn end(&self) {
+        let mut finished = self.finished.lock();
+        finished.flights = None;
+        finished.late = Vec::new();
+    }
+
+    /// Takes some out, and at first what was late; `None` when there is nothing.
+    fn take(&self, mut finished: MutexGuard<'_, Finished>, answers: &Answers, again: bool) -> Option<Taken<'_>> {
+        let Finished { flights, next, late } = &mut *finished;
+        let flights = flights.clone()?;
+        let mut places: Places = if again { Places::new() } else { late.drain(..).collect() };
+        while places.len() < BORROWED
+            && let Some(place) = answers.finished(*next)
+        {
+            *next += 1;
+            places.push(place);
+        }
+        if places.is_empty() {
+            return None;
+        }
+        self.at_work.fetch_add(1, Ordering::Relaxed); // under the lock: who finds nothing more sees that it is taken out
+        DEPTH.set(DEPTH.get() + 1);
+        Some(Taken { reaper: self, flights, places, late: Places::new() })
+    }
+}
+
+impl Taken<'_> {
+    /// False when there is nothing more. A place stays in the table until it is settled: what is lost is swept there.
+    fn settle(mut self) -> bool {
+        let full = self.places.len() >= BORROWED;
+        let mut free = Places::new();
+        for place in std::mem::take(&mut self.places) {
+            let flight = self.flights.at(place).and_then(|entry| entry.lock().clone());
+            if flight.as_ref().is_none_or(|flight| flight.retire()) {
+                if self.flights.leave(place).is_some() {
+                    free.push(place);
+                }
+            } else {
+                self.late.push(place);
+            }
+            flight.into_iter().for_each(let_go);
+        }
+        self.flights.pool.lock().free.extend(free);
+        full
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.late.is_empty() {
+            let mut finished = self.reaper.finished.lock();
+            if finished.flights.is_some() {
+                finished.late.extend(self.late.drain(..));
+            }
+        }
+        DEPTH.set(DEPTH.get() - 1);
+        self.reaper.at_work.fetch_sub(1, Ordering::Release);
     }
 }

@@ -32,8 +32,10 @@ const RESTLESS: Duration = Duration::from_millis(50);
 const LAST_BREATH: Duration = Duration::from_millis(50);
 /// How long the settling of its work waits for the status of a worker that ended, nobody knows why.
 const REAPING: Duration = Duration::from_millis(500);
-/// How long a worker that was told to end may take.
+/// How long a worker that was told to end may take, and so may what nobody is served by any more.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// The time between two looks whether anybody waits for what is in flight: each goes through all of it.
+const ASKING: Duration = Duration::from_millis(50);
 
 struct Keeper {
     link: Arc<Link>,
@@ -57,6 +59,30 @@ enum Outcome {
 impl Outcome {
     fn because(message: impl Into<String>) -> Self {
         Outcome::Known(End { message: message.into(), code: None })
+    }
+}
+
+/// Since when what is in flight serves nobody, and why.
+#[derive(Default)]
+struct Useless {
+    since: Option<(Instant, &'static str)>,
+    asked: Option<Instant>,
+}
+
+impl Useless {
+    /// The reason, once that has been so for long.
+    fn look(&mut self, link: &Link, now: Instant) -> Option<&'static str> {
+        if self.since.is_none() && link.doomed.load(Ordering::Acquire) {
+            self.since = Some((now, "its generation was over, and it hung"));
+        }
+        if self.since.is_none() && link.closing.load(Ordering::Acquire) && self.asked.is_none_or(|at| now - at > ASKING)
+        {
+            self.asked = Some(now);
+            if link.is_forsaken() {
+                self.since = Some((now, "its device was dropped, and nobody waited for what it was doing"));
+            }
+        }
+        self.since.filter(|(since, _)| now - *since > FAREWELL).map(|(_, why)| why)
     }
 }
 
@@ -131,7 +157,7 @@ impl Keeper {
         let mut looked = Instant::now();
         let mut restless = Instant::now();
         let mut awake = Awake::new(looked);
-        let mut doomed = None;
+        let mut useless = Useless::default();
         loop {
             let in_flight = self.link.in_flight();
             self.link.flush_frees();
@@ -139,8 +165,8 @@ impl Keeper {
                 return Outcome::Asked;
             }
             let now = Instant::now();
-            if self.link.doomed.load(Ordering::Acquire) && now - *doomed.get_or_insert(now) > FAREWELL {
-                return Outcome::because("its generation was over, and it hung");
+            if let Some(why) = useless.look(&self.link, now) {
+                return Outcome::because(why);
             }
             if in_flight > 0 {
                 restless = now;
@@ -168,7 +194,7 @@ impl Keeper {
             looked = Instant::now();
             if let Some(limit) = self.watchdog {
                 awake.tick(looked, nap + limit / 8);
-                awake.forget(limit * 2);
+                awake.forget(limit.saturating_mul(2));
             }
             // If this process itself was stopped, so may the worker have been.
             if beat != beats.0 || slept > nap + self.heartbeat / 2 {

@@ -47,7 +47,7 @@ pub(crate) struct Link {
     lanes: [Lane; LANES],
     /// Gone with the worker as well: each lane has it too, and the reaper.
     flights: Mutex<Option<Arc<Flights>>>,
-    reaper: Mutex<Reaper>,
+    reaper: Reaper,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
     epoch: OnceLock<Weak<Epoch>>,
     /// How the worker ended.
@@ -84,7 +84,7 @@ impl Link {
             answers: Answers::new(control.clone(), layout::ANSWERS),
             eagerness: Eagerness::new(if bulk.is_pinned() { 3 * SPIN } else { SPIN }),
             lanes: std::array::from_fn(|index| Lane::new(&control, &flights, index)),
-            reaper: Mutex::new(Reaper::new(&flights)),
+            reaper: Reaper::new(&flights),
             flights: Mutex::new(Some(flights)),
             control,
             arena: Mutex::new(Some(Arena::new(Arc::new(bulk)))),
@@ -281,22 +281,18 @@ impl Link {
         self.lanes.iter().filter(|lane| lane.index() != own).filter_map(Lane::freeing).collect()
     }
 
-    /// Settles what has finished and takes its places back. Any thread; one at a time, others go on. Not in a forked child:
+    /// Settles what has finished and takes its places back, with no lock held meanwhile. Any thread. Not in a forked child:
     /// the list of what has finished is shared with its parent, who would miss what the child takes out.
     pub(super) fn reap(&self) {
-        if !process::forked_since(self.era)
-            && let Some(mut reaper) = self.reaper.try_lock()
-        {
-            reaper.reap(&self.answers);
+        if !process::forked_since(self.era) {
+            self.reaper.reap(&self.answers);
         }
     }
 
-    /// The same, also when another thread is at it: unless that takes long.
+    /// The same, and waits for other threads that are at it: unless that takes long.
     pub(super) fn reap_all(&self) {
-        if !process::forked_since(self.era)
-            && let Some(mut reaper) = self.reaper.try_lock_for(Duration::from_millis(20))
-        {
-            reaper.reap(&self.answers);
+        if !process::forked_since(self.era) {
+            self.reaper.reap_all(&self.answers, Instant::now() + Duration::from_millis(20));
         }
     }
 
@@ -305,6 +301,12 @@ impl Link {
         self.reap();
         let concluded = self.concluded.load(Ordering::Acquire);
         self.lanes.iter().map(Lane::submitted).sum::<u64>().saturating_sub(concluded)
+    }
+
+    /// Nobody can learn any more of what is in flight.
+    pub(super) fn is_forsaken(&self) -> bool {
+        let flights = self.flights.lock().clone();
+        flights.is_none_or(|flights| flights.are_forsaken())
     }
 
     /// One more is settled.
@@ -344,10 +346,7 @@ impl Link {
         self.answers.lose(flights.used());
         let settled = sweep(flights.leave_all());
         *self.spills.lock() = HashMap::new();
-        // Unless somebody is in the middle of an operation's drop that does not end.
-        if let Some(mut reaper) = self.reaper.try_lock_for(SWEEPING) {
-            *reaper = Reaper::default();
-        }
+        self.reaper.end();
         // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
         // killed a moment ago may still write.)
         if settled {

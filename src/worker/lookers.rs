@@ -9,7 +9,7 @@ use crate::dispatch::{Task, Then};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 /// Work of an engine that tells nobody when it settles.
@@ -159,6 +159,15 @@ const RESTLESS: Duration = Duration::from_micros(200);
 /// is meant, is half of what a piece takes on the link; and who waits copies each piece out while the next is on its way.
 const ARRIVING: Duration = Duration::from_millis(2);
 
+/// The pauses between two looks when nothing was seen for a while: each look takes the driver's lock, and where a kernel runs
+/// for minutes nobody misses a part in sixteen of what it takes.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+
+/// The next of them, when nothing was seen for `quiet`.
+fn pause(quiet: Duration) -> Duration {
+    (quiet / 16).clamp(PAUSES.0, PAUSES.1)
+}
+
 /// How long there is looked for more after the last work was done: about a round trip.
 const SPIN: Duration = Duration::from_micros(100);
 
@@ -187,12 +196,24 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
             }
             quiet = Instant::now();
         }
-        receiver.try_iter().flatten().for_each(|new| flying.add(new));
-        if flying.look() {
+        let mut news = false;
+        for new in receiver.try_iter() {
+            news = true; // it may be short
+            new.into_iter().for_each(|new| flying.add(new));
+        }
+        if flying.look() | news {
             quiet = Instant::now();
         }
-        if quiet.elapsed() > if flying.is_arriving() { ARRIVING } else { RESTLESS } {
-            std::thread::sleep(Duration::from_micros(20));
+        let looked = quiet.elapsed();
+        if looked > if flying.is_arriving() { ARRIVING } else { RESTLESS } {
+            match receiver.recv_timeout(pause(looked)) {
+                Ok(new) => {
+                    quiet = Instant::now();
+                    new.into_iter().for_each(|new| flying.add(new));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(pause(looked)), // the rest is looked at to its end
+            }
         }
     }
 }
@@ -208,11 +229,13 @@ mod tests {
     const MAY_RUN: u32 = 1;
     const DONE: u32 = 2;
 
+    /// Its state, and how often it was looked at.
     #[derive(Clone, Default)]
-    struct Fake(Arc<AtomicU32>);
+    struct Fake(Arc<AtomicU32>, Arc<AtomicU32>);
 
     impl Work for Fake {
         fn is_settled(&self) -> bool {
+            self.1.fetch_add(1, Ordering::Relaxed);
             self.0.load(Ordering::Relaxed) == DONE
         }
         fn may_run(&self) -> bool {
@@ -226,12 +249,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_device_is_at_the_first_of_a_queue_once_what_it_follows_is_done() {
+    fn outlet() -> Arc<Outlet> {
         let (_parent, socket) = std::os::unix::net::UnixStream::pair().unwrap();
         let answers = Answers::new(Arc::new(Segment::create("windlass-test", FOOTPRINT).unwrap().0), 0);
-        let socket = crate::sync::Mutex::new(socket);
-        let outlet = Arc::new(Outlet { answers: answers.clone(), socket, longest: 0 });
+        Arc::new(Outlet { answers, socket: crate::sync::Mutex::new(socket), longest: 0 })
+    }
+
+    #[test]
+    fn the_device_is_at_the_first_of_a_queue_once_what_it_follows_is_done() {
+        let outlet = outlet();
+        let answers = outlet.answers.clone();
         let ended: Arc<crate::sync::Mutex<Vec<u32>>> = Arc::default();
         let works: [Fake; 4] = std::array::from_fn(|_| Fake::default());
         let mut flying = Flying::default();
@@ -264,5 +291,26 @@ mod tests {
         works.iter().for_each(|work| work.0.store(DONE, Ordering::Relaxed));
         assert!(flying.look() && flying.is_empty());
         assert_eq!(*ended.lock(), [0, 3, 1, 2]);
+    }
+    #[test]
+    fn the_longer_nothing_is_seen_the_more_seldom_it_is_looked_at() {
+        let [short, long, endless] = [Duration::from_micros(201), Duration::from_millis(8), Duration::from_secs(600)];
+        assert_eq!([short, long, endless].map(pause), [PAUSES.0, Duration::from_micros(500), PAUSES.1]);
+        let (sender, receiver) = channel();
+        let looking = std::thread::spawn(move || look_around(&receiver));
+        let (work, (ended, end)) = (Fake::default(), channel());
+        let reply = Reply { outlet: outlet(), place: 0 };
+        let then: Then = Box::new(move || ended.send(Instant::now()).unwrap());
+        let record = Record { queue: 0, place: 0, work: Box::new(work.clone()), reply, begun: false, arrived: 0, then };
+        sender.send(Some(record)).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let before = work.1.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(200));
+        let looks = work.1.load(Ordering::Relaxed) - before;
+        assert!(looks < 250, "{looks} looks in 200 ms");
+        work.0.store(DONE, Ordering::Relaxed);
+        assert!(end.recv_timeout(Duration::from_secs(10)).is_ok());
+        drop(sender);
+        looking.join().unwrap();
     }
 }

@@ -54,6 +54,7 @@
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
 //   awake.rs     the time that counts for that        heart.rs     beats, and ends the process with its parent
 //   process.rs   the child: its end, its status       inherited.rs what else came from the parent
+//   hunger.rs    was it for want of memory
 //   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
 //   succession.rs what follows one that was lost
 //   spare.rs     the standby
@@ -115,6 +116,8 @@ mod handler;
 mod heart;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod hold;
+#[cfg(target_os = "linux")]
+mod hunger;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@
 //! stays the child's for ever, can be polled for its end, and a signal through it reaches the child or nobody. Where there
 //! is none, the number serves as long as the child is known not to be reaped.
 
+use super::hunger::{Hunger, Kills};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -19,12 +20,14 @@ pub(super) struct Process {
     pid: Pid,
     handle: Option<OwnedFd>,
     ended: Option<Ended>,
+    /// Kills for want of memory before it.
+    kills: Kills,
 }
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    With(ExitStatus),
+    With(ExitStatus, Hunger),
     /// Somebody else was told.
     Unknown,
 }
@@ -33,7 +36,7 @@ impl Process {
     /// Right after the start.
     pub(super) fn new(child: &Child) -> Self {
         let pid = Pid::from_child(child);
-        Process { pid, handle: pidfd_open(pid, PidfdFlags::empty()).ok(), ended: None }
+        Process { pid, handle: pidfd_open(pid, PidfdFlags::empty()).ok(), ended: None, kills: Kills::now() }
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -94,7 +97,7 @@ impl Process {
         if self.ended.is_none() {
             let which = self.handle().map_or(WaitId::Pid(self.pid), WaitId::PidFd);
             self.ended = match waitid(which, how) {
-                Ok(status) => status.map(|status| Ended::With(exit_status(&status))),
+                Ok(status) => status.map(|status| Ended::With(exit_status(&status), self.hunger(&status))),
                 Err(Errno::CHILD) => Some(Ended::Unknown),
                 Err(Errno::INTR) => None,
                 // Linux 5.3: such a descriptor can be polled, and not waited for.
@@ -103,6 +106,16 @@ impl Process {
             };
         }
         self.ended
+    }
+}
+
+impl Process {
+    /// Asked only of what was killed: it costs some reads.
+    fn hunger(&self, status: &WaitIdStatus) -> Hunger {
+        match status.terminating_signal() {
+            Some(libc::SIGKILL) => Kills::now().since(self.kills),
+            _ => Hunger::No,
+        }
     }
 }
 
@@ -116,13 +129,20 @@ fn exit_status(status: &WaitIdStatus) -> ExitStatus {
 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Ended::With(status) = self else {
+        let Ended::With(status, hunger) = self else {
             return write!(f, "how it ended was told to somebody else: SIGCHLD is ignored, or another wait took it");
         };
         match (status.signal(), status.code()) {
-            (Some(libc::SIGKILL), _) => {
-                write!(f, "killed by SIGKILL: by us, by a user, or by the system for want of memory")
-            }
+            (Some(libc::SIGKILL), _) => f.write_str(match hunger {
+                Hunger::Likely => {
+                    "killed by SIGKILL: by the system for want of memory, which it has killed for in this control group"
+                }
+                Hunger::Possible => {
+                    "killed by SIGKILL: by us, by a user, or by the system, which has killed for want of memory meanwhile"
+                }
+                Hunger::No => "killed by SIGKILL: by us or by a user, for the system has killed nobody for want of memory",
+                Hunger::Unknown => "killed by SIGKILL: by us, by a user, or by the system for want of memory",
+            }),
             (Some(libc::SIGSEGV), _) => write!(f, "killed by SIGSEGV: a segmentation fault"),
             (Some(libc::SIGABRT), _) => write!(f, "killed by SIGABRT: it aborted"),
             (Some(signal), _) => write!(f, "killed by signal {signal}"),
@@ -156,7 +176,11 @@ mod tests {
         for mut process in start("exec sleep 60") {
             assert_eq!((process.look(), process.wait(Duration::from_millis(5))), (None, None));
             process.kill();
-            assert!(process.wait_long().to_string().contains("SIGKILL"));
+            let how = process.wait_long().to_string();
+            assert!(how.contains("SIGKILL"), "{how}");
+            // Unless the machine is short of memory just now.
+            let counted = std::fs::read_to_string("/proc/vmstat").is_ok_and(|text| text.contains("oom_kill "));
+            assert!(!counted || how.contains("nobody for want of memory") || how.contains("meanwhile"), "{how}");
             process.kill();
         }
     }

@@ -31,6 +31,12 @@ pub(super) struct Reply {
     pub(super) place: u32,
 }
 
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reply({})", self.place)
+    }
+}
+
 impl Reply {
     /// The work begins.
     pub(super) fn start(&self) {

@@ -183,7 +183,7 @@ impl Server {
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
                 // What reads an operation and checks it is its author's.
-                let lent = self.lent(run.block)?;
+                let lent = self.lent(run.block)?.map(|lent| lent.telling(&reply));
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, lent.clone(), reply.clone())));
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.

@@ -2,7 +2,8 @@
 //!
 //! It is started behind the first one's back, again after each loss, and again when it is lost itself while it waits. It
 //! costs what a worker costs: on a GPU a context and the libraries. Where there can be none (a GPU in exclusive mode, no
-//! memory for a second context) there is none, and the next worker is started cold.
+//! memory for a second context) there is none, and the next worker is started cold; another is tried for after a pause that
+//! doubles each time, and at once after a loss, for what was wanting may be there by then.
 
 use super::engine::WorkerEngine;
 use crate::Result;
@@ -12,69 +13,110 @@ use std::time::Duration;
 /// How one is started.
 type Start = Arc<dyn Fn() -> Result<WorkerEngine> + Send + Sync>;
 
-/// The pause before one is replaced that was lost while it waited; it doubles with each in a row.
+/// The pause before one is replaced that was lost while it waited, or could not be started; it doubles with each in a row.
 const PAUSE: Duration = Duration::from_millis(100);
+/// So often at most: then it is nearly two minutes.
+const DOUBLINGS: u32 = 10;
 
 /// The place of the one that waits.
 #[derive(Default)]
 pub(super) struct Spare {
     state: Mutex<State>,
-    closing: Condvar,
+    /// Something has happened that one who pauses must know.
+    news: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     ready: Option<WorkerEngine>,
     start: Option<Start>,
+    /// A thread is at it: it starts one, or pauses before it does.
     starting: bool,
-    /// How many were lost here since one was taken.
+    /// It shall not pause.
+    hurry: bool,
+    /// Why there is none.
+    failed: Option<String>,
+    /// How many were lost here, or could not be started, since one was taken.
     lost: u32,
     /// The device is closed: no more are started.
     closed: bool,
 }
 
+impl State {
+    /// One more was lost, or could not be started: how long to wait for the next.
+    fn pause(&mut self) -> Duration {
+        let pause = PAUSE.saturating_mul(1 << self.lost.min(DOUBLINGS));
+        self.lost = self.lost.saturating_add(1);
+        pause
+    }
+}
+
 impl Spare {
     /// Starts one, unless there is one or the device is closed. Returns at once.
     pub(super) fn prepare(self: &Arc<Self>, start: impl Fn() -> Result<WorkerEngine> + Send + Sync + 'static) {
-        self.state.lock().start = Some(Arc::new(start));
+        {
+            let mut state = self.state.lock();
+            state.start = Some(Arc::new(start));
+            state.hurry = state.starting;
+        }
+        self.news.notify_all();
         self.fill(Duration::ZERO);
     }
 
     fn fill(self: &Arc<Self>, pause: Duration) {
-        let start = {
+        {
             let mut state = self.state.lock();
             if state.closed || state.starting || state.ready.is_some() {
                 return;
             }
-            let Some(start) = state.start.clone() else { return };
             state.starting = true;
-            start
-        };
+        }
         let spare = self.clone();
-        let run = move || {
-            let wanted = {
-                let mut state = spare.state.lock();
-                if !state.closed && !pause.is_zero() {
-                    spare.closing.wait_for(&mut state, pause);
-                }
-                !state.closed
-            };
-            let made = if wanted { start().ok() } else { None };
-            if let Some(engine) = &made {
-                engine.wait_at(&spare);
-            }
-            let mut state = spare.state.lock();
+        let run = move || spare.try_after(pause);
+        if let Err(error) = std::thread::Builder::new().name("windlass standby".into()).spawn(run) {
+            let mut state = self.state.lock();
             state.starting = false;
-            let unwanted = if state.closed { made } else { std::mem::replace(&mut state.ready, made) };
-            let stillborn = state.ready.as_ref().filter(|engine| !engine.is_there()).map(WorkerEngine::pid);
-            drop(state);
-            drop(unwanted);
-            if let Some(pid) = stillborn {
-                spare.lost(pid); // before it was in its place, so that nobody found it there
+            state.failed = Some(format!("no thread to start it: {error}"));
+        }
+    }
+
+    /// Tries until one waits or the device is closed.
+    fn try_after(self: &Arc<Self>, mut pause: Duration) {
+        loop {
+            let start = {
+                let mut state = self.state.lock();
+                self.news.wait_while_for(&mut state, |state| !state.closed && !state.hurry, pause);
+                state.hurry = false;
+                match state.start.clone() {
+                    Some(start) => start,
+                    None => {
+                        state.starting = false;
+                        return;
+                    }
+                }
+            };
+            match start() {
+                Ok(engine) => return self.place(engine),
+                Err(error) => {
+                    let mut state = self.state.lock();
+                    state.failed = Some(error.to_string());
+                    pause = state.pause();
+                }
             }
-        };
-        if std::thread::Builder::new().name("windlass standby".into()).spawn(run).is_err() {
-            self.state.lock().starting = false;
+        }
+    }
+
+    /// It is there: it waits, unless nobody wants it any more.
+    fn place(self: &Arc<Self>, made: WorkerEngine) {
+        made.wait_at(self);
+        let mut state = self.state.lock();
+        (state.starting, state.hurry, state.failed) = (false, false, None);
+        let unwanted = if state.closed { Some(made) } else { state.ready.replace(made) };
+        let stillborn = state.ready.as_ref().filter(|engine| !engine.is_there()).map(WorkerEngine::pid);
+        drop(state);
+        drop(unwanted);
+        if let Some(pid) = stillborn {
+            self.lost(pid); // before it was in its place, so that nobody found it there
         }
     }
 
@@ -86,9 +128,7 @@ impl Spare {
             if engine.is_none() {
                 return;
             }
-            let pause = PAUSE.saturating_mul(1 << state.lost.min(8));
-            state.lost += 1;
-            (engine, pause)
+            (engine, state.pause())
         };
         drop(engine);
         self.fill(pause);
@@ -109,6 +149,11 @@ impl Spare {
         self.state.lock().ready.as_ref().filter(|engine| engine.is_there()).map(WorkerEngine::pid)
     }
 
+    /// Why there is none, if the last attempt has failed.
+    pub(super) fn failed(&self) -> Option<String> {
+        self.state.lock().failed.clone()
+    }
+
     /// Ends it; no more are started.
     pub(super) fn close(&self) {
         let ready = {
@@ -117,7 +162,7 @@ impl Spare {
             state.start = None;
             state.ready.take()
         };
-        self.closing.notify_all();
+        self.news.notify_all();
         drop(ready);
     }
 }

@@ -294,6 +294,10 @@ impl<O: Op> Flight for WorkerTask<O> {
     fn name(&self) -> &'static str {
         O::NAME
     }
+
+    fn is_taken_out(&self) -> bool {
+        self.flying.arriving.as_ref().is_some_and(|arriving| Arc::strong_count(arriving) > 1)
+    }
 }
 
 impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {

@@ -41,10 +41,9 @@ impl Watchdog {
             // Looked at after: a place that was given on meanwhile has its time set back first.
             (answers.state(place).load(Ordering::Acquire) < DONE).then_some((time, place))
         });
-        let running = running.max_by_key(|(time, _)| *time).and_then(|(time, place)| {
-            let flight = flights.at(place)?.lock().clone()?;
-            Some((time, flight.name()))
-        });
+        let running = running
+            .max_by_key(|(time, _)| *time)
+            .and_then(|(time, place)| Some((time, flights.at(place)?.lock().as_ref()?.name())));
         running.into_iter().chain(self.stuck(now, answers, lanes)).max_by_key(|(time, _)| *time)
     }
 

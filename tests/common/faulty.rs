@@ -1,7 +1,8 @@
 //! A kernel that goes wrong in the way that is asked for.
 
+use crate::common::{Deed, InPlace};
 use serde::{Deserialize, Serialize};
-use windlass::{DeviceBuffer, Enqueue, Error, Op, Result, Slices, SlicesMut, Spans, Wire};
+use windlass::{Enqueue, Result, Wire};
 
 /// What can go wrong, by the number that the kernel knows it by.
 pub(crate) const KINDS: [&str; 8] =
@@ -13,27 +14,16 @@ pub(crate) struct Faulty(pub(crate) u32);
 
 static KERNELS: windlass::Ptx = windlass::Ptx::new(include_str!("faulty.ptx"));
 
-impl Op for Faulty {
+impl Deed for Faulty {
     const NAME: &'static str = "faulty";
-    type Reads = ();
-    type Output = DeviceBuffer<f32>;
-    type Raw = ();
-    fn check(&self, (): &Spans<()>, _: &Spans<(f32,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("a fault of a GPU"))
-    }
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+    type Element = f32;
+    fn cuda(&self, queue: &mut Enqueue<'_, InPlace<Self>>) -> Result<()> {
         let (x,) = *queue.writes();
         let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: an address and the kind; that the kernel breaks its promise is the point of the test.
         unsafe { queue.launch(&KERNELS, c"faulty", dims, &[x.into(), self.0.into()]) }
     }
-    fn wire() -> Option<Wire<Self>> {
+    fn wire() -> Option<Wire<InPlace<Self>>> {
         Wire::plain()
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
     }
 }

@@ -7,10 +7,12 @@
 
 pub mod child;
 pub mod fatbin;
+mod in_place;
 mod laid;
 mod sample;
 mod work;
 
+pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};
 pub use work::{Gate, Map, busy, map};

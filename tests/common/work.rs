@@ -1,5 +1,6 @@
 //! Work that a test decides over: any closure, work that waits for the test, work that takes a while.
 
+use super::{Deed, InPlace};
 use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -95,7 +96,7 @@ pub fn busy(device: &Device, x: DeviceBuffer<f64>, ms: u64) -> DeviceBuffer<f64>
     if device.kind() == DeviceKind::Host && !device.is_isolated() {
         return map(device, x, move |_| std::thread::sleep(Duration::from_millis(ms))).into_output();
     }
-    device.dispatch(Spin(ms), (), (x,)).expect("a kernel").into_output()
+    device.dispatch(InPlace(Spin(ms)), (), (x,)).expect("a kernel").into_output()
 }
 
 /// A kernel that looks at the GPU's clock until the time is over.
@@ -123,29 +124,21 @@ again:
 ",
 );
 
-impl Op for Spin {
+impl Deed for Spin {
     const NAME: &'static str = "spin";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
+    type Element = f64;
 
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+    fn host(&self, _: &mut [f64]) -> Result<()> {
         std::thread::sleep(Duration::from_millis(self.0));
         Ok(())
     }
     #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> Result<()> {
+    fn cuda(&self, queue: &mut windlass::Enqueue<'_, InPlace<Self>>) -> Result<()> {
         let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: one parameter of 64 bits; the kernel touches no memory.
         unsafe { queue.launch(&SPIN, c"spin", dims, &[(self.0 * 1_000_000).into()]) }
     }
-    fn wire() -> Option<Wire<Self>> {
+    fn wire() -> Option<Wire<InPlace<Self>>> {
         Wire::plain()
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
     }
 }

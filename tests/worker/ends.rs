@@ -1,6 +1,6 @@
 //! How the end of a worker is learned of, whatever else goes on in the process.
 
-use crate::common::{down, eventually, up, within};
+use crate::common::{InPlace, down, eventually, up, within};
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill, system};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, Error, Op, Result, Slices, SlicesMut, Spans, Wire};
+use windlass::{Device, Error, Result, Wire};
 
 /// The cause of the loss of what is in flight, within `limit`.
 #[track_caller]
@@ -42,23 +42,15 @@ impl Drop for Brittle {
     }
 }
 
-impl Op for Brittle {
+impl crate::common::Deed for Brittle {
     const NAME: &'static str = "brittle";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
+    type Element = f64;
 
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+    fn host(&self, _: &mut [f64]) -> Result<()> {
         std::thread::sleep(Duration::from_millis(30));
         Ok(())
     }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn wire() -> Option<Wire<Self>> {
+    fn wire() -> Option<Wire<InPlace<Self>>> {
         Wire::plain()
     }
 }
@@ -69,13 +61,13 @@ fn a_panic_in_what_an_operation_owns_leaves_nobody_waiting() {
     let device = isolated().open().unwrap();
     within(60, move || {
         for _ in 0..2 {
-            drop(device.dispatch(Brittle, (), (device.zeros(1).unwrap(),)).unwrap());
+            drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap(),)).unwrap());
             std::thread::sleep(Duration::from_millis(150)); // nobody but the keeper looks
             let cause = cause_within(&device, Deed::Sleep(60_000), Duration::from_secs(2), || kill(&device));
             assert!(cause.contains("SIGKILL"), "{cause}");
         }
         // In flight at the end: dropped where what was lost is settled.
-        drop(device.dispatch(Brittle, (), (device.zeros(1).unwrap(),)).unwrap());
+        drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap(),)).unwrap());
         let cause = cause_within(&device, Deed::Sleep(60_000), Duration::from_secs(2), || kill(&device));
         assert!(cause.contains("SIGKILL"), "{cause}");
         crate::common::assert_back_at(&device, (0, 0, 0));

@@ -1,7 +1,7 @@
 //! Orders of several threads: none waits for what it does not follow, and all are carried out as they follow each other.
 
 use crate::common::{assert_back_at, down, up, within};
-use crate::ops::{Deed, Do, Slow, submit};
+use crate::ops::{Deed, Slow, submit};
 use crate::{alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -94,7 +94,8 @@ fn parts_follow_what_was_sent_for_the_whole_on_another_thread() {
             let (theirs, its) = (device.clone(), x.clone());
             let copied = one.run(move || {
                 // Found in the worker, then read for long; submitted there, then waiting for its target.
-                let busy = theirs.dispatch(Do(Deed::Sleep(60)), (), (theirs.zeros(8).unwrap(),)).unwrap();
+                let busy =
+                    theirs.dispatch(crate::common::InPlace(Deed::Sleep(60)), (), (theirs.zeros(8).unwrap(),)).unwrap();
                 theirs.dispatch(SlowCopy(Slow(30)), (its.as_in(),), (busy.into_output(),)).unwrap().into_output()
             });
             std::thread::sleep(Duration::from_millis(10));

@@ -1,7 +1,7 @@
 //! Many threads, many dispatches, and kills in the middle of them.
 
 use crate::common::{Rng, assert_back_at, down, up, within};
-use crate::ops::{Deed, Do, submit};
+use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill, system};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -186,7 +186,9 @@ fn a_worker_that_reads_no_orders_is_waited_for_and_then_the_caller_is_told() {
     for pending in pendings {
         assert_eq!(down(&device, &pending.await_result().unwrap()), [f64::from(1 << 20)]);
     }
-    let long = device.dispatch(Do(Deed::Heavy(vec![1; 3 << 20])), (), (device.zeros(1).unwrap(),)).unwrap_err();
+    let long = device
+        .dispatch(crate::common::InPlace(Deed::Heavy(vec![1; 3 << 20])), (), (device.zeros(1).unwrap(),))
+        .unwrap_err();
     assert!(matches!(long.error, Error::Unsupported { .. }) && long.back.is_some(), "{long}");
 }
 

@@ -97,7 +97,7 @@ fn the_watchdog_ends_an_operation_that_runs_too_long_and_no_other() {
     // Longer in flight than allowed, but no single one runs for long.
     let mut x = device.zeros::<f64>(1).unwrap();
     for _ in 0..6 {
-        x = device.dispatch(crate::ops::Do(Deed::Sleep(100)), (), (x,)).unwrap().into_output();
+        x = device.dispatch(crate::common::InPlace(Deed::Sleep(100)), (), (x,)).unwrap().into_output();
     }
     assert_eq!(down(&device, &x), [0.0]);
     assert_eq!(device.generation(), 0);
@@ -117,7 +117,7 @@ fn a_worker_without_a_heart_beat_is_replaced() {
     let error = pending.await_result().unwrap_err().error;
     assert!(cause(&error).contains("no sign of life"), "{error}");
     device.wait_healthy(LONG).unwrap();
-    assert!(system::is_gone(pid));
+    assert!(crate::common::eventually(5, || system::is_gone(pid)), "killed, and reaped beside the recovery");
 }
 
 #[test]
@@ -268,4 +268,39 @@ fn a_standby_takes_over_and_is_followed_by_another() {
     assert_eq!(device.worker_pid(), Some(next));
     drop(device);
     system::assert_back_at(base);
+}
+
+/// What a trace was told.
+#[derive(Default)]
+struct Told(std::sync::Mutex<Vec<String>>, std::sync::Mutex<Vec<(u64, Duration)>>);
+
+impl windlass::Trace for Told {
+    fn lost(&self, loss: &windlass::Loss<'_>) {
+        assert!(loss.orders > 2 && loss.bytes_crossed > 1 << 20, "{loss:?}");
+        self.0.lock().unwrap().push(format!("{} {} {}", loss.device, loss.generation, loss.cause));
+    }
+    fn recovered(&self, recovery: &windlass::Recovery<'_>) {
+        self.1.lock().unwrap().push((recovery.generation, recovery.time));
+    }
+}
+
+#[test]
+fn a_trace_is_told_of_each_loss_and_of_what_came_after() {
+    let _alone = alone();
+    let told = std::sync::Arc::new(Told::default());
+    let device = isolated().trace(told.clone()).open().unwrap();
+    drop(up(&device, vec![1u8; 1 << 20]));
+    device.rebuild(LONG).unwrap(); // no loss
+    for generation in 1..4u64 {
+        drop(suffer(&device, Deed::Abort));
+        let is_told = || told.1.lock().unwrap().len() as u64 == generation;
+        assert!(crate::common::eventually(10, is_told));
+        let last = *told.1.lock().unwrap().last().unwrap();
+        assert_eq!(last, (generation + 1, device.stats().recovery.unwrap()));
+    }
+    let losses = told.0.lock().unwrap();
+    for (loss, generation) in losses.iter().zip(1..) {
+        assert!(loss.starts_with(&format!("{} {generation} ", device.name())) && loss.contains("SIGABRT"), "{loss}");
+    }
+    assert_eq!(losses.len(), 3, "{losses:?}");
 }

@@ -1,6 +1,6 @@
 //! Operations of one's own: plain data crosses, a closure does not.
 
-use crate::common::{down, host, map, refused, up};
+use crate::common::{InPlace, down, host, map, refused, up};
 use crate::{alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -73,21 +73,12 @@ impl<'de> Deserialize<'de> for Unreadable {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Do(pub(crate) Deed);
-
-impl Op for Do {
+impl crate::common::Deed for Deed {
     const NAME: &'static str = "do";
-    const LIBRARY: &'static str = "test";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
+    type Element = f64;
 
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
-        match &self.0 {
+    fn host(&self, x: &mut [f64]) -> Result<()> {
+        match self {
             Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Startled(_) => {}
             Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
             Deed::Naps(n) => (0..*n).for_each(|_| std::thread::sleep(Duration::from_millis(1))),
@@ -110,17 +101,14 @@ impl Op for Do {
         }
         Ok(())
     }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn wire() -> Option<Wire<Self>> {
+    fn wire() -> Option<Wire<InPlace<Self>>> {
         Wire::plain()
     }
 }
 
 /// Submits it on a buffer of its own.
 pub(crate) fn submit(device: &Device, deed: Deed) -> Result<PendingDispatch<DeviceBuffer<f64>>> {
-    Ok(device.dispatch(Do(deed), (), (device.zeros::<f64>(1)?,))?)
+    Ok(device.dispatch(InPlace(deed), (), (device.zeros::<f64>(1)?,))?)
 }
 
 /// Gives every second element back, as data of a length that only the device knows.
@@ -283,26 +271,18 @@ fn a_panic_where_an_operation_is_read_is_its_answer_and_costs_nothing_else() {
 #[derive(Serialize, Deserialize)]
 struct Where(u64);
 
-impl Op for Where {
+impl crate::common::Deed for Where {
     const NAME: &'static str = "where";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
+    type Element = f64;
 
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
-        Ok(())
-    }
     fn cost(&self) -> windlass::Cost {
         windlass::Cost { flops: self.0, bytes: 0 }
     }
-    fn host(&self, (): Slices<'_, Self>, (x,): SlicesMut<'_, Self>) -> Result<()> {
+    fn host(&self, x: &mut [f64]) -> Result<()> {
         x.fill(f64::from(u8::from(std::thread::current().name().is_some_and(|name| name.contains(" lane ")))));
         Ok(())
     }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn wire() -> Option<Wire<Self>> {
+    fn wire() -> Option<Wire<InPlace<Self>>> {
         Wire::plain()
     }
 }
@@ -313,7 +293,8 @@ impl Op for Where {
 fn what_is_small_is_run_by_the_thread_that_has_read_the_order() {
     let _alone = alone();
     let device = isolated().host_pool(windlass::HostPool::Threads(1)).open().unwrap();
-    let run = |flops| device.dispatch(Where(flops), (), (device.zeros::<f64>(1).unwrap(),)).unwrap().into_output();
+    let run =
+        |flops| device.dispatch(InPlace(Where(flops)), (), (device.zeros::<f64>(1).unwrap(),)).unwrap().into_output();
     device.synchronize(Duration::from_secs(10)).unwrap();
     for (flops, here) in [(100, 1.0), (0, 0.0), (1 << 30, 0.0), (100, 1.0)] {
         let x = run(flops);
@@ -322,7 +303,8 @@ fn what_is_small_is_run_by_the_thread_that_has_read_the_order() {
     }
     let slow = submit(&device, Deed::Sleep(200)).unwrap();
     std::thread::sleep(Duration::from_millis(50)); // the one thread is at it
-    let (beside, behind) = (run(100), device.dispatch(Where(100), (), (slow.into_output(),)).unwrap().into_output());
+    let (beside, behind) =
+        (run(100), device.dispatch(InPlace(Where(100)), (), (slow.into_output(),)).unwrap().into_output());
     assert_eq!((down(&device, &beside), down(&device, &behind)), (vec![0.0], vec![0.0]));
 }
 

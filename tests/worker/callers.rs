@@ -1,0 +1,96 @@
+//! What a user's own code meets where it is called: no lock of the library.
+
+use crate::common::{InPlace, eventually, within};
+use crate::ops::{Deed, submit};
+use crate::{alone, isolated};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use windlass::{Device, InFlight, OpInfo, Result, Trace, Wire};
+
+/// Submits more after each operation of the test's.
+#[derive(Default)]
+struct Again {
+    device: Mutex<Option<Device>>,
+    seen: AtomicUsize,
+}
+
+impl Trace for Again {
+    fn after_complete(&self, op: &OpInfo, _: Duration) {
+        let device = self.device.lock().unwrap().clone();
+        if let Some(device) = device.filter(|_| op.op == "do") {
+            // The second finds the bound reached, and nobody but this thread may be there to see the first end.
+            for _ in 0..3 {
+                drop(device.upload([1u8]).unwrap());
+            }
+            self.seen.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+#[test]
+fn a_hook_may_submit_however_few_may_be_in_flight() {
+    let _alone = alone();
+    within(60, || {
+        let again = Arc::new(Again::default());
+        let device = isolated().in_flight(InFlight::Wait(1)).trace(again.clone()).open().unwrap();
+        *again.device.lock().unwrap() = Some(device.clone());
+        for round in 1..20 {
+            drop(submit(&device, Deed::Nothing).unwrap());
+            assert!(eventually(10, || again.seen.load(SeqCst) == round), "round {round}");
+        }
+        *again.device.lock().unwrap() = None;
+    });
+}
+
+/// Somebody is in the middle of its drop, until it is let go.
+static HELD: (Mutex<Option<bool>>, Condvar) = (Mutex::new(None), Condvar::new());
+
+#[derive(Serialize, Deserialize)]
+struct Lingering;
+
+impl Drop for Lingering {
+    fn drop(&mut self) {
+        let mut held = HELD.0.lock().unwrap();
+        if held.is_some() {
+            *held = Some(true);
+            HELD.1.notify_all();
+            drop(HELD.1.wait_timeout_while(held, Duration::from_secs(20), |held| held.is_some()).unwrap());
+        }
+    }
+}
+
+impl crate::common::Deed for Lingering {
+    const NAME: &'static str = "lingering";
+    type Element = f64;
+
+    fn host(&self, _: &mut [f64]) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<InPlace<Self>>> {
+        Wire::plain()
+    }
+}
+
+#[test]
+fn the_drop_of_what_an_operation_owns_holds_up_nobody_else() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let x = device.zeros(1).unwrap();
+    *HELD.0.lock().unwrap() = Some(false);
+    drop(device.dispatch(InPlace(Lingering), (), (x,)).unwrap());
+    let held = HELD.0.lock().unwrap();
+    let (held, _) = HELD.1.wait_timeout_while(held, Duration::from_secs(10), |held| *held != Some(true)).unwrap();
+    assert_eq!(*held, Some(true), "nobody has dropped it");
+    drop(held);
+    // Settled by whoever comes by, for nobody waits for them.
+    for _ in 0..100 {
+        drop(submit(&device, Deed::Nothing).unwrap());
+    }
+    let settled = eventually(5, || device.stats().in_flight == 0);
+    *HELD.0.lock().unwrap() = None;
+    HELD.1.notify_all();
+    assert!(settled, "{:?}", device.stats());
+    crate::common::assert_back_at(&device, (0, 0, 0));
+}

@@ -1,0 +1,37 @@
+//! The longest limits that can be set are limits that are never reached.
+
+use crate::common::{down, up};
+use crate::ops::{Deed, submit};
+use crate::{LONG, alone, isolated, kill};
+use std::time::Duration;
+use windlass::{DeviceBuilder, Error};
+
+type Set = fn(DeviceBuilder, Duration) -> DeviceBuilder;
+
+const LIMITS: [(&str, Set); 3] = [
+    ("heartbeat", DeviceBuilder::heartbeat),
+    ("watchdog", DeviceBuilder::watchdog),
+    ("worker_patience", DeviceBuilder::worker_patience),
+];
+
+#[test]
+fn limits_of_any_length_are_kept_and_none_at_all_is_refused() {
+    let _alone = alone();
+    let all = |builder, limit| LIMITS.iter().fold(builder, |builder, (_, set)| set(builder, limit));
+    for limit in [Duration::MAX, Duration::MAX / 2 + Duration::from_secs(1), Duration::from_secs(u64::MAX)] {
+        let device = all(isolated(), limit).open().unwrap();
+        drop(submit(&device, Deed::Sleep(100)).unwrap().await_result().unwrap());
+        std::thread::sleep(Duration::from_millis(200)); // its keeper has gone to sleep
+        assert_eq!((device.generation(), down(&device, &up(&device, [1u8]))), (0, vec![1]), "{limit:?}");
+        let lost = submit(&device, Deed::Sleep(60_000)).unwrap();
+        kill(&device);
+        let error = lost.await_result().unwrap_err().error;
+        assert!(error.to_string().contains("SIGKILL"), "{error}");
+        device.wait_healthy(LONG).unwrap();
+        assert_eq!((device.generation(), down(&device, &up(&device, [2u8]))), (1, vec![2]), "{limit:?}");
+    }
+    for (name, set) in LIMITS {
+        let error = set(isolated(), Duration::ZERO).open().unwrap_err();
+        assert!(matches!(&error, Error::InvalidArgument { argument, .. } if argument == name), "{error}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Orders that were cut in the middle, or never were any, before a worker that lives: it ends, says why, and is replaced.
+
+use crate::common::{down, up};
+use crate::ops::{Deed, submit};
+use crate::{LONG, alone, isolated};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+use windlass::{Error, Phase};
+
+// Where the rings of orders lie in a worker's memory, as `src/worker/mod.rs` and `src/worker/ring.rs` have it.
+const LANES: usize = 16;
+const ORDERS: usize = 4096;
+const TAIL: usize = 64;
+const DATA: usize = 256;
+const CAPACITY: usize = 4 << 20;
+const RUN: u8 = 3;
+
+/// The client's end of one lane of orders.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lane(usize);
+
+impl Lane {
+    /// Those of all workers of this process.
+    fn all() -> Vec<Lane> {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let controls = maps.lines().filter(|line| line.contains("memfd:windlass-control"));
+        let bases = controls.map(|line| usize::from_str_radix(line.split('-').next().unwrap(), 16).unwrap());
+        bases.flat_map(|base| (0..LANES).map(move |lane| Lane(base + ORDERS + lane * (DATA + CAPACITY)))).collect()
+    }
+
+    fn word(self, offset: usize) -> &'static AtomicU64 {
+        // SAFETY: inside a mapping of this process that lives as long as the device of the test; words are aligned.
+        unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(self.0 + offset) }
+    }
+
+    fn tail(self) -> u64 {
+        self.word(TAIL).load(SeqCst)
+    }
+
+    fn read(self, at: u64, len: usize) -> Vec<u8> {
+        // SAFETY: as above, and inside the lane: no test writes as much as it holds. Its reader writes no orders.
+        unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(self.0 + DATA + at as usize), len) }
+            .to_vec()
+    }
+
+    /// The last order to run something.
+    fn last(self) -> Vec<u8> {
+        let (mut at, mut last) = (0, Vec::new());
+        while at < self.tail() {
+            let len = u32::from_le_bytes(self.read(at, 4).try_into().unwrap()) as usize;
+            let frame = self.read(at + 4, len);
+            if frame[0] == RUN {
+                last = frame;
+            }
+            at += (len as u64 + 4).next_multiple_of(8);
+        }
+        assert!(at == self.tail() && last.len() > 16, "the ring lies elsewhere, or otherwise: {at}, {last:?}");
+        last
+    }
+
+    /// Writes what its writer would not, and moves the tail by `by`.
+    fn tear(self, len: u32, frame: &[u8], by: u64) {
+        let bytes = [&len.to_le_bytes(), frame].concat();
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(self.0 + DATA + self.tail() as usize);
+        // SAFETY: as above; nobody else writes here meanwhile.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.word(TAIL).fetch_add(by, SeqCst);
+    }
+}
+
+#[test]
+fn a_worker_that_is_given_a_torn_order_says_so_and_is_replaced() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let padded = |len: usize| (len as u64 + 4).next_multiple_of(8);
+    type Tear<'a> = &'a dyn Fn(Lane);
+    let tears: [(&str, Tear<'_>); 7] = [
+        ("an order without a head", &|lane| lane.tear(0, &[], 8)),
+        ("20 bytes where 8 were written", &|lane| lane.tear(20, &[3; 4], 8)),
+        ("4294967295 bytes", &|lane| lane.tear(u32::MAX, &[3; 12], 16)),
+        ("bytes where", &|lane| lane.tear(8, &[3; 12], 1 << 40)),
+        ("an order of kind 200", &|lane| lane.tear(8, &[200, 0, 0, 0, 0, 0, 0, 0], 16)),
+        // One that follows order 1 of lane 200.
+        ("follows no lane", &|lane| lane.tear(16, &[RUN, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 200], 24)),
+        ("the worker was given", &|lane| {
+            let frame = lane.last();
+            let half = &frame[..8 + usize::from(frame[1]) * 8 + 2]; // its head, and the first of its body
+            lane.tear(half.len() as u32, half, padded(half.len()));
+        }),
+    ];
+    for (generation, (want, tear)) in (0u64..).zip(tears) {
+        let before: Vec<_> = Lane::all().into_iter().map(|lane| (lane, lane.tail())).collect();
+        let pending = submit(&device, Deed::Sleep(60_000)).unwrap();
+        let mut used = before.into_iter().filter(|(lane, tail)| lane.tail() != *tail);
+        let (lane, _) = used.next().expect("the rings of orders lie elsewhere");
+        assert!(used.next().is_none());
+        std::thread::sleep(Duration::from_millis(if generation % 2 == 0 { 5 } else { 0 })); // asleep, and awake
+        let start = Instant::now();
+        tear(lane);
+        let error = pending.await_result().unwrap_err().error;
+        let Error::ContextPoisoned { cause, .. } = &error else { panic!("{want}: {error:?}") };
+        assert!(cause.contains("the worker was given") && cause.contains(want), "{want}: {error}");
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        let health = device.wait_healthy(LONG).unwrap();
+        assert_eq!((health.phase, health.generation), (Phase::Healthy, generation + 1));
+        assert_eq!(down(&device, &up(&device, [generation])), [generation]);
+    }
+    crate::common::assert_back_at(&device, (0, 0, 0));
+}
