@@ -16,11 +16,23 @@ pub(crate) struct Track {
 }
 
 impl Track {
+    /// Of what begins with a write.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn after(write: Completion) -> Self {
+        let mut track = Track::default();
+        track.writers.push(write);
+        track
+    }
+
     /// A reader was submitted.
+    #[inline]
     pub(crate) fn publish_read(&mut self, completion: &Completion) {
-        if self.readers.iter_mut().any(|c| c.renew(completion)) {
-            return;
+        if !self.readers.iter_mut().any(|c| c.renew(completion)) {
+            self.add_read(completion);
         }
+    }
+
+    fn add_read(&mut self, completion: &Completion) {
         if self.readers.len() >= 2 {
             self.readers.retain(|c| !c.is_past());
         }
@@ -28,7 +40,18 @@ impl Track {
     }
 
     /// A writer was submitted that follows everything here.
+    #[inline]
     pub(crate) fn publish_write(&mut self, completion: &Completion) {
+        // A chain on one queue.
+        if let ([only], true) = (&mut self.writers[..], self.readers.is_empty())
+            && only.renew(completion)
+        {
+            return;
+        }
+        self.replace_write(completion);
+    }
+
+    fn replace_write(&mut self, completion: &Completion) {
         self.readers.clear();
         self.writers.truncate(1);
         if !self.writers.iter_mut().any(|c| c.renew(completion)) {

@@ -178,7 +178,7 @@ impl Core {
 
     /// Something was queued that nobody has looked at.
     fn has_queued(&self) -> bool {
-        let busy = |s: &super::slot::Slot| !s.shared.frees.is_empty() || s.shared.sequence.in_flight() > 0;
+        let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
         self.reclaim.parked() > 0 || (self.modules.has_leaving() && !over) || self.slots.iter().any(busy)
     }

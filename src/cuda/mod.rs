@@ -8,7 +8,7 @@
 //!       │   ├─ library.rs   the slot's workspace, and what statuses mean
 //!       │   ├─ blas.rs      its cuBLAS handle, made lazily
 //!       │   └─ blaslt.rs    its cuBLASLt handle, and what was learnt about products
-//!       ├─ reclaim.rs       device memory on its way back to the pool
+//!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
@@ -37,6 +37,7 @@ mod context;
 mod enqueue;
 mod fault;
 mod follow;
+mod frees;
 mod function;
 mod housekeeping;
 mod launch;
@@ -81,6 +82,7 @@ pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
+pub(crate) use ring::Cargo;
 pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, Staged, Staging};
 

@@ -115,7 +115,7 @@ impl Reclaim {
 /// lease, the context current. True when some are left.
 pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool {
     for _ in 0..most {
-        // An empty queue is the rule, and asking is cheaper than a failed `pop`, which has a full fence.
+        // An empty queue is the rule, and asking is cheaper than a failed `pop`, which has a lock.
         if shared.frees.is_empty() {
             return false;
         }
