@@ -68,30 +68,33 @@ impl Follow {
 impl Core {
     /// What this work must follow and is not known to be over.
     pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) {
-        let mut add = |completion: &Completion| {
-            if let Completion::Cuda(mark) = completion
-                && !mark.is_past()
-            {
-                follows.push(self.following(mark));
-            }
-        };
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         for view in writes {
             // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(|track| track.all().for_each(&mut add)) };
+            unsafe { view.region.of_owned(|track| track.all().for_each(|end| self.add(end, follows))) };
         }
         for view in reads {
             if view.region.calm.load(Ordering::Acquire) {
                 continue;
             }
             let track = view.region.track.lock();
-            track.writers.iter().for_each(&mut add);
+            track.writers.iter().for_each(|end| self.add(end, follows));
             if track.writers.iter().all(Completion::is_past) {
                 view.region.calm.store(true, Ordering::Release);
             }
         }
     }
 
+    #[inline]
+    fn add(&self, end: &Completion, follows: &mut Follows) {
+        if let Completion::Cuda(mark) = end
+            && !mark.is_past()
+        {
+            follows.push(self.following(mark));
+        }
+    }
+
+    #[inline]
     fn following(&self, mark: &Mark) -> Follow {
         let index = mark.slot.index;
         // Another device's slots have numbers of their own.
