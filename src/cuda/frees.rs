@@ -45,6 +45,16 @@ impl Frees {
         oldest
     }
 
+    /// Lets go of all of them, when nobody can free them any more. They are dropped with no lock held.
+    pub(crate) fn clear(&self) {
+        let all = {
+            let mut waiting = self.waiting.lock();
+            self.count.store(0, Ordering::Relaxed);
+            std::mem::take(&mut *waiting)
+        };
+        drop(all);
+    }
+
     /// One of just so many bytes, for a use on this slot's stream. Under the slot's lease.
     pub(crate) fn again(&self, bytes: u64) -> Option<Arc<Allocation>> {
         if self.is_empty() {

@@ -273,7 +273,7 @@ impl Core {
         self.modules.close();
         let mut addresses = Vec::new();
         for slot in &self.slots {
-            while slot.shared.frees.pop().is_some() {}
+            slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             addresses.extend(slot.shared.live.take().into_iter().chain(state.result.take()));
             addresses.extend(state.workspace.take());
@@ -330,7 +330,7 @@ impl Core {
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
-            while slot.shared.frees.pop().is_some() {}
+            slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             slot.shared.sequence.without_pollers(|| {
