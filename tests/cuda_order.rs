@@ -5,6 +5,8 @@
 
 #[path = "cuda_order/again.rs"]
 mod again;
+#[path = "cuda_order/aliases.rs"]
+mod aliases;
 mod common;
 #[path = "cuda_order/held.rs"]
 mod held;

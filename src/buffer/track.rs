@@ -40,18 +40,7 @@ impl Track {
     }
 
     /// A writer was submitted that follows everything here.
-    #[inline]
     pub(crate) fn publish_write(&mut self, completion: &Completion) {
-        // A chain on one queue.
-        if let ([only], true) = (&mut self.writers[..], self.readers.is_empty())
-            && only.renew(completion)
-        {
-            return;
-        }
-        self.replace_write(completion);
-    }
-
-    fn replace_write(&mut self, completion: &Completion) {
         self.readers.clear();
         self.writers.truncate(1);
         if !self.writers.iter_mut().any(|c| c.renew(completion)) {
@@ -62,21 +51,41 @@ impl Track {
 
     /// A writer was submitted that follows whatever `follows` says yes to. What came here meanwhile, by an alias, is
     /// followed beside it.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    #[inline]
     pub(crate) fn publish_write_beside(&mut self, completion: &Completion, follows: impl Fn(&Completion) -> bool) {
+        // A chain on one queue.
         if let ([only], true) = (&mut self.writers[..], self.readers.is_empty())
             && follows(only)
             && only.renew(completion)
         {
             return;
         }
-        self.harden();
-        self.writers.retain(|c| !follows(c));
-        self.writers.push(completion.clone());
+        self.replace_followed(completion, follows);
+    }
+
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    fn replace_followed(&mut self, completion: &Completion, follows: impl Fn(&Completion) -> bool) {
+        let mut stands = false;
+        self.writers.retain(|c| {
+            if !follows(c) {
+                return true;
+            }
+            let becomes = !stands && c.renew(completion);
+            stands |= becomes;
+            becomes
+        });
+        self.readers.retain(|c| !follows(c));
+        if !self.readers.is_empty() {
+            self.harden();
+        }
+        if !stands {
+            self.writers.push(completion.clone());
+        }
     }
 
     /// Who comes next follows the readers as well, whatever it does.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn harden(&mut self) {
         for reader in std::mem::take(&mut self.readers) {
             add(&mut self.writers, reader);
@@ -154,5 +163,11 @@ mod tests {
         assert!(track.writers.iter().any(|c| is(c, &one)) && track.writers.iter().any(|c| is(c, &two)));
         track.publish_write_beside(&both, |_| true);
         assert!(track.writers.len() == 1 && track.readers.is_empty() && is(&track.writers[0], &both));
+        // A reader by an alias.
+        let (reader, last) = (endless(), endless());
+        track.publish_read(&reader);
+        track.publish_write_beside(&last, |c| is(c, &both));
+        assert!(track.writers.len() == 2 && track.readers.is_empty());
+        assert!(track.writers.iter().any(|c| is(c, &reader)) && track.writers.iter().any(|c| is(c, &last)));
     }
 }

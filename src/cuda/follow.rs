@@ -59,6 +59,15 @@ impl Follow {
         self.slot(core).is_some_and(|slot| self.ticket >= slot.shared.sequence.issued())
     }
 
+    /// Whoever follows it follows `mark`.
+    fn covers(&self, core: &Core, mark: &Mark) -> bool {
+        let of_slot = match &self.slot {
+            Whose::Ours(index) => core.slots.get(*index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot)),
+            Whose::Peer(shared) => Arc::ptr_eq(shared, &mark.slot),
+        };
+        of_slot && self.ticket >= mark.ticket
+    }
+
     /// Its end has no event yet, and it is not on the slot numbered `leased`.
     pub(super) fn must_be_closed(&self, leased: usize) -> bool {
         self.event.is_none() && !matches!(self.slot, Whose::Ours(index) if index == leased)
@@ -101,6 +110,18 @@ impl Core {
         let ours = self.slots.get(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
         let slot = if ours { Whose::Ours(index) } else { Whose::Peer(mark.slot.clone()) };
         Follow { slot, ticket: mark.ticket, event: mark.event }
+    }
+
+    /// What ends with `end` comes after `earlier`: on one stream, because it was made to follow it, or because that is
+    /// over. Under the lease of `end`'s slot, where nothing has come behind it.
+    #[inline]
+    pub(super) fn is_followed(&self, earlier: &Completion, follows: &Follows, end: &Completion) -> bool {
+        match (earlier, end) {
+            (Completion::Cuda(mark), Completion::Cuda(end)) => {
+                mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(self, mark))
+            }
+            _ => earlier.is_past(),
+        }
     }
 
     /// What is still to be followed on other slots than that numbered `own`.

@@ -340,10 +340,10 @@ impl Mark {
         self.slot.sequence.reached(self.ticket)
     }
 
-    /// Becomes `later` when that is on the same slot.
+    /// Becomes the later of the two when they are on one slot. (A mark may be told late: `peer.rs` has left the lease.)
     pub(crate) fn renew(&mut self, later: &Mark) -> bool {
         let same = self.same_slot(later);
-        if same {
+        if same && later.ticket >= self.ticket {
             (self.ticket, self.event) = (later.ticket, later.event);
         }
         same

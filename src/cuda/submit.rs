@@ -213,7 +213,7 @@ impl Core {
         {
             failure = Some(error);
         }
-        let (mark, code) = self.end(around, (shared, state), failure.is_none());
+        let (mark, code) = self.end(around, follows, (shared, state), failure.is_none());
         if !code.is_success() && failure.is_none() {
             failure = Some(fault::classify(epoch, code, "cuEventRecord"));
         }
@@ -263,14 +263,47 @@ impl Core {
 
     /// From the op's CUDA half on. Also after a failure: what did get in is behind a completion, so the buffers can go
     /// back to the caller.
-    fn end(&self, s: Around<'_, '_>, (shared, state): (&Arc<Shared>, &mut State), ok: bool) -> (Mark, Code) {
+    fn end(
+        &self,
+        s: Around<'_, '_>,
+        follows: &Follows,
+        (shared, state): (&Arc<Shared>, &mut State),
+        ok: bool,
+    ) -> (Mark, Code) {
         let (ticket, event, code) = state.record(shared);
         let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
-        publish(s, &completion, ok && code.is_success());
+        self.publish(s, follows, &completion, ok && code.is_success());
         match completion {
             Completion::Cuda(mark) => (mark, code),
             // It is what was made two lines above.
             _ => (Mark { slot: shared.clone(), ticket, event }, code),
+        }
+    }
+
+    /// Tells the buffers where this work ends, and what they are worth now.
+    ///
+    /// What this work does not follow stays: through an alias, somebody may have come between the look at a buffer and
+    /// this, with work on another part of it.
+    fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, ok: bool) {
+        for (i, view) in s.views.iter().enumerate() {
+            if i < s.read_count {
+                // A peer's buffer is told by a mark of its own device: see `peer.rs`.
+                if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
+                    view.region.track.lock().publish_read(end);
+                }
+            } else {
+                let publish = |track: &mut Track| {
+                    view.region.calm.store(false, Ordering::Release);
+                    track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
+                };
+                // SAFETY: what is written is moved into the dispatch.
+                unsafe { view.region.of_owned(publish) };
+                if ok {
+                    view.written();
+                } else if !s.spares {
+                    view.region.worth.set(Content::Failed);
+                }
+            }
         }
     }
 
@@ -321,30 +354,6 @@ impl<'x> Gate<'x> {
             None => Gate::default(),
             Some((i, gate)) if i < s.read_count => Gate { _read: Some(gate.read()), _write: None },
             Some((_, gate)) => Gate { _read: None, _write: Some(gate.write()) },
-        }
-    }
-}
-
-/// Tells the buffers where this work ends, and what they are worth now.
-fn publish(s: Around<'_, '_>, completion: &Completion, ok: bool) {
-    for (i, view) in s.views.iter().enumerate() {
-        if i < s.read_count {
-            // A peer's buffer is told by a mark of its own device: see `peer.rs`.
-            if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
-                view.region.track.lock().publish_read(completion);
-            }
-        } else {
-            let publish = |track: &mut Track| {
-                view.region.calm.store(false, Ordering::Release);
-                track.publish_write(completion);
-            };
-            // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(publish) };
-            if ok {
-                view.written();
-            } else if !s.spares {
-                view.region.worth.set(Content::Failed);
-            }
         }
     }
 }
