@@ -133,6 +133,13 @@ pub trait Op: Sized + Send + Sync + 'static {
         Err(Error::unsupported(format!("`{}` has no CUDA half", Self::NAME)))
     }
 
+    /// What of it must outlive its pending, asked once when its work was enqueued on a GPU. An op that owns something
+    /// ([`Drop`]) is held as a whole until its work is over, unless it says what of it the device needs.
+    #[doc(hidden)]
+    fn keeps(&mut self) -> Keeps {
+        if std::mem::needs_drop::<Self>() { Keeps::ALL } else { Keeps::NOTHING }
+    }
+
     /// How it crosses to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's
     /// traits. `None`, as unless written: such a device answers [`Error::Unsupported`].
     fn wire() -> Option<Wire<Self>> {
@@ -145,6 +152,41 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// # Errors
     /// The verdict.
     fn finish(&self, raw: Self::Raw) -> Result<HostOf<Self>>;
+}
+
+/// What of an op the device needs until its work is over. Opaque.
+#[doc(hidden)]
+pub struct Keeps(Kept);
+
+enum Kept {
+    Nothing,
+    #[cfg(feature = "cuda")]
+    This(crate::sync::Arc<dyn crate::cuda::Cargo>),
+    All,
+}
+
+impl Keeps {
+    pub(crate) const NOTHING: Self = Keeps(Kept::Nothing);
+    pub(crate) const ALL: Self = Keeps(Kept::All);
+
+    /// This alone.
+    #[cfg(all(feature = "cuda", feature = "nvrtc"))]
+    pub(crate) fn this(cargo: crate::sync::Arc<dyn crate::cuda::Cargo>) -> Self {
+        Keeps(Kept::This(cargo))
+    }
+
+    /// What the ring gets to hold, of a task that has the op.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cargo<T: crate::cuda::Cargo + 'static>(
+        self,
+        task: &crate::sync::Arc<T>,
+    ) -> Option<crate::sync::Arc<dyn crate::cuda::Cargo>> {
+        match self.0 {
+            Kept::Nothing => None,
+            Kept::This(cargo) => Some(cargo),
+            Kept::All => Some(task.clone()),
+        }
+    }
 }
 
 /// How much work an op is.

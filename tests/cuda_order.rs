@@ -3,7 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
+#[path = "cuda_order/again.rs"]
+mod again;
+#[path = "cuda_order/aliases.rs"]
+mod aliases;
 mod common;
+#[path = "cuda_order/held.rs"]
+mod held;
 #[path = "cuda_order/program.rs"]
 mod program;
 mod standin;

@@ -262,6 +262,24 @@ fn a_context_reset_by_somebody_else_is_seen_before_anything_is_called_with_what_
     assert_finished_after_a_reset(&driver, 1);
 }
 
+/// Memory that waits to be freed is no memory any more: it is not given to who asks for as much.
+#[test]
+fn a_reset_is_seen_before_memory_is_had_again() {
+    let driver = session();
+    let device = device();
+    driver.mode(Mode::Manual);
+    drop(device.fill(device.uninit::<f32>(4).unwrap(), 1.0).unwrap());
+    reset_by_somebody_else();
+    let error = device.uninit::<f32>(4).map(drop).expect_err("it is gone");
+    assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{error:?}");
+    driver.mode(Mode::Auto);
+    device.wait_healthy(LIMIT).unwrap();
+    assert_eq!((device.generation(), down(&device, &device.zeros::<f32>(4).unwrap())), (1, vec![0.0; 4]));
+    drop(device);
+    driver.clear_violations(); // memory in use when its context goes is freed with no order
+    assert!(eventually(4, || driver.live("contexts") == 0));
+}
+
 #[test]
 fn who_waits_while_somebody_resets_the_context_is_told() {
     let driver = session();

@@ -202,6 +202,13 @@ impl Allocation {
         }
     }
 
+    /// Its regions are gone, and its bytes are to be used again.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn renew(&self) {
+        self.regions.store(0, Ordering::Relaxed);
+        self.parted.store(false, Ordering::Relaxed);
+    }
+
     /// One region ended with `track` in flight. The last one gives device memory back to its pool, together with all
     /// that is in flight on it; host memory is freed by the last `Arc`, of which work in flight holds its own.
     pub(super) fn end_region(self: &Arc<Self>, track: Track) {

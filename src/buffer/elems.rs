@@ -58,11 +58,13 @@ pub trait Operand: sealed::Operand + 'static {
 pub struct Visit<'v, 'x>(pub(crate) &'v mut Views<'x>);
 
 impl<'x> Visit<'_, 'x> {
+    #[inline]
     fn add<T: Element>(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) -> Span<T> {
         self.add_view(region, offset, len);
         Span::of(region, offset, len)
     }
 
+    #[inline]
     pub(super) fn add_view(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) {
         self.0.push(View { region, offset, len, whole: len == region.window.len(), overwritten: false });
     }

@@ -77,6 +77,7 @@ impl Region {
     /// # Safety
     /// The caller owns a handle of the region, or has borrowed it from who gave it up for the call: nobody else can come
     /// to use that one meanwhile.
+    #[inline]
     pub(crate) unsafe fn of_owned<R>(self: &Arc<Self>, f: impl FnOnce(&mut Track) -> R) -> R {
         if Arc::strong_count(self) != 1 {
             return f(&mut self.track.lock());

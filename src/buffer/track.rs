@@ -16,12 +16,24 @@ pub(crate) struct Track {
 }
 
 impl Track {
+    /// Of what begins with a write.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn after(write: Completion) -> Self {
+        let mut track = Track::default();
+        track.writers.push(write);
+        track
+    }
+
     /// A reader was submitted.
+    #[inline]
     pub(crate) fn publish_read(&mut self, completion: &Completion) {
         // Nodes of the host renew nothing, and there may be any number of them behind one slow writer.
-        if !matches!(completion, Completion::Host(_)) && self.readers.iter_mut().any(|c| c.renew(completion)) {
-            return;
+        if matches!(completion, Completion::Host(_)) || !self.readers.iter_mut().any(|c| c.renew(completion)) {
+            self.add_read(completion);
         }
+    }
+
+    fn add_read(&mut self, completion: &Completion) {
         // Each time their number has doubled.
         if self.readers.len() >= 2 && self.readers.len().is_power_of_two() {
             self.readers.retain(|c| !c.is_past());
@@ -61,21 +73,41 @@ impl Track {
 
     /// A writer was submitted that follows whatever `follows` says yes to. What came here meanwhile, by an alias, is
     /// followed beside it.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    #[inline]
     pub(crate) fn publish_write_beside(&mut self, completion: &Completion, follows: impl Fn(&Completion) -> bool) {
+        // A chain on one queue.
         if let ([only], true) = (&mut self.writers[..], self.readers.is_empty())
             && follows(only)
             && only.renew(completion)
         {
             return;
         }
-        self.harden();
-        self.writers.retain(|c| !follows(c));
-        self.writers.push(completion.clone());
+        self.replace_followed(completion, follows);
+    }
+
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    fn replace_followed(&mut self, completion: &Completion, follows: impl Fn(&Completion) -> bool) {
+        let mut stands = false;
+        self.writers.retain(|c| {
+            if !follows(c) {
+                return true;
+            }
+            let becomes = !stands && c.renew(completion);
+            stands |= becomes;
+            becomes
+        });
+        self.readers.retain(|c| !follows(c));
+        if !self.readers.is_empty() {
+            self.harden();
+        }
+        if !stands {
+            self.writers.push(completion.clone());
+        }
     }
 
     /// Who comes next follows the readers as well, whatever it does.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn harden(&mut self) {
         for reader in std::mem::take(&mut self.readers) {
             add(&mut self.writers, reader);
@@ -156,5 +188,11 @@ mod tests {
         assert!(track.writers.iter().any(|c| is(c, &one)) && track.writers.iter().any(|c| is(c, &two)));
         track.publish_write_beside(&both, |_| true);
         assert!(track.writers.len() == 1 && track.readers.is_empty() && is(&track.writers[0], &both));
+        // A reader by an alias.
+        let (reader, last) = (endless(), endless());
+        track.publish_read(&reader);
+        track.publish_write_beside(&last, |c| is(c, &both));
+        assert!(track.writers.len() == 2 && track.readers.is_empty());
+        assert!(track.writers.iter().any(|c| is(c, &reader)) && track.writers.iter().any(|c| is(c, &last)));
     }
 }

@@ -96,6 +96,12 @@ impl Context {
         Ok(active != 0)
     }
 
+    /// As [`bind`](Self::bind) notices a reset, for calls that need no current context.
+    #[inline]
+    pub(crate) fn look(&self) -> Result<(), Code> {
+        if self.active()? { Ok(()) } else { Err(Code(CONTEXT_IS_DESTROYED)) }
+    }
+
     /// Gives it back when it is closed and the last natives are gone.
     pub(crate) fn release_unused(&self) -> Code {
         let mut held = self.held.lock();
@@ -124,9 +130,7 @@ impl Context {
         // SAFETY: `before` is valid for the write.
         unsafe { self.api.ctx_get_current(&mut before) }.ok()?;
         if before == self.raw.0 {
-            if !self.active()? {
-                return Err(Code(CONTEXT_IS_DESTROYED));
-            }
+            self.look()?;
             return Ok(Bound { context: self, before: None });
         }
         // SAFETY: the context is retained as long as this object's epoch is open, which the caller checked.

@@ -29,17 +29,9 @@ pub struct Enqueue<'q, O: Op> {
     reads: &'q Spans<O::Reads>,
     writes: &'q Spans<WritesOf<O>>,
     pub(super) landed: Landed,
-    keep: SmallVec<[Block; 1]>,
-    pub(super) scratch: SmallVec<[u64; 2]>,
-    result_asked: bool,
-    pub(super) untouched: bool,
-}
-
-/// What is left of an enqueue.
-pub(super) struct Parts {
-    pub(super) landed: Landed,
     pub(super) keep: SmallVec<[Block; 1]>,
     pub(super) scratch: SmallVec<[u64; 2]>,
+    result_asked: bool,
     pub(super) untouched: bool,
 }
 
@@ -69,11 +61,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
             result_asked: false,
             untouched: true,
         }
-    }
-
-    pub(super) fn into_parts(self) -> Parts {
-        let Enqueue { landed, keep, scratch, untouched, .. } = self;
-        Parts { landed, keep, scratch, untouched }
     }
 
     /// Where the operands to be read lie, in device memory.

@@ -18,8 +18,7 @@ pub(crate) const CONTEXT_IS_DESTROYED: i32 = 709;
 
 /// The context that was to be made current is not there any more.
 pub(crate) fn is_context_gone(code: Code) -> bool {
-    const INVALID_CONTEXT: i32 = 201;
-    matches!(code.0, INVALID_CONTEXT | CONTEXT_IS_DESTROYED)
+    code == Code::INVALID_CONTEXT || code.0 == CONTEXT_IS_DESTROYED
 }
 
 fn name(code: i32) -> Text {

@@ -59,6 +59,15 @@ impl Follow {
         self.slot(core).is_some_and(|slot| self.ticket >= slot.shared.sequence.issued())
     }
 
+    /// Whoever follows it follows `mark`.
+    fn covers(&self, core: &Core, mark: &Mark) -> bool {
+        let of_slot = match &self.slot {
+            Whose::Ours(index) => core.slots.get(*index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot)),
+            Whose::Peer(shared) => Arc::ptr_eq(shared, &mark.slot),
+        };
+        of_slot && self.ticket >= mark.ticket
+    }
+
     /// Its end has no event yet, and it is not on the slot numbered `leased`.
     pub(super) fn must_be_closed(&self, leased: usize) -> bool {
         self.event.is_none() && !matches!(self.slot, Whose::Ours(index) if index == leased)
@@ -68,36 +77,51 @@ impl Follow {
 impl Core {
     /// What this work must follow and is not known to be over.
     pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) {
-        let mut add = |completion: &Completion| {
-            if let Completion::Cuda(mark) = completion
-                && !mark.is_past()
-            {
-                follows.push(self.following(mark));
-            }
-        };
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         for view in writes {
             // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(|track| track.all().for_each(&mut add)) };
+            unsafe { view.region.of_owned(|track| track.all().for_each(|end| self.add(end, follows))) };
         }
         for view in reads {
             if view.region.calm.load(Ordering::Acquire) {
                 continue;
             }
             let track = view.region.track.lock();
-            track.writers.iter().for_each(&mut add);
+            track.writers.iter().for_each(|end| self.add(end, follows));
             if track.writers.iter().all(Completion::is_past) {
                 view.region.calm.store(true, Ordering::Release);
             }
         }
     }
 
+    #[inline]
+    fn add(&self, end: &Completion, follows: &mut Follows) {
+        if let Completion::Cuda(mark) = end
+            && !mark.is_past()
+        {
+            follows.push(self.following(mark));
+        }
+    }
+
+    #[inline]
     fn following(&self, mark: &Mark) -> Follow {
         let index = mark.slot.index;
         // Another device's slots have numbers of their own.
         let ours = self.slots.get(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
         let slot = if ours { Whose::Ours(index) } else { Whose::Peer(mark.slot.clone()) };
         Follow { slot, ticket: mark.ticket, event: mark.event }
+    }
+
+    /// What ends with `end` comes after `earlier`: on one stream, because it was made to follow it, or because that is
+    /// over. Under the lease of `end`'s slot, where nothing has come behind it.
+    #[inline]
+    pub(super) fn is_followed(&self, earlier: &Completion, follows: &Follows, end: &Completion) -> bool {
+        match (earlier, end) {
+            (Completion::Cuda(mark), Completion::Cuda(end)) => {
+                mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(self, mark))
+            }
+            _ => earlier.is_past(),
+        }
     }
 
     /// What is still to be followed on other slots than that numbered `own`.

@@ -1,6 +1,7 @@
 //! A kernel in a loaded module: what a launch in flight holds.
 
 use super::module::LoadedModule;
+use super::ring::Cargo;
 use super::{Core, Enqueue, Native, fault};
 use crate::Result;
 use crate::engine::Epoch;
@@ -18,6 +19,10 @@ pub(crate) struct Function {
     pub(crate) limits: DeviceLimits,
     /// Bytes of dynamic shared memory that it may be launched with.
     allowed: AtomicU64,
+}
+
+impl Cargo for Function {
+    fn retire(&self) {}
 }
 
 impl Function {

@@ -178,7 +178,7 @@ impl Core {
 
     /// Something was queued that nobody has looked at.
     fn has_queued(&self) -> bool {
-        let busy = |s: &super::slot::Slot| !s.shared.frees.is_empty() || s.shared.sequence.in_flight() > 0;
+        let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
         self.reclaim.parked() > 0 || (self.modules.has_leaving() && !over) || self.slots.iter().any(busy)
     }
@@ -278,7 +278,7 @@ impl Core {
         self.modules.close();
         let mut addresses = Vec::new();
         for slot in &self.slots {
-            while slot.shared.frees.pop().is_some() {}
+            slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             addresses.extend(slot.shared.live.take().into_iter().chain(state.take_memory()));
             self.counters.leaked.fetch_add(state.forget_handles(), Ordering::Relaxed);
@@ -334,7 +334,7 @@ impl Core {
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
         for slot in &self.slots {
-            while slot.shared.frees.pop().is_some() {}
+            slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             slot.shared.sequence.without_pollers(|| {

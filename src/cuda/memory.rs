@@ -6,7 +6,7 @@
 use super::api::{Code, Driver};
 use super::context::{BINDING, Context};
 use super::reclaim::{PoolBytes, free_some};
-use super::slot::{Mark, State};
+use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::buffer::{Allocation, Home, Track};
 use crate::device::Config;
@@ -97,43 +97,58 @@ impl Core {
 
 impl CudaEngine {
     /// Device memory, with the allocation itself as what its first user must follow.
-    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, config: &Config) -> Result<(Allocation, Track)> {
+    pub(crate) fn allocate(
+        &self,
+        epoch: &Arc<Epoch>,
+        bytes: usize,
+        config: &Config,
+    ) -> Result<(Arc<Allocation>, Track)> {
         if bytes == 0 {
             epoch.meter.take(0)?;
-            return Ok((Allocation::new(256, 0, Home::Empty, epoch.meter.clone()), Track::default()));
+            let empty = Allocation::new(256, 0, Home::Empty, epoch.meter.clone());
+            return Ok((Arc::new(empty), Track::default()));
         }
-        let first = epoch
-            .meter
-            .take(bytes as u64)
-            .and_then(|()| self.try_allocate(epoch, bytes).inspect_err(|_| epoch.meter.give(bytes as u64)));
-        match first {
+        match self.try_allocate(epoch, bytes) {
             Err(Error::OutOfMemory { .. }) => {}
             other => return other,
         }
         self.make_room(epoch, bytes, config)?;
-        epoch.meter.take(bytes as u64).map_err(|e| self.describe(epoch, e))?;
-        self.try_allocate(epoch, bytes).map_err(|e| {
-            epoch.meter.give(bytes as u64);
-            self.describe(epoch, e)
-        })
+        self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error))
     }
 
-    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Allocation, Track)> {
-        let core = &self.core;
-        let mut lease = core.lease(&[]);
+    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
+        let mut lease = self.core.lease(&[]);
         epoch.admit()?;
-        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
-        free_some(&lease.slot.shared, &mut lease.state, FREES_PER_LEASE);
-        let address = core
-            .raw_alloc(&lease.state, bytes)
-            .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
-        let slot = lease.slot.shared.clone();
+        let (slot, state) = (&lease.slot.shared, &mut *lease.state);
+        let allocation = match slot.frees.again(bytes as u64) {
+            Some(allocation) => {
+                if let Err(code) = self.core.context.look() {
+                    slot.frees.push(allocation);
+                    return Err(fault::classify(epoch, code, BINDING));
+                }
+                allocation.renew();
+                allocation
+            }
+            None => {
+                epoch.meter.take(bytes as u64)?;
+                let fresh = self.fresh(epoch, bytes, slot, state);
+                Arc::new(fresh.inspect_err(|_| epoch.meter.give(bytes as u64))?)
+            }
+        };
         let mark = Mark { ticket: slot.sequence.issued() + 1, event: None, slot: slot.clone() };
-        let place = slot.live.enter(address);
-        let home = Home::Cuda(PoolBytes { slot, place });
-        let mut track = Track::default();
-        track.publish_write(&Completion::Cuda(mark));
-        Ok((Allocation::new(address, bytes as u64, home, epoch.meter.clone()), track))
+        Ok((allocation, Track::after(Completion::Cuda(mark))))
+    }
+
+    /// From the pool. The meter was charged.
+    fn fresh(&self, epoch: &Arc<Epoch>, bytes: usize, slot: &Arc<Shared>, state: &mut State) -> Result<Allocation> {
+        let core = &self.core;
+        let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
+        free_some(slot, state, FREES_PER_LEASE);
+        let address = core
+            .raw_alloc(state, bytes)
+            .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
+        let home = Home::Cuda(PoolBytes { slot: slot.clone(), place: slot.live.enter(address) });
+        Ok(Allocation::new(address, bytes as u64, home, epoch.meter.clone()))
     }
 
     /// The ladder: reap, wait boundedly for what is parked, trim, ask the user.

@@ -9,7 +9,7 @@
 //!       │   ├─ blas.rs      its cuBLAS handle, made lazily
 //!       │   ├─ tables.rs    tables of addresses for the library's batches
 //!       │   └─ blaslt.rs    its cuBLASLt handle, and what was learnt about products
-//!       ├─ reclaim.rs       device memory on its way back to the pool
+//!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
@@ -38,6 +38,7 @@ mod context;
 mod enqueue;
 mod fault;
 mod follow;
+mod frees;
 mod function;
 mod housekeeping;
 mod launch;
@@ -84,6 +85,7 @@ pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
+pub(crate) use ring::Cargo;
 pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, Staged, Staging};
 #[cfg(feature = "blas")]

@@ -44,7 +44,8 @@ impl PoolBytes {
     /// The last region is gone; `uses` may still be in flight.
     pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: Track) {
         let life = &self.slot.life;
-        if life.dead() {
+        // Nor in a forked child, where the lists below may be locked for ever.
+        if self.slot.over() {
             return self.slot.reclaim.give_up(life.stand());
         }
         let mut marks = uses.all().filter_map(|c| match c {
@@ -56,20 +57,25 @@ impl PoolBytes {
             Some(first) => marks.all(|m| m.same_slot(first)).then_some(&first.slot),
         };
         // A stream of another device (a peer copy) cannot free for this pool.
-        let freed = target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)).map(|slot| {
-            slot.frees.push(allocation.clone());
-        });
-        drop(marks);
-        if freed.is_none() {
-            self.slot.reclaim.parked.lock().push((allocation.clone(), uses));
+        let reclaim = &self.slot.reclaim;
+        match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)) {
+            Some(slot) => {
+                slot.frees.push(allocation.clone());
+                // The end of the epoch may have emptied the list just before.
+                if life.dead() {
+                    return slot.frees.clear();
+                }
+            }
+            None => {
+                drop(marks);
+                reclaim.parked.lock().push((allocation.clone(), uses));
+                // As above.
+                if life.dead() {
+                    return reclaim.parked.lock().clear();
+                }
+            }
         }
-        // The end of the epoch may have emptied the queues just before.
-        if life.dead() {
-            while self.slot.frees.pop().is_some() {}
-            self.slot.reclaim.parked.lock().clear();
-            return;
-        }
-        self.slot.reclaim.nudge.nudge();
+        reclaim.nudge.nudge();
     }
 }
 
@@ -115,7 +121,7 @@ impl Reclaim {
 /// lease, the context current. True when some are left.
 pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool {
     for _ in 0..most {
-        // An empty queue is the rule, and asking is cheaper than a failed `pop`, which has a full fence.
+        // An empty queue is the rule, and asking is cheaper than a failed `pop`, which has a lock.
         if shared.frees.is_empty() {
             return false;
         }

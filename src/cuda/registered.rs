@@ -165,7 +165,7 @@ impl<O: Op> Enqueue<'_, O> {
             }
             start = end;
         }
-        self.landed = Landed::InPlace(progress);
+        self.landed = Landed::InPlace(Box::new(progress));
         outcome
     }
 }

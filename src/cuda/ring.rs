@@ -68,25 +68,22 @@ impl<E: Copy> Ring<E> {
         self.entries.is_empty()
     }
 
-    /// Takes out what is known to be over, at most `most` entries: their events are free again, their cargo is handed
-    /// out.
+    /// Takes out what is known to be over, at most `most` entries with cargo: their events are free again, their cargo
+    /// is handed out.
     pub(crate) fn reap(&mut self, sequence: &Sequence, most: usize, out: &mut Retired) {
         let completed = sequence.completed();
         let mut taken = 0;
-        while taken < most {
-            match self.entries.front() {
-                Some(entry) if entry.ticket <= completed => {}
-                _ => break,
+        while taken < most
+            && self.entries.front().is_some_and(|entry| entry.ticket <= completed)
+            && let Some(entry) = self.entries.pop_front()
+        {
+            // Not `extend`: for one element it costs several times as much.
+            if let Some(event) = entry.event {
+                self.free.push(event);
             }
-            if let Some(entry) = self.entries.pop_front() {
-                // Not `extend`: for one element it costs several times as much.
-                if let Some(event) = entry.event {
-                    self.free.push(event);
-                }
-                if let Some(cargo) = entry.cargo {
-                    taken += 1;
-                    out.push(cargo);
-                }
+            if let Some(cargo) = entry.cargo {
+                taken += 1;
+                out.push(cargo);
             }
         }
     }

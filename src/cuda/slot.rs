@@ -2,18 +2,17 @@
 
 use super::api::Code;
 use super::context::{BINDING, Context};
+use super::frees::Frees;
 use super::live::Live;
 use super::newest::Newest;
 use super::reclaim::Reclaim;
 use super::ring::{Retired, Ring};
 use super::sequence::Sequence;
 use super::{Core, Native, fault};
-use crate::buffer::Allocation;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
 use crate::engine::process;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
-use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
 use std::sync::atomic::AtomicPtr;
 use std::sync::{OnceLock, Weak};
@@ -33,8 +32,8 @@ pub(crate) struct Shared {
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
     pub(crate) core: OnceLock<Weak<Core>>,
     pub(crate) reclaim: Arc<Reclaim>,
-    /// Memory whose uses all lie on this stream: freed behind them, by whoever leases the slot next.
-    pub(crate) frees: SegQueue<Arc<Allocation>>,
+    /// Memory whose uses all lie on this stream: freed behind them, or had again, by whoever leases the slot next.
+    pub(crate) frees: Frees,
     /// Device addresses allocated on this slot and not freed.
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
@@ -114,7 +113,7 @@ impl Drop for Slot {
     /// After a fault, and at the exit of the process, nobody frees what waits here; and what waits holds the slot that it
     /// waits in, so that they would hold each other for ever.
     fn drop(&mut self) {
-        while self.shared.frees.pop().is_some() {}
+        self.shared.frees.clear();
     }
 }
 
@@ -136,7 +135,7 @@ impl Slot {
                 epoch,
                 core: OnceLock::new(),
                 reclaim,
-                frees: SegQueue::new(),
+                frees: Frees::default(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
                 newest: Newest::new(),
@@ -181,9 +180,8 @@ impl Shared {
         if self.over() {
             return Ok(None);
         }
-        // The driver would answer without it; but binding is what notices that somebody else has reset the context,
-        // whose events are gone then.
-        let _bound = self.context.bind().inspect_err(|code| self.report(*code, BINDING))?;
+        // Somebody else may have reset the context, whose events are gone then.
+        self.context.look().inspect_err(|code| self.report(*code, BINDING))?;
         if !self.query(event)? {
             return Ok(None);
         }
@@ -194,15 +192,32 @@ impl Shared {
     }
 
     fn query(&self, event: CUevent) -> Result<bool, Code> {
-        // SAFETY: the event lives until the epoch's end, which excludes pollers; the context is current.
+        // SAFETY: the event lives until the epoch's end, which excludes pollers. An event is of its own context, whatever
+        // is current.
         match unsafe { self.context.api.event_query(event) } {
             Code::SUCCESS => Ok(true),
             Code::NOT_READY => Ok(false),
-            code => {
-                self.report(code, "cuEventQuery");
-                Err(code)
-            }
+            Code::INVALID_CONTEXT => self.query_bound(event),
+            code => self.refused(code),
         }
+    }
+
+    /// For a driver that wants the context current.
+    #[cold]
+    fn query_bound(&self, event: CUevent) -> Result<bool, Code> {
+        let _bound = self.context.bind().inspect_err(|code| self.report(*code, BINDING))?;
+        // SAFETY: as in `query`.
+        match unsafe { self.context.api.event_query(event) } {
+            Code::SUCCESS => Ok(true),
+            Code::NOT_READY => Ok(false),
+            code => self.refused(code),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, code: Code) -> Result<bool, Code> {
+        self.report(code, "cuEventQuery");
+        Err(code)
     }
 
     /// A driver call failed outside a dispatch: a sticky code ends the epoch.
@@ -346,10 +361,10 @@ impl Mark {
         self.slot.sequence.reached(self.ticket)
     }
 
-    /// Becomes `later` when that is on the same slot.
+    /// Becomes the later of the two when they are on one slot. (A mark may be told late: `peer.rs` has left the lease.)
     pub(crate) fn renew(&mut self, later: &Mark) -> bool {
         let same = self.same_slot(later);
-        if same {
+        if same && later.ticket >= self.ticket {
             (self.ticket, self.event) = (later.ticket, later.event);
         }
         same

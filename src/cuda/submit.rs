@@ -1,28 +1,23 @@
 //! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
 
-use super::context::Bound;
-use super::enqueue::Parts;
+use super::api::Code;
 use super::follow::Follows;
 use super::lease::Lease;
 use super::memory::FREES_PER_LEASE;
-use super::pinned::Block;
 use super::reclaim::free_some;
-use super::ring::{Cargo, Retired};
-use super::slot::Shared;
-use super::slot::{Mark, State};
-use super::task::{CudaTask, Flight, Landed};
+use super::ring::Retired;
+use super::slot::{Mark, Shared, State};
+use super::task::{CudaTask, Extra, Flight, Landed};
 use super::timer::Timer;
 use super::{Core, CudaEngine, Enqueue, fault};
 use crate::buffer::{Content, Track, View};
-use crate::device::Options;
 use crate::dispatch::raw::Raw;
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
 use crate::error::Site;
-use crate::op::Op;
-use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
+use crate::op::{Keeps, Op};
+use crate::sync::{Arc, Ordering};
 use crate::trace::{Event, OpInfo};
-use crate::worker::Relay;
 use crate::{Error, Result};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
@@ -56,7 +51,6 @@ impl CudaEngine {
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a, 'x> {
     epoch: &'a Arc<Epoch>,
-    options: &'a Options,
     pub(super) views: &'a [View<'x>],
     pub(super) read_count: usize,
     /// A failure leaves what it writes as it was.
@@ -65,23 +59,8 @@ pub(super) struct Around<'a, 'x> {
 
 impl<'a, 'x> Around<'a, 'x> {
     fn of<O: Op>(s: &Submission<'a, 'x, O>) -> Self {
-        Around { epoch: s.epoch, options: s.options, views: s.views, read_count: s.read_count, spares: O::SPARES }
+        Around { epoch: s.epoch, views: s.views, read_count: s.read_count, spares: O::SPARES }
     }
-}
-
-/// What an enqueue begins with.
-struct Begun<'c> {
-    _bound: Bound<'c>,
-    timer: Option<Timer>,
-    submitted: Option<Instant>,
-}
-
-/// What an enqueue came to: also after a failure something may be on its way.
-struct Ended {
-    mark: Mark,
-    landed: Landed,
-    keep: SmallVec<[Block; 1]>,
-    outcome: Result<()>,
 }
 
 /// An enqueue that failed; whether nothing was enqueued at all, so that it may be tried again.
@@ -97,14 +76,14 @@ impl From<Error> for Undone {
 }
 
 /// The op and its flight where they stay. The op is copied there at once, and not by way of the stack.
-fn boxed<O: Op>(s: &mut Submission<'_, '_, O>, flight: Flight) -> Result<Arc<CudaTask<O>>> {
-    let mut place = Arc::new_uninit();
-    if let Some(to) = Arc::get_mut(&mut place) {
-        let op = s.take_op()?;
-        to.write(CudaTask { op, flight });
+fn placed<O: Op>(s: &mut Submission<'_, '_, O>, flight: Flight) -> Result<Arc<CudaTask<O>>> {
+    let op = s.take_op()?;
+    let place = Arc::<CudaTask<O>>::new_uninit();
+    // SAFETY: room for a task, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
+    unsafe {
+        Arc::as_ptr(&place).cast_mut().cast::<CudaTask<O>>().write(CudaTask { op, flight });
+        Ok(place.assume_init())
     }
-    // SAFETY: nobody else has the place yet, so it was written.
-    Ok(unsafe { place.assume_init() })
 }
 
 /// Runs an op's CUDA half.
@@ -130,22 +109,21 @@ fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
 
 impl Core {
     fn submit<O: Op>(self: &Arc<Self>, s: &mut Submission<'_, '_, O>) -> Result<Arc<CudaTask<O>>, Undone> {
-        let epoch = s.epoch;
-        let trace = epoch.counters.trace();
+        let (around, label) = (Around::of(s), s.options.label);
+        let trace = s.epoch.counters.trace();
         if let Some(trace) = trace {
-            trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, s.options.label, None));
+            trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, label, None));
         }
-        let _inside = if O::FROM_PEER { foreign(Around::of(s))? } else { SmallVec::new() };
-        let label = s.options.label;
+        let _inside = if O::FROM_PEER { Some(foreign(around)?) } else { None };
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         let landed = match O::Raw::BYTES {
             0 => Landed::Nothing,
-            _ => Landed::Slot(self.small_slot(epoch)?),
+            _ => Landed::Slot(self.small_slot(s.epoch)?),
         };
-        let gate = if O::GATED { Gate::enter(Around::of(s)) } else { Gate::default() };
-        let mut lease = self.hold(Around::of(s), &mut follows)?;
+        let gate = if O::GATED { Gate::enter(around) } else { Gate::default() };
+        let mut lease = self.hold(around, &mut follows)?;
         let index = lease.slot.shared.index;
-        let result = self.enqueue(s, &follows, &mut lease, &mut retired, landed);
+        let result = self.enqueue(s, &follows, &mut lease, &mut retired, (landed, trace.is_some()));
         drop(lease);
         drop(gate);
         retired.iter().for_each(|cargo| cargo.retire());
@@ -172,7 +150,7 @@ impl Core {
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self
-            .enqueue(&mut s, &Follows::new(), &mut lease, &mut retired, Landed::Nothing)
+            .enqueue(&mut s, &Follows::new(), &mut lease, &mut retired, (Landed::Nothing, false))
             .map(drop)
             .map_err(|undone| undone.error);
         drop(lease);
@@ -204,44 +182,79 @@ impl Core {
         follows: &Follows,
         lease: &mut Lease<'_>,
         retired: &mut Retired,
-        landed: Landed,
+        (landed, traced): (Landed, bool),
     ) -> Result<Arc<CudaTask<O>>, Undone> {
-        let (epoch, label, around) = (s.epoch, s.options.label, Around::of(s));
+        let (epoch, around) = (s.epoch, Around::of(s));
         let (op, (reads, writes)) = (s.op()?, s.spans()?);
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
         let name = op.subject().unwrap_or(const { &O::NAME });
-        let Begun { _bound, timer, submitted } = self.begin(around, follows, (shared, state), retired, name)?;
+        // After the lease was taken: the end of the epoch sets the flag, then takes it.
+        epoch.admit()?;
+        let _bound = self.bind(epoch)?;
+        self.begin(around, follows, (shared, state), retired, name)?;
+        let timer = if s.options.timed { Some(self.start_timer(epoch, state)?) } else { None };
+        let submitted = traced.then(Instant::now);
         #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(label.unwrap_or(name));
-        let (outcome, parts) = {
-            let mut queue = Enqueue::new(self, epoch, shared, state, reads, writes, landed);
-            let outcome = caught(&mut || {
-                s.relay.as_ref().map_or(Ok(()), Relay::suffer)?;
-                op.cuda(&mut queue)
-            })
-            .and_then(|()| queue.bring_result());
-            (outcome, queue.into_parts())
+        let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
+        let mut queue = Enqueue::new(self, epoch, shared, state, reads, writes, landed);
+        // Not a `Result` that is handed on: it is as long as an error, and would be copied at every turn.
+        let mut failure = None;
+        let mut half = || {
+            if let Some(relay) = &s.relay {
+                relay.suffer()?;
+            }
+            op.cuda(&mut queue)
         };
-        let Ended { mark, landed, keep, outcome } =
-            self.end(around, (shared, state), outcome, parts, timer.as_ref())?;
+        if let Err(error) = caught(&mut half) {
+            failure = Some(error);
+        } else if O::Raw::BYTES > 0
+            && let Err(error) = queue.bring_result()
+        {
+            failure = Some(error);
+        }
+        let Enqueue { landed, keep, scratch, untouched, .. } = queue;
+        if !scratch.is_empty() {
+            self.free_scratch(&scratch, state);
+        }
+        if untouched && let Some(error) = failure {
+            return Err(Undone { error, untouched });
+        }
+        if let (Some(timer), None) = (&timer, &failure)
+            && let Err(error) = self.record_timer(epoch, timer.end, state)
+        {
+            failure = Some(error);
+        }
+        let (mark, code) = self.end(around, follows, (shared, state), failure.is_none());
+        if !code.is_success() && failure.is_none() {
+            failure = Some(fault::classify(epoch, code, "cuEventRecord"));
+        }
         let (ticket, event) = (mark.ticket, mark.event);
-        let flight = Flight {
+        if let Landed::Staged(staged) = &landed {
+            let _ = staged.0.end.set((ticket, event));
+        }
+        let extra = if keep.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none() {
+            None
+        } else {
             #[cfg(target_os = "linux")]
-            ahead: if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() },
-            mark,
-            state: AtomicU8::new(0),
-            landed: Mutex::new(landed),
-            _keep: keep,
-            timer,
-            submitted: submitted.filter(|_| outcome.is_ok()),
-            label,
+            let ahead = if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() };
+            #[cfg(not(target_os = "linux"))]
+            let ahead = Vec::new();
+            let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
+            Some(Box::new(Extra { ahead, _keep: keep, timer, submitted, label }))
         };
-        let task = boxed(s, flight)?;
-        state.ring.push(ticket, event, Some(task.clone() as Arc<dyn Cargo>));
-        outcome.map(|()| task).map_err(Undone::from)
+        let mut flight = Flight::new(mark, landed, extra);
+        // What need not outlive its pending goes with it: the ring holds the little that the device still needs.
+        let keeps = if flight.is_held() { Keeps::ALL } else { s.op_mut()?.keeps() };
+        let task = placed(s, flight)?;
+        let cargo = keeps.cargo(&task);
+        state.ring.push(ticket, event, cargo);
+        match failure {
+            None => Ok(task),
+            Some(error) => Err(error.into()),
+        }
     }
 
-    /// Up to the op's CUDA half.
+    /// Up to the op's CUDA half. The context is current.
     fn begin(
         &self,
         s: Around<'_, '_>,
@@ -249,64 +262,74 @@ impl Core {
         (shared, state): (&Arc<Shared>, &mut State),
         retired: &mut Retired,
         name: &'static &'static str,
-    ) -> Result<Begun<'_>> {
-        let epoch = s.epoch;
-        // After the lease was taken: the end of the epoch sets the flag, then takes it.
-        epoch.admit()?;
-        let _bound = self.bind(epoch)?;
+    ) -> Result<()> {
         state.reap(shared, 4, retired);
         free_some(shared, state, FREES_PER_LEASE);
-        self.follow(epoch, follows, shared.index, state)?;
-        let timer = match s.options.timed {
-            true => Some(self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?),
-            false => None,
-        };
-        if let Some(timer) = &timer {
-            self.record_timer(epoch, timer.start, state)?;
-        }
+        self.follow(s.epoch, follows, shared.index, state)?;
         shared.recent.push(name);
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        let submitted = epoch.counters.trace().map(|_| Instant::now());
-        Ok(Begun { _bound, timer, submitted })
+        Ok(())
     }
 
-    /// From the op's CUDA half on.
+    /// From the op's CUDA half on. Also after a failure: what did get in is behind a completion, so the buffers can go
+    /// back to the caller.
     fn end(
         &self,
         s: Around<'_, '_>,
+        follows: &Follows,
         (shared, state): (&Arc<Shared>, &mut State),
-        outcome: Result<()>,
-        parts: Parts,
-        timer: Option<&Timer>,
-    ) -> Result<Ended, Undone> {
-        let epoch = s.epoch;
-        let Parts { landed, keep, scratch, untouched } = parts;
+        ok: bool,
+    ) -> (Mark, Code) {
+        let (ticket, event, code) = state.record(shared);
+        let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
+        self.publish(s, follows, &completion, ok && code.is_success());
+        match completion {
+            Completion::Cuda(mark) => (mark, code),
+            // It is what was made two lines above.
+            _ => (Mark { slot: shared.clone(), ticket, event }, code),
+        }
+    }
+
+    /// Tells the buffers where this work ends, and what they are worth now.
+    ///
+    /// What this work does not follow stays: through an alias, somebody may have come between the look at a buffer and
+    /// this, with work on another part of it.
+    fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, ok: bool) {
+        for (i, view) in s.views.iter().enumerate() {
+            if i < s.read_count {
+                // A peer's buffer is told by a mark of its own device: see `peer.rs`.
+                if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
+                    view.region.track.lock().publish_read(end);
+                }
+            } else {
+                let publish = |track: &mut Track| {
+                    view.region.calm.store(false, Ordering::Release);
+                    track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
+                };
+                // SAFETY: what is written is moved into the dispatch.
+                unsafe { view.region.of_owned(publish) };
+                if ok {
+                    view.written();
+                } else if !s.spares {
+                    view.region.worth.set(Content::Failed);
+                }
+            }
+        }
+    }
+
+    fn free_scratch(&self, scratch: &[u64], state: &State) {
         for address in scratch {
             // SAFETY: allocated on this stream by this dispatch, and freed behind its work.
-            let _ = unsafe { self.context.api.mem_free_async(address, state.stream.0) };
+            let _ = unsafe { self.context.api.mem_free_async(*address, state.stream.0) };
         }
-        let mut outcome = match outcome {
-            Err(error) if untouched => return Err(Undone { error, untouched }),
-            outcome => outcome,
-        };
-        if let (Some(timer), true) = (timer, outcome.is_ok()) {
-            outcome = self.record_timer(epoch, timer.end, state);
-        }
-        // Also after a failure: what did get in is behind a completion, so the buffers can go back to the caller.
-        let (ticket, event, code) = state.record(shared);
-        if !code.is_success() && outcome.is_ok() {
-            outcome = Err(fault::classify(epoch, code, "cuEventRecord"));
-        }
-        let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
-        publish(s, &completion, outcome.is_ok());
-        let Completion::Cuda(mark) = completion else {
-            return Err(Error::library("a completion of another engine").into());
-        };
-        if let Landed::Staged(staged) = &landed {
-            let _ = staged.0.end.set((ticket, event));
-        }
-        Ok(Ended { mark, landed, keep, outcome })
+    }
+
+    #[cold]
+    fn start_timer(&self, epoch: &Arc<Epoch>, state: &State) -> Result<Timer> {
+        let timer = self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
+        self.record_timer(epoch, timer.start, state)?;
+        Ok(timer)
     }
 
     fn record_timer(
@@ -337,30 +360,6 @@ impl<'x> Gate<'x> {
             None => Gate::default(),
             Some((i, gate)) if i < s.read_count => Gate { _read: Some(gate.read()), _write: None },
             Some((_, gate)) => Gate { _read: None, _write: Some(gate.write()) },
-        }
-    }
-}
-
-/// Tells the buffers where this work ends, and what they are worth now.
-fn publish(s: Around<'_, '_>, completion: &Completion, ok: bool) {
-    for (i, view) in s.views.iter().enumerate() {
-        if i < s.read_count {
-            // A peer's buffer is told by a mark of its own device: see `peer.rs`.
-            if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
-                view.region.track.lock().publish_read(completion);
-            }
-        } else {
-            let publish = |track: &mut Track| {
-                view.region.calm.store(false, Ordering::Release);
-                track.publish_write(completion);
-            };
-            // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(publish) };
-            if ok {
-                view.written();
-            } else if !s.spares {
-                view.region.worth.set(Content::Failed);
-            }
         }
     }
 }

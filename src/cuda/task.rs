@@ -34,10 +34,14 @@ pub(super) enum Landed {
     Staged(Staged),
     /// Where another process waits for it.
     #[cfg(target_os = "linux")]
-    InPlace(super::registered::Progress),
+    InPlace(Box<super::registered::Progress>),
 }
 
 /// The one allocation of a dispatch.
+///
+/// It goes with its pending: the slot's ring holds a share only where the device, or a trace, still needs something of it
+/// ([`Flight::is_held`], [`Keeps`](crate::op::Keeps)). So a chain whose pendings go at once has the same few bytes for
+/// every dispatch.
 pub(super) struct CudaTask<O: Op> {
     pub(super) op: O,
     pub(super) flight: Flight,
@@ -46,16 +50,37 @@ pub(super) struct CudaTask<O: Op> {
 /// All of a task that does not depend on its op: what is done with that is compiled once.
 pub(super) struct Flight {
     pub(super) mark: Mark,
+    state: AtomicU8,
+    landed: Mutex<Landed>,
+    extra: Option<Box<Extra>>,
+}
+
+/// What most dispatches have none of.
+pub(super) struct Extra {
     /// In a worker, whose client wants to know when the device is at it: what it follows on other slots.
-    #[cfg(target_os = "linux")]
     pub(super) ahead: Vec<Mark>,
-    pub(super) state: AtomicU8,
-    pub(super) landed: Mutex<Landed>,
     /// Pinned memory that the device reads; goes back when the ring lets go of the task.
     pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
     pub(super) timer: Option<Timer>,
+    /// When it was submitted, where a trace is told of its end.
     pub(super) submitted: Option<Instant>,
     pub(super) label: Option<&'static str>,
+}
+
+impl Flight {
+    #[inline]
+    pub(super) fn new(mark: Mark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
+        Flight { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
+    }
+
+    /// Something of it must outlive its pending: memory that the device reads or writes, a timer, a trace to be told.
+    pub(super) fn is_held(&mut self) -> bool {
+        self.extra.is_some() || !matches!(self.landed.get_mut(), Landed::Nothing)
+    }
+
+    fn submitted(&self) -> Option<Instant> {
+        self.extra.as_ref()?.submitted
+    }
 }
 
 impl<O: Op> Deref for CudaTask<O> {
@@ -70,7 +95,7 @@ impl<O: Op> Told for CudaTask<O> {
         (O::NAME, O::LIBRARY)
     }
     fn info(&self) -> OpInfo {
-        OpInfo::of(&self.op, self.label, Some(self.mark.slot.index))
+        OpInfo::of(&self.op, self.extra.as_ref().and_then(|extra| extra.label), Some(self.mark.slot.index))
     }
 }
 
@@ -97,7 +122,7 @@ impl Flight {
             return self.state.load(Ordering::Acquire) >= DONE;
         }
         let end = if done { DONE } else { FAILED };
-        match self.submitted {
+        match self.submitted() {
             None => self.state.store(end, Ordering::Release),
             Some(submitted) => {
                 let epoch = self.epoch();
@@ -152,14 +177,6 @@ impl Flight {
         if self.look(told) {
             return true;
         }
-        // The context is made current once for all looks, by a thread that counts as inside: nobody may call the driver
-        // for an epoch that has ended, not even for that.
-        let core = self.mark.slot.core.get().and_then(Weak::upgrade);
-        let _inside = core.as_ref().map(|core| core.blockers.enter());
-        let _bound = match core {
-            Some(_) if !self.mark.slot.over() => self.mark.slot.context.bind().ok(),
-            _ => None,
-        };
         let mut start = None;
         loop {
             for _ in 0..16 {
@@ -193,7 +210,7 @@ impl Flight {
     }
 
     fn wait(&self, told: &dyn Told, how: Wait, until: Option<Instant>) -> bool {
-        // Before anything binds the context: a result that was waited for is taken with another wait.
+        // A result that was waited for is taken with another wait.
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
@@ -214,7 +231,7 @@ impl Flight {
     /// Where the results are, once they are there.
     fn landing(&self, told: &dyn Told, eager: bool) -> Result<Landing> {
         // A trace is told of the completion before its result is out, so then nothing is taken early.
-        if !eager || self.submitted.is_some() {
+        if !eager || self.submitted().is_some() {
             self.wait(told, Wait::Adaptive, None);
         }
         if self.state.load(Ordering::Acquire) == FAILED {
@@ -241,7 +258,7 @@ impl Flight {
         if self.mark.slot.over() {
             return None;
         }
-        self.timer.as_ref()?.elapsed(&self.mark.slot.context)
+        self.extra.as_ref()?.timer.as_ref()?.elapsed(&self.mark.slot.context)
     }
 }
 
@@ -279,9 +296,9 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn abandon(&self) {
-        // The ring lets go of this task when its ticket has passed, at the latest when the slot is leased again. Where
-        // that frees something worth having, somebody should look sooner.
-        let holds = std::mem::needs_drop::<O>() || !self._keep.is_empty() || O::Raw::BYTES > 0 || O::Output::EAGER;
+        // The ring lets go of what it holds when its ticket has passed, at the latest when the slot is leased again.
+        // Where that frees something worth having, somebody should look sooner.
+        let holds = std::mem::needs_drop::<O>() || self.extra.is_some() || O::Raw::BYTES > 0 || O::Output::EAGER;
         if holds && self.state.load(Ordering::Acquire) < DONE {
             self.mark.slot.reclaim.nudge.nudge();
         }
@@ -315,6 +332,6 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn may_run(&self) -> bool {
-        self.ahead.iter().all(Mark::poll)
+        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(Mark::poll))
     }
 }

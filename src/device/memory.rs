@@ -48,7 +48,7 @@ impl Device {
     pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
         let epoch = self.epoch();
         let (allocation, track) = self.allocate(&epoch, bytes, len).map_err(|error| self.refusal(&epoch, error))?;
-        Ok(Region::new(Arc::new(allocation), epoch, Content::Valid, track, 0..len))
+        Ok(Region::new(allocation, epoch, Content::Valid, track, 0..len))
     }
 
     /// An error that no dispatch will tell of: says where it happened, and counts it.
@@ -60,7 +60,7 @@ impl Device {
         error
     }
 
-    fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, Track)> {
+    fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]
@@ -68,12 +68,15 @@ impl Device {
                 if engine.plan().is_some_and(|plan| plan.next_allocation_fails()) {
                     return Err(epoch.meter.refusal(bytes as u64));
                 }
-                Ok((Allocation::host(bytes, epoch.meter.clone())?, Track::default()))
+                Ok((Arc::new(Allocation::host(bytes, epoch.meter.clone())?), Track::default()))
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate(epoch, bytes, &self.inner.config),
             #[cfg(target_os = "linux")]
-            Engine::Worker(engine) => engine.allocate(epoch, bytes, len),
+            Engine::Worker(engine) => {
+                let (allocation, track) = engine.allocate(epoch, bytes, len)?;
+                Ok((Arc::new(allocation), track))
+            }
         }
     }
 }

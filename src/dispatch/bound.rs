@@ -24,12 +24,16 @@ pub enum InFlight {
 
 impl InFlight {
     /// Waits or refuses at the bound.
+    #[inline]
     pub(crate) fn admit(self, epoch: &Arc<Epoch>) -> Result<()> {
-        let (limit, wait) = match self {
-            InFlight::Unbounded => return Ok(()),
-            InFlight::Wait(limit) => (limit, true),
-            InFlight::Busy(limit) => (limit, false),
-        };
+        match self {
+            InFlight::Unbounded => Ok(()),
+            InFlight::Wait(limit) => Self::under(limit, true, epoch),
+            InFlight::Busy(limit) => Self::under(limit, false, epoch),
+        }
+    }
+
+    fn under(limit: u64, wait: bool, epoch: &Arc<Epoch>) -> Result<()> {
         let mut backoff = Backoff::new();
         loop {
             let in_flight = epoch.engine.in_flight(epoch);

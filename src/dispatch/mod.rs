@@ -75,6 +75,11 @@ impl<'a, 'x, O: Op> Submission<'a, 'x, O> {
         self.op.as_ref().ok_or_else(taken)
     }
 
+    #[cfg(feature = "cuda")]
+    pub(crate) fn op_mut(&mut self) -> Result<&mut O> {
+        self.op.as_mut().ok_or_else(taken)
+    }
+
     /// Its operands.
     pub(crate) fn spans(&self) -> Result<&SpansOf<O>> {
         self.spans.as_ref().ok_or_else(taken)

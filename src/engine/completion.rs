@@ -19,6 +19,7 @@ pub(crate) enum Completion {
 
 impl Completion {
     /// Known to be over, with no question to a driver.
+    #[inline]
     pub(crate) fn is_past(&self) -> bool {
         match self {
             Completion::Host(node) => node.core().is_settled(),
@@ -51,6 +52,7 @@ impl Completion {
 
     /// Becomes `later` when both end on one in-order queue, where the later one is enough; else stays and answers false.
     /// Costs no share of the queue, which is two locked instructions on every operand.
+    #[inline]
     pub(crate) fn renew(&mut self, later: &Completion) -> bool {
         match (self, later) {
             #[cfg(feature = "cuda")]

@@ -93,6 +93,7 @@ impl Epoch {
 
     /// Refuses with the reason when this life is over. A buffer's user asks this, so a generation that was followed by
     /// another answers [`Error::GpuRefStale`].
+    #[inline]
     pub(crate) fn admit(&self) -> Result<()> {
         if self.alive() { Ok(()) } else { Err(self.refusal()) }
     }

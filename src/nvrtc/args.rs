@@ -151,15 +151,48 @@ pub struct Args<'a> {
 /// The arguments without their buffers: what stays with the op.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
-    pub(super) slots: SmallVec<[Slot; 16]>,
+    pub(super) slots: Slots,
     /// The values of all that are no buffers, each in words of its own; what is left of a value's last word is zero.
     pub(super) words: SmallVec<[u64; 12]>,
-    /// Bytes of the values themselves.
-    pub(super) value_bytes: usize,
     /// The words where the length is to be filled in.
     pub(super) len_at: SmallVec<[u16; 1]>,
     /// One bit for each of the first 64 written operands: every element of it is.
     pub(super) overwritten: u64,
+}
+
+/// What the arguments are, one by one.
+#[derive(Debug)]
+pub(super) enum Slots {
+    /// As a signature says.
+    Declared(&'static [Slot]),
+    /// As they were passed.
+    Found(SmallVec<[Slot; 16]>),
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Slots::Found(SmallVec::new())
+    }
+}
+
+impl Slots {
+    fn push(&mut self, slot: Slot) {
+        match self {
+            Slots::Found(slots) => slots.push(slot),
+            Slots::Declared(_) => {} // a signature has said what follows
+        }
+    }
+}
+
+impl std::ops::Deref for Slots {
+    type Target = [Slot];
+    #[inline]
+    fn deref(&self) -> &[Slot] {
+        match self {
+            Slots::Declared(slots) => slots,
+            Slots::Found(slots) => slots,
+        }
+    }
 }
 
 /// One argument.
@@ -178,6 +211,16 @@ pub(super) enum ValueKind {
     Scalar(DType),
     Pointer,
     Plain,
+}
+
+impl Slot {
+    /// Of the parameter.
+    fn bytes(&self) -> usize {
+        match self {
+            Slot::Read(..) | Slot::Write(..) => 8,
+            Slot::Value { len, .. } => *len as usize,
+        }
+    }
 }
 
 impl<'a> Args<'a> {
@@ -205,75 +248,79 @@ impl<'a> Args<'a> {
     }
 
     fn push(&mut self, Arg(value): Arg<'a>) {
+        let at = place(self.passed.words.len());
+        let slot = |len: usize, kind| Slot::Value { at, len: place(len), kind };
+        let slot = match &value {
+            Value::Read(input) => Slot::Read(input.dtype(), place(self.reads.len())),
+            Value::Write(buffer, written) => Slot::Write(buffer.dtype(), place(self.writes.len()), *written),
+            Value::Scalar(dtype, _) => slot(dtype.size(), ValueKind::Scalar(*dtype)),
+            Value::Pointer(_) => slot(8, ValueKind::Pointer),
+            Value::Len => slot(8, ValueKind::Scalar(DType::U64)),
+            Value::Plain(bytes) => slot(bytes.len(), ValueKind::Plain),
+        };
+        self.passed.slots.push(slot);
         match value {
             Value::Read(input) => self.read(input),
             Value::Write(buffer, written) => self.write(buffer, written),
-            Value::Scalar(dtype, bytes) => {
-                self.value(bytes.get(..dtype.size()).unwrap_or_default(), ValueKind::Scalar(dtype));
-            }
-            Value::Pointer(address) => self.pointer(address),
+            Value::Scalar(dtype, bytes) => self.value(bytes.get(..dtype.size()).unwrap_or_default()),
+            Value::Pointer(address) => self.word(address),
             Value::Len => self.length(),
-            Value::Plain(bytes) => self.value(&bytes, ValueKind::Plain),
+            Value::Plain(bytes) => self.value(&bytes),
         }
     }
 
-    // What follows is also called by typed launches, which know what each argument is: the way through `Arg` costs some
-    // seventy instructions more for each.
+    /// No arguments yet, of those that a signature has declared.
+    #[inline]
+    pub(super) fn declared(slots: &'static [Slot]) -> Self {
+        let passed = Passed { slots: Slots::Declared(slots), ..Passed::default() };
+        Args { passed, reads: AnyIns::new(), writes: AnyBuffers::default() }
+    }
+
+    // What follows is also called by typed launches, whose slots are known: so an argument is no more than its value.
 
     #[inline]
     pub(super) fn read(&mut self, input: AnyIn<'a>) {
-        self.passed.slots.push(Slot::Read(input.dtype(), place(self.reads.len())));
         self.reads.push(input);
     }
 
     #[inline]
     pub(super) fn write(&mut self, buffer: AnyBuffer, written: Written) {
-        let index = self.writes.len();
         if written == Written::All {
-            self.passed.overwritten |= 1u64.checked_shl(index as u32).unwrap_or(0);
+            self.passed.overwritten |= 1u64.checked_shl(self.writes.len() as u32).unwrap_or(0);
         }
-        self.passed.slots.push(Slot::Write(buffer.dtype(), place(index), written));
         self.writes.push(buffer);
     }
 
     #[inline]
     pub(super) fn scalar<T: Element>(&mut self, value: T) {
         if size_of::<T>() > 8 {
-            return self.value(bytemuck::bytes_of(&value), ValueKind::Scalar(T::DTYPE));
+            return self.value(bytemuck::bytes_of(&value));
         }
         // Of a length that the compiler knows: no call.
         let mut word = [0; 8];
         for (to, from) in word.iter_mut().zip(bytemuck::bytes_of(&value)) {
             *to = *from;
         }
-        self.word(u64::from_ne_bytes(word), place(size_of::<T>()), ValueKind::Scalar(T::DTYPE));
+        self.word(u64::from_ne_bytes(word));
     }
 
     /// A value in one word.
     #[inline]
-    fn word(&mut self, word: u64, len: u16, kind: ValueKind) {
-        let at = place(self.passed.words.len());
+    pub(super) fn word(&mut self, word: u64) {
         self.passed.words.push(word);
-        self.passed.value_bytes += len as usize;
-        self.passed.slots.push(Slot::Value { at, len, kind });
-    }
-
-    pub(super) fn value(&mut self, bytes: &[u8], kind: ValueKind) {
-        let at = place(self.passed.words.len());
-        self.passed.words.extend(words_of(bytes));
-        self.passed.value_bytes += bytes.len();
-        self.passed.slots.push(Slot::Value { at, len: place(bytes.len()), kind });
     }
 
     #[inline]
-    pub(super) fn pointer(&mut self, address: u64) {
-        self.word(address, 8, ValueKind::Pointer);
+    pub(super) fn value(&mut self, bytes: &[u8]) {
+        for word in words_of(bytes) {
+            self.passed.words.push(word);
+        }
     }
 
     #[inline]
     pub(super) fn length(&mut self) {
         self.passed.len_at.push(place(self.passed.words.len()));
-        self.word(0, 8, ValueKind::Scalar(DType::U64));
+        self.word(0);
     }
 }
 
@@ -306,9 +353,9 @@ impl Args<'_> {
 
     /// Looks whether any kernel could take so much, and fills in the length where [`Len`] was passed.
     pub(super) fn complete(&mut self) -> Result<()> {
-        let bytes = self.passed.value_bytes + 8 * (self.reads.len() + self.writes.len());
-        if bytes > MOST_BYTES || self.len() > MOST_BYTES {
-            return Err(Error::invalid("args", format!("{bytes} bytes, a kernel takes {MOST_BYTES} at most")));
+        // In words that are full, and so at least as much as it is.
+        if 8 * (self.passed.words.len() + self.len()) > MOST_BYTES {
+            self.few_enough()?;
         }
         if self.passed.len_at.is_empty() {
             return Ok(());
@@ -328,6 +375,23 @@ impl Args<'_> {
 }
 
 impl Args<'_> {
+    /// Bytes of the buffers.
+    #[cold]
+    pub(super) fn bytes_moved(&self) -> u64 {
+        let bytes = |len: usize, dtype: DType| (len * dtype.size()) as u64;
+        self.reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
+            + self.writes.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
+    }
+
+    #[cold]
+    fn few_enough(&self) -> Result<()> {
+        let bytes: usize = self.passed.slots.iter().map(|slot| slot.bytes()).sum();
+        if bytes > MOST_BYTES || self.len() > MOST_BYTES {
+            return Err(Error::invalid("args", format!("{bytes} bytes, a kernel takes {MOST_BYTES} at most")));
+        }
+        Ok(())
+    }
+
     #[cold]
     fn lengths_differ(&self) -> Error {
         let mut lens = (0..self.len()).filter_map(|index| Some((index, self.len_of(index)?)));

@@ -196,7 +196,29 @@ impl LaunchConfig {
     }
 
     /// Compares all with what the device and the kernel allow.
+    #[inline]
     pub(super) fn check(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
+        if self.is_plainly_allowed(device, kernel) { Ok(()) } else { self.compare(name, device, kernel) }
+    }
+
+    /// Most launches are, and are not looked at again.
+    #[inline]
+    fn is_plainly_allowed(&self, device: &DeviceLimits, kernel: &KernelLimits) -> bool {
+        let inside = |given: Dim3, [x, y, z]: [u32; 3]| {
+            // Nothing is below zero.
+            let inside = |given: u32, most: u32| given.wrapping_sub(1) < most;
+            inside(given.x, x) & inside(given.y, y) & inside(given.z, z)
+        };
+        let (threads, most) = (self.block.count(), device.block_threads.min(kernel.block_threads));
+        inside(self.grid, device.grid)
+            && inside(self.block, device.block)
+            && threads <= u128::from(most)
+            && u64::from(self.shared) + u64::from(kernel.shared) <= u64::from(device.shared)
+            && self.is_plain()
+    }
+
+    /// One by one.
+    fn compare(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
         extents("grid", self.grid, device.grid)?;
         extents("block", self.block, device.block)?;
         let threads = self.block.count();

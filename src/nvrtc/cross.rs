@@ -1,7 +1,7 @@
 //! How a launch crosses to a worker: which code, the configuration, and the arguments as bytes. The buffers are named by
 //! the order itself.
 
-use super::args::{Passed, Slot, words_of};
+use super::args::{Passed, Slot, Slots, words_of};
 use super::config::LaunchConfig;
 use super::launch::{Code, Launch};
 #[cfg(feature = "cuda")]
@@ -48,7 +48,7 @@ fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
     out.bytes.reserve(64 + 8 * passed.slots.len() + 8 * passed.words.len());
     let slots = passed.slots.len() as u32;
     out.value(&Head { kernel, what, config: *config, moved: *bytes, overwritten: passed.overwritten, slots })?;
-    for slot in &passed.slots {
+    for slot in &*passed.slots {
         out.value(slot)?;
     }
     out.bytes.extend_from_slice(bytemuck::cast_slice(&passed.words));
@@ -78,7 +78,7 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         #[cfg(not(feature = "cuda"))]
         What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
     };
-    let mut passed = Passed { slots, overwritten: head.overwritten, ..Passed::default() };
+    let mut passed = Passed { slots: Slots::Found(slots), overwritten: head.overwritten, ..Passed::default() };
     passed.words.extend(words_of(rest));
     let kernel = super::intern::name(head.kernel);
     Ok(Launch { kernel, code, config: head.config, passed, bytes: head.moved })

@@ -8,10 +8,16 @@ use super::loaded::Function;
 use super::standing::Standing;
 use super::twin::{self, Twin};
 use crate::buffer::{AnyBuffers, Dyn};
+#[cfg(feature = "cuda")]
+use crate::op::Keeps;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::sync::Arc;
 use crate::{DType, Enqueue, Error, Result};
 use smallvec::SmallVec;
+
+/// Arguments of most launches, and of all that are typed.
+#[cfg(feature = "cuda")]
+const FEW: usize = 16;
 
 /// What runs. Nothing in it holds an epoch: work in flight holds it.
 #[derive(Clone)]
@@ -22,6 +28,9 @@ pub(super) enum Code {
     Standing(&'static Standing),
     #[cfg(feature = "cuda")]
     Cuda(Function),
+    /// A GPU's, which holds it until it has run.
+    #[cfg(feature = "cuda")]
+    Sent,
 }
 
 /// Made by a kernel only, which has checked everything against its own parameters and limits.
@@ -77,6 +86,18 @@ impl Op for Launch {
         place.map_or_else(|| "globals".into(), |place| format!("argument {place}"))
     }
 
+    /// The driver has read the arguments when the call returns; the code must stay.
+    #[cfg(feature = "cuda")]
+    fn keeps(&mut self) -> Keeps {
+        match std::mem::replace(&mut self.code, Code::Sent) {
+            Code::Cuda(Function::Here(function)) => Keeps::this(function),
+            other => {
+                self.code = other;
+                Keeps::ALL
+            }
+        }
+    }
+
     fn cost(&self) -> Cost {
         Cost { flops: 0, bytes: self.bytes }
     }
@@ -87,7 +108,7 @@ impl Op for Launch {
             #[cfg(target_os = "linux")]
             Code::Standing(twin) => twin::run(&twin.threads, self.kernel, &self.config, &self.passed, &reads, writes),
             #[cfg(feature = "cuda")]
-            Code::Cuda(_) => Err(Error::library("a GPU's kernel on a host device")),
+            Code::Cuda(_) | Code::Sent => Err(Error::library("a GPU's kernel on a host device")),
         }
     }
 
@@ -98,20 +119,32 @@ impl Op for Launch {
         };
         let (reads, writes) = (queue.reads(), queue.writes());
         let missing = || Error::library("an argument without its buffer");
+        let (slots, words) = (&*self.passed.slots, &self.passed.words[..]);
         // Of a buffer the parameter is its address, which lies in the operands as it is wanted.
-        let mut pointers: SmallVec<[*mut std::ffi::c_void; 16]> = SmallVec::new();
-        for slot in &self.passed.slots {
-            let place: *const u8 = match slot {
-                Slot::Read(_, i) => reads.get(*i as usize).ok_or_else(missing)?.place().cast(),
-                Slot::Write(_, i, _) => writes.get(*i as usize).ok_or_else(missing)?.place().cast(),
-                Slot::Value { at, len, .. } => self.passed.bytes_of(*at, *len).as_ptr(),
-            };
-            pointers.push(place.cast_mut().cast());
+        let place = |slot: &Slot| -> Option<*const u64> {
+            Some(match slot {
+                Slot::Read(_, i) => reads.get(*i as usize)?.place(),
+                Slot::Write(_, i, _) => writes.get(*i as usize)?.place(),
+                // All of its words are there: see `Passed`. Of nothing no word need be.
+                Slot::Value { at, .. } => words.get(*at as usize..)?.as_ptr(),
+            })
+        };
+        let mut few = [std::ptr::null_mut(); FEW];
+        let mut many = Vec::new();
+        let pointers = match few.get_mut(..slots.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(slots.len(), std::ptr::null_mut());
+                &mut many[..]
+            }
+        };
+        for (pointer, slot) in pointers.iter_mut().zip(slots) {
+            *pointer = place(slot).ok_or_else(missing)?.cast_mut().cast();
         }
         // SAFETY: number and sizes were compared with the kernel's own parameters; the driver copies each value as bytes
         // before the call returns, so it needs no alignment; that the kernel touches only what it was given is what the
         // caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
-        unsafe { function.launch(queue, &self.config, &mut pointers) }
+        unsafe { function.launch(queue, &self.config, pointers) }
     }
 
     #[cfg(target_os = "linux")]

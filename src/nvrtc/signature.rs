@@ -3,7 +3,7 @@
 //! A signature is a tuple of parameter types, in the kernel's own order: `(f32, Read<f32>, Write<f32>, Len)`. From it
 //! follow what a launch takes, what it gives back (the written buffers, in order), and what a host twin sees.
 
-use super::args::{Args, DevicePtr, Len, Passed, Plain, Slot, ValueKind, Written};
+use super::args::{Args, DevicePtr, Len, Passed, Plain, Slot, Slots, ValueKind, Written};
 use super::cells::{Cells, Values};
 use super::parameters::Parameter;
 use super::twin::Run;
@@ -188,7 +188,7 @@ impl<S: Pod + Send + Sync> Param for Plain<S> {
 impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
     #[inline]
     fn pass(self, to: &mut Args<'a>) {
-        to.value(bytemuck::bytes_of(&self), ValueKind::Plain);
+        to.value(bytemuck::bytes_of(&self));
     }
 }
 
@@ -208,7 +208,7 @@ impl Param for DevicePtr {
 impl<'a> Passes<'a, DevicePtr> for DevicePtr {
     #[inline]
     fn pass(self, to: &mut Args<'a>) {
-        to.pointer(self.0);
+        to.word(self.0);
     }
 }
 
@@ -224,6 +224,9 @@ pub trait Signature: sealed::Sealed + 'static {
     type Output: TypedOutput;
     #[doc(hidden)]
     const KINDS: &'static [Kind];
+    /// What an argument of each is.
+    #[doc(hidden)]
+    const DECLARED: Declared;
     #[doc(hidden)]
     fn views<'t>(run: &'t Run<'t>) -> Option<Self::Views<'t>>;
     #[doc(hidden)]
@@ -279,6 +282,7 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         type Given = ($($p::Given,)*);
         type Output = <written!($($p)*) as Outs>::Output;
         const KINDS: &'static [Kind] = &[$($p::KIND),*];
+        const DECLARED: Declared = Declared(&slots([$($p::KIND),*]));
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no parameters")]
         fn views<'t>(run: &'t Run<'t>) -> Option<Self::Views<'t>> {
@@ -296,8 +300,9 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
     {
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_mut, reason = "the empty tuple has no arguments")]
+        #[inline]
         fn pass(self) -> Args<'a> {
-            let mut all = Args::new();
+            let mut all = Args::declared(<($($p,)*) as Signature>::DECLARED.0);
             $(self.$i.pass(&mut all);)*
             all
         }
@@ -325,22 +330,58 @@ signatures! {
      O T14 14, P T15 15)
 }
 
+/// What the arguments of a signature are. Opaque.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Declared(pub(super) &'static [Slot]);
+
+/// What comes before a parameter, of each sort.
+struct Before {
+    reads: u16,
+    writes: u16,
+    words: u16,
+}
+
+/// What is passed for parameters of these kinds: as [`Args`] places it.
+#[expect(clippy::indexing_slicing, reason = "in a constant: it would not compile")]
+const fn slots<const N: usize>(kinds: [Kind; N]) -> [Slot; N] {
+    let mut slots = [Slot::Value { at: 0, len: 0, kind: ValueKind::Plain }; N];
+    let mut before = Before { reads: 0, writes: 0, words: 0 };
+    let mut i = 0;
+    while i < N {
+        slots[i] = kinds[i].slot(&before);
+        match slots[i] {
+            Slot::Read(..) => before.reads += 1,
+            Slot::Write(..) => before.writes += 1,
+            Slot::Value { len, .. } => before.words = before.words.saturating_add(len.div_ceil(8)),
+        }
+        i += 1;
+    }
+    slots
+}
+
 impl Kind {
     /// Passed for it would be this.
-    fn slot(self) -> Slot {
-        let value = |len: usize, kind| Slot::Value { at: 0, len: u16::try_from(len).unwrap_or(u16::MAX), kind };
-        match self {
-            Kind::Read(dtype) => Slot::Read(dtype, 0),
-            Kind::Write(dtype) => Slot::Write(dtype, 0, Written::Some),
-            Kind::Out(dtype) => Slot::Write(dtype, 0, Written::All),
-            Kind::Scalar(dtype) => value(dtype.size(), ValueKind::Scalar(dtype)),
-            Kind::Plain(len) => value(len, ValueKind::Plain),
-            Kind::Pointer => value(8, ValueKind::Pointer),
-        }
+    const fn slot(self, before: &Before) -> Slot {
+        let (len, kind) = match self {
+            Kind::Read(dtype) => return Slot::Read(dtype, before.reads),
+            Kind::Write(dtype) => return Slot::Write(dtype, before.writes, Written::Some),
+            Kind::Out(dtype) => return Slot::Write(dtype, before.writes, Written::All),
+            Kind::Scalar(dtype) => (dtype.size(), ValueKind::Scalar(dtype)),
+            Kind::Plain(len) => (len, ValueKind::Plain),
+            Kind::Pointer => (8, ValueKind::Pointer),
+        };
+        // More than a kernel takes is refused by its size.
+        let len = if len > u16::MAX as usize { u16::MAX } else { len as u16 };
+        Slot::Value { at: before.words, len, kind }
+    }
+
+    fn alone(self) -> Slot {
+        self.slot(&Before { reads: 0, writes: 0, words: 0 })
     }
 
     fn takes(self, slot: &Slot) -> bool {
-        match (self.slot(), slot) {
+        match (self.alone(), slot) {
             (Slot::Read(a, _), Slot::Read(b, _)) => a == *b,
             (Slot::Write(a, ..), Slot::Write(b, ..)) => a == *b,
             (Slot::Value { len: a, kind: x, .. }, Slot::Value { len: b, kind: y, .. }) => a == *b && x == *y,
@@ -354,7 +395,7 @@ pub(super) fn check(name: &str, passed: &Passed, kinds: &[Kind]) -> Result<()> {
     super::parameters::count(name, passed.slots.len(), kinds.len())?;
     for (i, (slot, kind)) in passed.slots.iter().zip(kinds).enumerate() {
         if !kind.takes(slot) {
-            let (got, want) = (super::parameters::words(slot), super::parameters::words(&kind.slot()));
+            let (got, want) = (super::parameters::words(slot), super::parameters::words(&kind.alone()));
             let reason = format!("{got} passed, but this parameter of `{name}` is {want}");
             return Err(Error::invalid(format!("argument {i}"), reason));
         }
@@ -364,11 +405,11 @@ pub(super) fn check(name: &str, passed: &Passed, kinds: &[Kind]) -> Result<()> {
 
 /// Whether a signature fits a kernel's own parameters.
 pub(super) fn fits(name: &str, kinds: &[Kind], parameters: &[Parameter]) -> Result<()> {
-    let slots = kinds.iter().map(|kind| kind.slot()).collect();
+    let slots = Slots::Found(kinds.iter().map(|kind| kind.alone()).collect());
     super::parameters::check(name, &Passed { slots, ..Passed::default() }, parameters)
 }
 
 /// Whether two signatures take the same.
 pub(super) fn same(a: &[Kind], b: &[Kind]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.takes(&b.slot()))
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.takes(&b.alone()))
 }

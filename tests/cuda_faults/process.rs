@@ -1,7 +1,7 @@
 //! Ends of a process: an exit with work in flight, and a fork.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use windlass::{Device, Error};
@@ -105,4 +105,46 @@ fn a_forked_child_is_told_so_and_calls_nothing() {
         drop((blocked, data, x, device));
         driver.assert_finished();
     });
+}
+
+/// Its own drops wait for no lock that a thread of the parent held when it was forked.
+#[test]
+fn a_child_that_was_forked_beside_drops_does_not_wait_for_who_made_them() {
+    in_child(
+        "process::a_child_that_was_forked_beside_drops_does_not_wait_for_who_made_them",
+        &["once"],
+        |driver, _| {
+            let device = Device::builder().cuda(0).slots(1).open().unwrap();
+            let over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        drop(device.uninit::<f32>(4).unwrap());
+                    }
+                });
+                for _ in 0..200 {
+                    let x = device.uninit::<f32>(4).unwrap();
+                    // SAFETY: the child drops what this crate made, and ends by `_exit`, or by the alarm where it hangs.
+                    let child = unsafe { libc::fork() };
+                    if child == 0 {
+                        // SAFETY: as above.
+                        unsafe { libc::alarm(5) };
+                        drop(x);
+                        // SAFETY: as above.
+                        unsafe { libc::_exit(0) };
+                    }
+                    let mut status = 0;
+                    // SAFETY: the pointer is valid for the write, the child is ours.
+                    unsafe { libc::waitpid(child, &mut status, 0) };
+                    if status != 0 {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                    assert_eq!(status, 0, "it hung");
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            drop(device);
+            driver.assert_finished();
+        },
+    );
 }

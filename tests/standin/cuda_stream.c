@@ -151,7 +151,7 @@ EXPORT CUresult cuEventRecord(CUevent event_handle, CUstream stream_handle) {
 }
 
 EXPORT CUresult cuEventQuery(CUevent handle) {
-    ENTER(cuEventQuery, A_CONTEXT);
+    ENTER(cuEventQuery, UNPOISONED); /* an event is of its own context, whatever is current */
     struct event *event = enter_object(handle, EVENT);
     if (event == NULL) LEAVE(CUDA_ERROR_INVALID_HANDLE, "event#?");
     progress();

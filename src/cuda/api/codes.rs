@@ -10,6 +10,8 @@ pub(crate) struct Code(pub(crate) i32);
 impl Code {
     /// Success, in every library.
     pub(crate) const SUCCESS: Code = Code(0);
+    /// `CUDA_ERROR_INVALID_CONTEXT`: none is current, or another than the call needs.
+    pub(crate) const INVALID_CONTEXT: Code = Code(201);
     /// `CUDA_ERROR_NOT_READY`: an answer of the queries, not a failure.
     pub(crate) const NOT_READY: Code = Code(600);
 
