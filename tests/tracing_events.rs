@@ -6,6 +6,7 @@ mod common;
 
 use common::{down, eventually, host, up};
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
@@ -17,6 +18,9 @@ use windlass::{FaultPlan, Phase, RestartPolicy};
 type Told = (Level, Vec<(&'static str, String)>);
 
 static EVENTS: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+
+/// The subscriber fails.
+static PANICS: AtomicBool = AtomicBool::new(false);
 
 /// Writes down every event of the crate.
 struct Recorder;
@@ -39,6 +43,9 @@ impl Subscriber for Recorder {
     fn record(&self, _: &Id, _: &Record<'_>) {}
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
+        if PANICS.load(Ordering::Relaxed) {
+            std::panic::resume_unwind(Box::new("a subscriber's own"));
+        }
         let mut fields = Fields(Vec::new());
         event.record(&mut fields);
         EVENTS.lock().unwrap_or_else(PoisonError::into_inner).push((*event.metadata().level(), fields.0));
@@ -122,4 +129,19 @@ fn faults_and_rebuilds_are_told_as_they_come() {
     let last = || phases().last().map(|(level, word, _)| (*level, word.clone()));
     assert!(eventually(10, || last() == Some((Level::ERROR, "lost".into()))), "{:?}", phases());
     assert_eq!(never.health().phase, Phase::Lost);
+}
+
+#[test]
+fn a_subscriber_that_panics_costs_nobody_an_answer() {
+    let _turn = turn();
+    PANICS.store(true, Ordering::Relaxed);
+    let device = host(2).fault_plan(FaultPlan::new().poison(4)).open().unwrap();
+    let (x, y) = (up(&device, [1.0f64; 4]), up(&device, [2.0f64; 4]));
+    let pending = device.blas().axpy(1.0, &x, y).unwrap();
+    let y = pending.await_timeout(Duration::from_secs(20)).ok().expect("it is told").unwrap();
+    assert_eq!(down(&device, &y), [3.0; 4]);
+    assert!(device.upload([1u8]).unwrap().await_result().is_err());
+    device.wait_healthy(Duration::from_secs(20)).unwrap();
+    PANICS.store(false, Ordering::Relaxed);
+    assert_eq!((device.generation(), down(&device, &up(&device, [4u8]))), (1, vec![4]));
 }

@@ -129,6 +129,11 @@ impl Supervisor {
         self.begin_recovery(inner, epoch, None);
     }
 
+    /// The end of that generation has somebody who makes the next.
+    fn sees_to(&self, generation: u64) -> bool {
+        self.state.lock().seen >= Some(generation)
+    }
+
     /// Sets a thread of its own to work, after an attempt that `failed` if there was one.
     fn begin_recovery(&self, inner: &Arc<Inner>, old: &Arc<Epoch>, failed: Option<Error>) {
         let (device, old) = (Arc::downgrade(inner), old.clone());
@@ -183,6 +188,19 @@ mod tests {
         supervisor.enter(Phase::Poisoned, Some("it".into()));
         supervisor.admitted(2);
         assert_eq!(phase(), Phase::Poisoned);
+    }
+
+    /// A recovery looks at the life that it has installed once more: by then a rebuild of that one may have been asked for.
+    #[test]
+    #[cfg(feature = "host")]
+    fn the_end_of_a_life_for_a_rebuild_is_no_fault_of_it() {
+        let device = Device::builder().host().open().unwrap();
+        let (inner, old) = (device.inner().clone(), device.epoch());
+        assert!(!inner.supervisor.sees_to(0) && old.life.drain());
+        assert!(inner.supervisor.claim(&old) && inner.supervisor.sees_to(0));
+        inner.on_fault(&old);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!((device.generation(), device.health().phase), (0, Phase::Rebuilding));
     }
 
     /// `rebuild` that is held up after its drain, while a fault of the same life is seen and mended.

@@ -117,7 +117,15 @@ impl Supervisor {
     /// to say. Until it is said here, the life's own flag tells that it is over.
     pub(super) fn claim(&self, old: &Epoch) -> bool {
         let why = || "a rebuild was asked for".to_string();
-        let first = old.end(Stand::Poisoned, || Cause { message: why(), ..Cause::default() });
+        let first = {
+            let mut state = self.state.lock();
+            let first = old.end(Stand::Poisoned, || Cause { message: why(), ..Cause::default() });
+            if first {
+                // Whoever finds it dead, as the recovery does that has only just installed it, finds it seen to.
+                state.seen = state.seen.max(Some(old.generation));
+            }
+            first
+        };
         if first {
             self.enter(Phase::Rebuilding, Some(why()));
         }
@@ -151,7 +159,7 @@ impl Supervisor {
         }
         // A fault between the last look and the installation was nobody's: the epoch was not current yet. Before the hooks,
         // which may wait for what comes of it.
-        if epoch.dead() {
+        if epoch.dead() && !self.sees_to(generation) {
             self.on_fault(inner, &epoch);
         }
         let device = Device::from_inner(inner.clone());

@@ -116,6 +116,10 @@ impl Counters {
 }
 
 /// What a device has done and holds, from [`Device::stats`](crate::Device::stats).
+///
+/// What is said to be of CUDA alone is of a GPU in this process: an isolated device answers 0 there, for its worker holds
+/// those things. How often the pool of device memory served a request without more of the GPU's is the driver's to know,
+/// whose pool it is; for staging it is [`staging_hits`](Self::staging_hits).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -127,7 +131,8 @@ pub struct Stats {
     pub slots_busy: usize,
     /// Stream slots (CUDA); pool threads (host).
     pub slots: usize,
-    /// Bytes that live buffers hold.
+    /// Bytes that live buffers hold. On the host those of earlier generations count as well; elsewhere their memory went
+    /// with their generation.
     pub bytes_used: u64,
     /// The most bytes that buffers ever held.
     pub bytes_peak: u64,

@@ -25,10 +25,11 @@ impl Sink {
         (user.is_some() || cfg!(feature = "tracing")).then_some(Sink { user })
     }
 
-    /// Tells everybody. With no lock held; a panic in a hook is caught, because on a pool thread it would end the process.
+    /// Tells everybody. With no lock held; a panic in a hook or a subscriber is caught, because on a pool thread it would
+    /// end the process, and between the steps of a completion leave it without an end.
     pub(crate) fn emit(&self, event: Event, info: &OpInfo) {
         #[cfg(feature = "tracing")]
-        match event {
+        let _ = catch_unwind(AssertUnwindSafe(|| match event {
             Event::AfterEnqueue => tracing::trace!(
                 target: "windlass", op = info.op, library = info.library, stream = info.stream, flops = info.flops,
                 bytes = info.bytes, label = info.label, "enqueued"
@@ -38,7 +39,7 @@ impl Sink {
                 latency_ns = latency.as_nanos() as u64, label = info.label, "complete"
             ),
             Event::BeforeEnqueue | Event::BeforeComplete => {}
-        }
+        }));
         let Some(user) = &self.user else { return };
         let _ = catch_unwind(AssertUnwindSafe(|| match event {
             Event::BeforeEnqueue => user.before_enqueue(info),
@@ -71,10 +72,10 @@ impl Sink {
 #[cfg(feature = "tracing")]
 pub(crate) fn tell_phase(device: &str, phase: crate::Phase, reason: Option<&str>) {
     use crate::Phase;
-    match phase {
+    let _ = catch_unwind(AssertUnwindSafe(|| match phase {
         Phase::Healthy => tracing::info!(target: "windlass", device, reason, "healthy"),
         Phase::Poisoned => tracing::warn!(target: "windlass", device, reason, "poisoned"),
         Phase::Rebuilding => tracing::info!(target: "windlass", device, reason, "rebuilding"),
         Phase::Lost => tracing::error!(target: "windlass", device, reason, "lost"),
-    }
+    }));
 }
