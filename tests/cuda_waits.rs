@@ -7,8 +7,12 @@ mod standin;
 
 use common::{down, eventually, up};
 use standin::{Mode, endless, launch, session};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, Error, InFlight, PendingDispatch, Wait, await_any};
+use windlass::{
+    Device, DeviceBuffer, Enqueue, Error, InFlight, LaunchDims, Op, PendingDispatch, Ptx, Slices, SlicesMut, Spans,
+    Wait, await_any,
+};
 
 const POLICIES: [Wait; 5] = [Wait::Adaptive, Wait::Spin, Wait::Yield, Wait::Block, Wait::Rayon];
 const SHORT: Duration = Duration::from_millis(3);
@@ -121,6 +125,53 @@ fn what_dropped_pendings_held_is_given_back_by_housekeeping() {
     assert_eq!(device.stats().pinned_bytes, pinned, "the staging came back");
     assert!(device.stats().staging_hits >= hits + 4);
     drop((keep, device));
+    driver.assert_finished();
+}
+
+static EMPTY: Ptx = Ptx::new(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n");
+
+/// An op that owns something, which the device might read.
+struct Owning {
+    _it: Arc<()>,
+}
+
+impl Op for Owning {
+    const NAME: &'static str = "owning";
+    type Reads = ();
+    type Output = DeviceBuffer<f32>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f32,)>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<(), Error> {
+        Err(Error::unsupported("a kernel of the simulated device"))
+    }
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<(), Error> {
+        // SAFETY: the kernel has no parameters and touches nothing.
+        unsafe { queue.launch(&EMPTY, c"empty", LaunchDims::for_elements(1)?, &[]) }
+    }
+    fn finish(&self, (): ()) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_an_op_owns_lives_until_its_work_is_over_whatever_becomes_of_its_pending() {
+    let driver = session();
+    let device = device(1);
+    let x = up(&device, [1.0f32; 4]);
+    device.synchronize(LONG).unwrap();
+    let mine = Arc::new(());
+    driver.mode(Mode::Manual);
+    let x = device.dispatch(Owning { _it: mine.clone() }, (), (x,)).unwrap().into_output();
+    // What comes behind it reaps what is over, and so does the housekeeping.
+    let x = (0..200).fold(x, |x, _| device.fill(x, 2.0).unwrap().into_output());
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(Arc::strong_count(&mine), 2);
+    driver.mode(Mode::Background);
+    assert!(eventually(4, || Arc::strong_count(&mine) == 1), "kept for ever");
+    drop((x, device));
     driver.assert_finished();
 }
 

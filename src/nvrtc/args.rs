@@ -376,7 +376,6 @@ impl Args<'_> {
 
 impl Args<'_> {
     /// Bytes of the buffers.
-    #[cold]
     pub(super) fn bytes_moved(&self) -> u64 {
         let bytes = |len: usize, dtype: DType| (len * dtype.size()) as u64;
         self.reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()

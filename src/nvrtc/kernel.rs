@@ -287,9 +287,12 @@ impl Kernel {
             Ok(code) => code,
             Err(error) => return Err(self.refuse(error, std::mem::take(&mut args.writes))),
         };
-        // Nobody but a trace asks for it.
-        let traced = self.device.inner().counters.trace().is_some();
-        let moved = if traced { args.bytes_moved() } else { 0 };
+        // Of a GPU's, nobody but a trace asks for it.
+        #[cfg(feature = "cuda")]
+        let asked = !matches!(code, Code::Cuda(_)) || self.device.inner().counters.trace().is_some();
+        #[cfg(not(feature = "cuda"))]
+        let asked = true;
+        let moved = if asked { args.bytes_moved() } else { 0 };
         #[cfg(feature = "cuda")]
         args.reads.extend(self.inner.module.globals_in());
         let passed = std::mem::take(&mut args.passed);

@@ -413,3 +413,32 @@ pub(super) fn fits(name: &str, kinds: &[Kind], parameters: &[Parameter]) -> Resu
 pub(super) fn same(a: &[Kind], b: &[Kind]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.takes(&b.alone()))
 }
+
+#[cfg(all(test, feature = "host"))]
+mod tests {
+    use super::super::args::Arg;
+    use super::*;
+    use crate::Device;
+    use num_complex::Complex64;
+
+    type All =
+        (f32, Read<f64>, Plain<[u32; 3]>, Write<f32>, Complex64, usize, Out<u8>, DevicePtr, Read<u8>, Len, Out<f32>);
+
+    #[test]
+    fn what_a_signature_declares_is_what_the_same_arguments_are_when_they_are_passed_one_by_one() {
+        let device = Device::host().unwrap();
+        let (x, y) = (device.zeros::<f64>(3).unwrap(), device.zeros::<u8>(3).unwrap());
+        let written = || (device.zeros::<f32>(3).unwrap(), device.zeros::<u8>(3).unwrap(), device.zeros(3).unwrap());
+        let (plain, complex) = ([1u32, 2, 3], Complex64::new(4.0, 5.0));
+        let (a, b, c) = written();
+        let typed = (1.5f32, &x, plain, a, complex, 6usize, b, DevicePtr(7), &y, Len, c);
+        let typed = Arguments::<All>::pass(typed).passed;
+        let (a, b, c) = written();
+        let found =
+            (1.5f32, &x, Plain(plain), a, complex, 6usize, Arg::out(b), DevicePtr(7), &y, Len, Arg::out::<f32>(c));
+        let found = Args::from(found).passed;
+        assert_eq!(typed.slots[..], found.slots[..]);
+        assert_eq!((typed.words, typed.len_at, typed.overwritten), (found.words, found.len_at, found.overwritten));
+        assert!(matches!((typed.slots, found.slots), (Slots::Declared(_), Slots::Found(_))));
+    }
+}
