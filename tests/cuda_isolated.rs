@@ -278,16 +278,20 @@ fn an_operation_that_fails_before_it_begins_waits_for_nobody() {
     inside("an_operation_that_fails_before_it_begins_waits_for_nobody", &[], || {
         let device = isolated().open().unwrap();
         let x = up(&device, vec![1u8; 64 << 20]).share();
-        let mut other = device.zeros::<u8>(64 << 20).unwrap();
-        device.synchronize(LONG).unwrap();
-        for _ in 0..400 {
-            other = device.copy(&x, other).unwrap().into_output();
+        // Where the machine is busy the stand-in may have done most of them by the time that the last one is enqueued.
+        let mut left = Vec::new();
+        while left.len() < 5 && left.iter().all(|left| *left <= 100) {
+            let mut other = device.zeros::<u8>(64 << 20).unwrap();
+            device.synchronize(LONG).unwrap();
+            for _ in 0..400 {
+                other = device.copy(&x, other).unwrap().into_output();
+            }
+            let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (other,)).unwrap().split();
+            assert!(failing.await_result().is_err());
+            left.push(device.stats().in_flight);
+            device.synchronize(LONG).unwrap();
         }
-        let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (other,)).unwrap().split();
-        assert!(failing.await_result().is_err());
-        let in_flight = device.stats().in_flight;
-        assert!(in_flight > 100, "{in_flight} of 400 copies were left");
-        device.synchronize(LONG).unwrap();
+        assert!(left.iter().any(|left| *left > 100), "of 400 copies were left: {left:?}");
     });
 }
 

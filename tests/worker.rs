@@ -1,7 +1,7 @@
 //! Devices in a child process: what is left when the child is lost, and what the program sees of it.
 //!
 //! The tests run one after the other: some count the process's descriptors, mappings and children.
-//! `WINDLASS_TEST_KILLS=500` sets the number of kills under load.
+//! `WINDLASS_TEST_KILLS` sets the number of kills under load, 500 otherwise.
 #![cfg(all(feature = "host", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 

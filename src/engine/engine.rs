@@ -114,7 +114,7 @@ impl Engine {
     pub(crate) fn look(&self) {
         #[cfg(target_os = "linux")]
         if let Engine::Worker(engine) = self {
-            engine.in_flight();
+            engine.look();
         }
     }
 

@@ -92,6 +92,11 @@ impl WorkerEngine {
         self.link.in_flight()
     }
 
+    /// Takes note of what is complete.
+    pub(crate) fn look(&self) {
+        self.link.glance();
+    }
+
     pub(crate) fn fill(&self, stats: &mut Stats) {
         stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
         stats.standby_failed = self.spare.as_ref().and_then(|spare| spare.failed());
@@ -101,7 +106,7 @@ impl WorkerEngine {
             stats.driver_held = self.hold.as_ref().is_some_and(|hold| hold.is_held());
         }
         stats.slots = self.info.processors as usize;
-        stats.slots_busy = usize::try_from(self.link.in_flight()).unwrap_or(usize::MAX).min(stats.slots);
+        stats.slots_busy = usize::try_from(self.link.unsettled()).unwrap_or(usize::MAX).min(stats.slots);
     }
 
     /// Nobody will use the device any more.

@@ -26,7 +26,28 @@ pub(super) trait Flight: Send + Sync {
 /// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
 /// happens to be here: one that submits something else, or the one that everybody's answers hang on.
 pub(super) fn let_go(flight: Arc<dyn Flight>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(flight)));
+    let _ = catch_unwind(AssertUnwindSafe(|| calling(|| drop(flight))));
+}
+
+thread_local! {
+    /// How deep this thread is in code of the user's that is called where work is settled.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What the user's code waits for it may have to settle itself, and so call the user's code again: so deep at most.
+const DEEPEST: usize = 4;
+
+/// Calls the user's code: a trace's hooks, the drop of what an operation owns.
+pub(super) fn calling<T>(what: impl FnOnce() -> T) -> T {
+    struct Called;
+    impl Drop for Called {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() - 1);
+        }
+    }
+    DEPTH.set(DEPTH.get() + 1);
+    let _called = Called;
+    what()
 }
 
 /// Places that go from the pool to a lane at a time.
@@ -126,15 +147,6 @@ struct Finished {
 
 type Places = SmallVec<[u32; BORROWED]>;
 
-/// A hook that submits may come here in the middle of its own operation's end, and the hooks of what it settles may too:
-/// so deep at most.
-const DEEPEST: usize = 4;
-
-thread_local! {
-    /// How often this thread is in the middle of it.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
 /// What one thread has taken out.
 struct Taken<'a> {
     reaper: &'a Reaper,
@@ -147,6 +159,14 @@ impl Reaper {
     pub(super) fn new(flights: &Arc<Flights>) -> Self {
         let finished = Finished { flights: Some(flights.clone()), next: 0, late: Vec::new() };
         Reaper { finished: Mutex::new(finished), at_work: AtomicUsize::new(0) }
+    }
+
+    /// Settles what has finished, where that can wait: not from within the user's code, which may hold what it needs itself
+    /// when it is called for the next, and has only looked at the device.
+    pub(super) fn glance(&self, answers: &Answers) {
+        if DEPTH.get() == 0 {
+            self.reap(answers);
+        }
     }
 
     /// Settles what has finished. One thread at a time takes it out, others go on.
@@ -200,7 +220,6 @@ impl Reaper {
             return None;
         }
         self.at_work.fetch_add(1, Ordering::Relaxed); // under the lock: who finds nothing more sees that it is taken out
-        DEPTH.set(DEPTH.get() + 1);
         Some(Taken { reaper: self, flights, places, late: Places::new() })
     }
 }
@@ -234,7 +253,6 @@ impl Drop for Taken<'_> {
                 finished.late.extend(self.late.drain(..));
             }
         }
-        DEPTH.set(DEPTH.get() - 1);
         self.reaper.at_work.fetch_sub(1, Ordering::Release);
     }
 }

@@ -224,7 +224,7 @@ impl Link {
             match lane.send(self, kind, flight, &after, body)? {
                 Sent::Done(turn, due) => {
                     if due {
-                        self.reap();
+                        self.glance();
                     }
                     self.nudge();
                     return Ok(turn);
@@ -289,6 +289,13 @@ impl Link {
         }
     }
 
+    /// The same, where it can wait.
+    pub(super) fn glance(&self) {
+        if !process::forked_since(self.era) {
+            self.reaper.glance(&self.answers);
+        }
+    }
+
     /// The same, and waits for other threads that are at it: unless that takes long.
     pub(super) fn reap_all(&self) {
         if !process::forked_since(self.era) {
@@ -299,6 +306,11 @@ impl Link {
     /// Dispatches that are not settled.
     pub(super) fn in_flight(&self) -> u64 {
         self.reap();
+        self.unsettled()
+    }
+
+    /// The same, as far as it was seen.
+    pub(super) fn unsettled(&self) -> u64 {
         let concluded = self.concluded.load(Ordering::Acquire);
         self.lanes.iter().map(Lane::submitted).sum::<u64>().saturating_sub(concluded)
     }

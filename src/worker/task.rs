@@ -11,7 +11,7 @@
 use super::Block;
 use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
 use super::arriving::{Arriving, PIECE};
-use super::flights::Flight;
+use super::flights::{Flight, calling};
 use super::link::Link;
 use crate::buffer::Allocation;
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
@@ -159,7 +159,7 @@ impl Flying {
         drop(keep); // before it settles: who sees it settled sees the memory back
         let trace = self.traced.as_ref().and_then(|traced| Some((self.epoch.counters.trace()?, traced)));
         if let Some((trace, (info, _))) = trace {
-            trace.emit(Event::BeforeComplete, info);
+            calling(|| trace.emit(Event::BeforeComplete, info));
         }
         self.epoch.counters.completed();
         if let Some(error) = &failed {
@@ -171,7 +171,7 @@ impl Flying {
         }
         self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
         if let Some((trace, (info, submitted))) = trace {
-            trace.emit(Event::AfterComplete(submitted.elapsed()), info);
+            calling(|| trace.emit(Event::AfterComplete(submitted.elapsed()), info));
         }
         true
     }

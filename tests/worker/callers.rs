@@ -44,6 +44,41 @@ fn a_hook_may_submit_however_few_may_be_in_flight() {
     });
 }
 
+/// Looks at the device with a lock of its own held.
+#[derive(Default)]
+struct Looks(Mutex<Option<Device>>, AtomicUsize);
+
+impl Trace for Looks {
+    fn before_complete(&self, _: &OpInfo) {
+        if let Some(device) = &*self.0.lock().unwrap() {
+            assert!(device.stats().dispatches > 0 && device.health().generation == 0);
+            self.1.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+/// Else a hook that waits for a lock of the user's would wait for itself.
+#[test]
+fn a_hook_that_only_looks_is_not_called_from_within_itself() {
+    let _alone = alone();
+    within(60, || {
+        let looks = Arc::new(Looks::default());
+        let device = isolated().trace(looks.clone()).open().unwrap();
+        *looks.0.lock().unwrap() = Some(device.clone());
+        for _ in 0..20 {
+            let pendings: Vec<_> = (0..50).map(|_| submit(&device, Deed::Nothing).unwrap()).collect();
+            for (n, pending) in pendings.into_iter().enumerate() {
+                // Some are settled by who waits, the rest by whoever comes by.
+                if n % 10 == 9 {
+                    drop(pending.await_result().unwrap());
+                }
+            }
+        }
+        assert!(eventually(10, || looks.1.load(SeqCst) >= 1_000), "{:?}", looks.1);
+        *looks.0.lock().unwrap() = None;
+    });
+}
+
 /// Somebody is in the middle of its drop, until it is let go.
 static HELD: (Mutex<Option<bool>>, Condvar) = (Mutex::new(None), Condvar::new());
 
