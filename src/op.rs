@@ -170,7 +170,7 @@ impl Keeps {
     pub(crate) const ALL: Self = Keeps(Kept::All);
 
     /// This alone.
-    #[cfg(all(feature = "cuda", feature = "nvrtc"))]
+    #[cfg(feature = "cuda")]
     pub(crate) fn this(cargo: crate::sync::Arc<dyn crate::cuda::Cargo>) -> Self {
         Keeps(Kept::This(cargo))
     }
