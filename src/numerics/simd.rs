@@ -2,6 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use num_complex::{Complex32, Complex64};
 use pulp::Simd;
 
 /// A loop that [`run`] compiles for several instruction sets.
@@ -30,39 +31,118 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.body()
 }
 
-/// The type of a part of an element, as vectors of whatever width the machine has (crate `pulp`, on which crate `gemm`
-/// stands as well).
-pub(super) trait Lanes:
-    Copy
-    + Default
-    + PartialOrd
-    + Send
-    + Sync
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
-    + 'static
+/// Begins to load what is at an address, which may be any.
+#[inline(always)]
+pub(super) fn fetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is a hint, which faults for no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// Numbers, real or complex, as vectors of whatever width the machine has (crate `pulp`, on which crate `gemm` stands as
+/// well).
+pub trait Vectors:
+    Copy + Default + Send + Sync + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self> + 'static
 {
     /// A vector.
-    type Vector<S: Simd>: Copy;
+    type Vector<S: Simd>: Copy + bytemuck::Pod;
 
+    /// As many whole vectors as `x` holds, and the rest.
+    fn vectors<S: Simd>(x: &[Self]) -> (&[Self::Vector<S>], &[Self]);
+    /// As many whole vectors as `x` holds, and the rest.
+    fn vectors_mut<S: Simd>(x: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]);
+    /// The sum of a vector's elements.
+    fn sum<S: Simd>(simd: S, vector: Self::Vector<S>) -> Self;
+    fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
+    /// Fewer elements than a vector has, and zeros.
+    fn load<S: Simd>(simd: S, x: &[Self]) -> Self::Vector<S>;
+    /// As many of the first elements as `x` has, fewer than the vector.
+    fn store<S: Simd>(simd: S, x: &mut [Self], vector: Self::Vector<S>);
+    fn plus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
+    /// `x * y + z`, fused where the machine has an instruction for that.
+    fn fma<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
+}
+
+/// The type of a part of an element, as vectors.
+pub(super) trait Lanes: Vectors + PartialOrd + Mul<Output = Self> + Div<Output = Self> {
     /// `self * factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
     fn abs(self) -> Self;
-    /// As many whole vectors as `x` holds.
-    fn vectors_mut<S: Simd>(x: &mut [Self]) -> &mut [Self::Vector<S>];
-    fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
-    /// `x * y + z`, fused where the machine has an instruction for that.
-    fn fma<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
     fn quotient<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
 }
 
-macro_rules! lanes { ($($t:ty, $vector:ident, $get_mut:ident, $splat:ident, $fma:ident, $div:ident;)*) => { $(
-    impl Lanes for $t {
+macro_rules! vectors { ($($t:ty, $vector:ident, $get:ident, $get_mut:ident, $splat:ident, $load:expr, $store:expr,
+    $add:ident, $fma:ident, $sum:ident;)*) => { $(
+    impl Vectors for $t {
         type Vector<S: Simd> = S::$vector;
 
+        #[inline(always)]
+        fn vectors<S: Simd>(x: &[Self]) -> (&[S::$vector], &[Self]) {
+            S::$get(x)
+        }
+        #[inline(always)]
+        fn vectors_mut<S: Simd>(x: &mut [Self]) -> (&mut [S::$vector], &mut [Self]) {
+            S::$get_mut(x)
+        }
+        #[inline(always)]
+        fn sum<S: Simd>(simd: S, vector: S::$vector) -> Self {
+            simd.$sum(vector)
+        }
+        #[inline(always)]
+        fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
+            simd.$splat(x)
+        }
+        #[inline(always)]
+        fn load<S: Simd>(simd: S, x: &[Self]) -> S::$vector {
+            $load(simd, x)
+        }
+        #[inline(always)]
+        fn store<S: Simd>(simd: S, x: &mut [Self], vector: S::$vector) {
+            $store(simd, x, vector);
+        }
+        #[inline(always)]
+        fn plus<S: Simd>(simd: S, x: S::$vector, y: S::$vector) -> S::$vector {
+            simd.$add(x, y)
+        }
+        #[inline(always)]
+        fn fma<S: Simd>(simd: S, x: S::$vector, y: S::$vector, z: S::$vector) -> S::$vector {
+            simd.$fma(x, y, z)
+        }
+    }
+)* } }
+vectors! {
+    f32, f32s, as_simd_f32s, as_mut_simd_f32s, splat_f32s, S::partial_load_f32s, S::partial_store_f32s, add_f32s, mul_add_e_f32s,
+        reduce_sum_f32s;
+    f64, f64s, as_simd_f64s, as_mut_simd_f64s, splat_f64s, S::partial_load_f64s, S::partial_store_f64s, add_f64s, mul_add_e_f64s,
+        reduce_sum_f64s;
+    Complex32, c32s, as_simd_c32s, as_mut_simd_c32s, splat_c32s, load_c32s, store_c32s, add_c32s, mul_add_e_c32s,
+        reduce_sum_c32s;
+    Complex64, c64s, as_simd_c64s, as_mut_simd_c64s, splat_c64s, S::partial_load_c64s, S::partial_store_c64s, add_c64s, mul_add_e_c64s,
+        reduce_sum_c64s;
+}
+
+/// `pulp` has this by way of f64, and so only where pairs of f32 lie like these. Without vectors none is ever loaded in part.
+#[inline(always)]
+fn load_c32s<S: Simd>(simd: S, x: &[Complex32]) -> S::c32s {
+    bytemuck::try_cast(simd.partial_load_f32s(bytemuck::cast_slice(x)))
+        .unwrap_or_else(|_| simd.splat_c32s(Complex32::ZERO))
+}
+
+/// As [`load_c32s`].
+#[inline(always)]
+fn store_c32s<S: Simd>(simd: S, x: &mut [Complex32], vector: S::c32s) {
+    if let Ok(vector) = bytemuck::try_cast(vector) {
+        simd.partial_store_f32s(bytemuck::cast_slice_mut(x), vector);
+    }
+}
+
+macro_rules! lanes { ($($t:ty, $div:ident;)*) => { $(
+    impl Lanes for $t {
         #[inline(always)]
         fn mul_add(self, factor: Self, term: Self) -> Self {
             <$t>::mul_add(self, factor, term)
@@ -72,24 +152,9 @@ macro_rules! lanes { ($($t:ty, $vector:ident, $get_mut:ident, $splat:ident, $fma
             <$t>::abs(self)
         }
         #[inline(always)]
-        fn vectors_mut<S: Simd>(x: &mut [Self]) -> &mut [S::$vector] {
-            S::$get_mut(x).0
-        }
-        #[inline(always)]
-        fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
-            simd.$splat(x)
-        }
-        #[inline(always)]
-        fn fma<S: Simd>(simd: S, x: S::$vector, y: S::$vector, z: S::$vector) -> S::$vector {
-            simd.$fma(x, y, z)
-        }
-        #[inline(always)]
-        fn quotient<S: Simd>(simd: S, x: S::$vector, y: S::$vector) -> S::$vector {
+        fn quotient<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S> {
             simd.$div(x, y)
         }
     }
 )* } }
-lanes! {
-    f32, f32s, as_mut_simd_f32s, splat_f32s, mul_add_e_f32s, div_f32s;
-    f64, f64s, as_mut_simd_f64s, splat_f64s, mul_add_e_f64s, div_f64s;
-}
+lanes! { f32, div_f32s; f64, div_f64s; }

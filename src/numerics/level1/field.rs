@@ -5,13 +5,15 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use num_complex::{Complex, Complex64};
 
-use super::kernel::{self, ComplexLanes, Factor, LANES};
-use super::reduce::{halves, magnitudes, total};
+use super::super::simd::Vectors;
+use super::kernel::{self, ComplexLanes, Factor};
+use super::reduce::{halves, magnitudes};
 use super::update;
 
 /// f32, f64, or a complex number of two of them.
 pub trait Field:
-    Copy
+    Vectors
+    + Copy
     + Default
     + PartialEq
     + Debug
@@ -56,14 +58,8 @@ pub trait Field:
     fn scal_real(n: usize, alpha: Self::Part, x: &mut [Self], incx: isize);
     /// The sum of the magnitudes of the parts, summed in f64 and rounded once; zero for `incx < 1`.
     fn asum(n: usize, x: &[Self], incx: isize) -> Self::Part;
-    /// The sum of `x_i * y_i`, of `conj(x_i) * y_i`, over as many elements as both have, on this thread.
-    fn dot(conj: bool, x: &[Self], y: &[Self]) -> Complex64;
-    /// `y += f0 * a0 + f1 * a1 + f2 * a2 + f3 * a3` over as many elements as all have, on this thread.
-    fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]);
-    /// The sums of products of x with four others (their conjugates), over as many elements as all have.
-    fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4];
-    /// [`axpy4`](Self::axpy4) onto y and [`dot4`](Self::dot4) with x in one pass, over as many elements as all have.
-    fn axpy_dot4(conj: bool, factors: [Self; 4], a: [&[Self]; 4], x: &[Self], y: &mut [Self]) -> [Complex64; 4];
+    /// The number in f64.
+    fn wide(self) -> Complex64;
     /// Rounds a sum.
     fn rounded(sum: Complex64) -> Self;
 
@@ -73,7 +69,7 @@ pub trait Field:
     }
 }
 
-macro_rules! fields { ($($real:ty, $lanes:literal;)*) => {$(
+macro_rules! fields { ($($real:ty),*) => {$(
     impl Field for $real {
         type Part = $real;
         const IDENTITY: Self = 1.0;
@@ -133,29 +129,8 @@ macro_rules! fields { ($($real:ty, $lanes:literal;)*) => {$(
         fn asum(n: usize, x: &[Self], incx: isize) -> $real {
             magnitudes(n, x, incx) as $real
         }
-        fn dot(_: bool, x: &[Self], y: &[Self]) -> Complex64 {
-            let n = x.len().min(y.len());
-            let mut lanes = [0.0; LANES];
-            kernel::dot(&mut lanes, x.get(..n).unwrap_or_default(), y.get(..n).unwrap_or_default());
-            Complex::new(total(&lanes), 0.0)
-        }
-        fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]) {
-            kernel::axpy4(factors.map(Factor::real), a, y);
-        }
-        fn dot4(_: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
-            let n = a.iter().map(|a| a.len()).fold(x.len(), usize::min);
-            let a = a.map(|a| a.get(..n).unwrap_or_default());
-            let mut lanes = [[0.0; $lanes]; 4];
-            kernel::dot4(&mut lanes, a, x.get(..n).unwrap_or_default());
-            lanes.map(|lanes| Complex::new(total(&lanes), 0.0))
-        }
-        fn axpy_dot4(_: bool, factors: [Self; 4], a: [&[Self]; 4], x: &[Self], y: &mut [Self]) -> [Complex64; 4] {
-            let n = a.iter().map(|a| a.len()).fold(x.len().min(y.len()), usize::min);
-            let a = a.map(|a| a.get(..n).unwrap_or_default());
-            let (x, y) = (x.get(..n).unwrap_or_default(), y.get_mut(..n).unwrap_or_default());
-            let mut lanes = [[0.0; $lanes]; 4];
-            kernel::axpy_dot4(factors, &mut lanes, a, x, y);
-            lanes.map(|lanes| Complex::new(total(&lanes), 0.0))
+        fn wide(self) -> Complex64 {
+            Complex::new(self.into(), 0.0)
         }
         fn rounded(sum: Complex64) -> Self {
             sum.re as $real
@@ -228,30 +203,15 @@ macro_rules! fields { ($($real:ty, $lanes:literal;)*) => {$(
         fn asum(n: usize, x: &[Self], incx: isize) -> $real {
             magnitudes(n, x, incx) as $real
         }
-        fn dot(conj: bool, x: &[Self], y: &[Self]) -> Complex64 {
-            let n = x.len().min(y.len());
-            let mut lanes = ComplexLanes::new();
-            let (x, y) = (x.get(..n).unwrap_or_default(), y.get(..n).unwrap_or_default());
-            kernel::complex_dot(&mut lanes, Self::reals(x), Self::reals(y));
-            lanes.product(conj)
-        }
-        fn axpy4(factors: [Self; 4], a: [&[Self]; 4], y: &mut [Self]) {
-            kernel::axpy4(factors.map(Factor::complex), a.map(Self::reals), Self::reals_mut(y));
-        }
-        fn dot4(conj: bool, a: [&[Self]; 4], x: &[Self]) -> [Complex64; 4] {
-            a.map(|a| Self::dot(conj, a, x))
-        }
-        fn axpy_dot4(conj: bool, factors: [Self; 4], a: [&[Self]; 4], x: &[Self], y: &mut [Self]) -> [Complex64; 4] {
-            Self::axpy4(factors, a, y);
-            Self::dot4(conj, a, x)
+        fn wide(self) -> Complex64 {
+            Complex::new(self.re.into(), self.im.into())
         }
         fn rounded(sum: Complex64) -> Self {
             Complex::new(sum.re as $real, sum.im as $real)
         }
     }
 )*} }
-// With lanes of four sums at once: a vector of AVX2 for each.
-fields! { f32, 8; f64, 4; }
+fields!(f32, f64);
 
 impl<R: kernel::Real> ComplexLanes<R> {
     /// The sum that the lanes make up; with the first factors conjugated if asked for.

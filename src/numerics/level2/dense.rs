@@ -45,3 +45,8 @@ pub(super) fn scale<T: Field>(beta: T, y: &mut [T]) {
         y.iter_mut().for_each(|y| *y = beta * *y);
     }
 }
+
+/// The conjugates where asked for: products with a conjugated matrix are the conjugates of those with the matrix.
+pub(super) fn conjugate<T: Field>(conj: bool, x: &[T]) -> Cow<'_, [T]> {
+    if conj { x.iter().map(|x| x.conj()).collect() } else { Cow::Borrowed(x) }
+}

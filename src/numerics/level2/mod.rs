@@ -2,7 +2,9 @@
 //!
 //! Whatever the storage (full, by bands, packed; a triangle or all of it), **the stored part of a column is
 //! contiguous**, and columns lie one after the other. So each routine is written once, over the pieces that [`Stored`]
-//! names, and its loops are the two of `Field`: `y += factor * x` and the sum of products.
+//! names, and its loops are those of one [`Pass`](kernel::Pass) over a few columns: `y += factor * column`, the sums of
+//! products with x, or both. Multiply-adds are fused and vectors as wide as the machine has them, so another machine may
+//! round otherwise. (Updates add vectors to one column at a time, as level 1 does.)
 //!
 //! Vectors with increments are copied to contiguous ones first, which costs one of a matrix's many columns.
 //!
@@ -14,6 +16,8 @@
 //! | `batch` | many small problems over threads |
 //! | `stored` | where the columns of a stored matrix lie |
 //! | `dense` | vectors with increments as contiguous ones |
+//! | `kernel` | one pass over a few columns |
+//! | `walk` | all columns of a panel, eight at a time |
 //! | `product` | `op(A) x` of any stored matrix: gemv, gbmv, and the triangular trmv, tbmv, tpmv |
 //! | `symmetric` | symv, hemv and their banded and packed forms |
 //! | `solve` | trsv, tbsv, tpsv |
@@ -21,11 +25,13 @@
 
 mod batch;
 mod dense;
+mod kernel;
 mod product;
 mod solve;
 mod stored;
 mod symmetric;
 mod update;
+mod walk;
 
 pub(crate) use batch::{each_in, each_of};
 pub(crate) use product::{gemv, trmv};
@@ -38,8 +44,6 @@ pub(crate) use update::{ger, syr, syr2};
 const PARALLEL: usize = 1 << 16;
 /// Elements of a matrix that one task should have at least.
 const TASK: usize = 1 << 14;
-/// Elements of a column that are worked on twice while they are in the nearest cache.
-const PIECE: usize = 1024;
 
 /// Where a vector lies: how many elements, how far apart.
 #[derive(Clone, Copy, Debug)]

@@ -4,15 +4,18 @@ use std::ops::Range;
 
 use super::super::Trans;
 use super::super::level1::Field;
-use super::super::parallel::{Parts, each_part};
-use super::dense::{dense, holds, modify, scale};
-use super::stored::{Column, Stored, common};
+use super::super::parallel;
+use super::dense::{conjugate, dense, holds, modify, scale};
+use super::stored::Stored;
+use super::walk::Panel;
 use super::{At, PARALLEL, TASK};
 
 /// Rows whose part of y stays in the nearest cache while columns go by.
 const ROWS: usize = 1024;
 /// Up to so many rows a y of its own for each stretch of columns stays in a near cache; beyond, rows are cut.
 const TALL: usize = 1 << 13;
+/// Parts of columns, if they are not too small for that.
+const PARTS: usize = 64;
 /// Stretches of columns.
 const STRETCHES: usize = 16;
 
@@ -66,96 +69,51 @@ fn multiply<T: Field>(
     unit: bool,
     y: &mut [T],
 ) {
-    let parallel = stored.elements() >= PARALLEL && rayon::current_num_threads() > 1;
-    let column = |j: usize| if unit { stored.beside(j).0 } else { stored.column(j) };
+    let parallel = stored.elements() >= PARALLEL;
+    let panel = |rows: Range<usize>| Panel { stored: &stored, a, rows, beside: unit, backwards: false };
     if trans != Trans::No {
+        let conj = trans == Trans::Conj;
+        let x = conjugate(conj, x);
         let sums = |from: usize, y: &mut [T]| {
             begin(from, y);
-            dots(from, trans == Trans::Conj, a, x, &column, &|y, sum| y + alpha * sum, y);
+            panel(0..stored.rows).products(from..from + y.len(), &x, |j, sum| {
+                if let Some(y) = y.get_mut(j - from) {
+                    *y = *y + alpha * T::rounded(sum).conj_if(conj);
+                }
+            });
         };
         if !parallel {
             return sums(0, y);
         }
-        let least = TASK.div_ceil((stored.elements() / stored.cols.max(1)).max(1)).next_multiple_of(4);
-        return each_part(y, Parts::of(least), &|i, y| sums(i * least, y));
+        let worth = TASK.div_ceil((stored.elements() / stored.cols.max(1)).max(1));
+        let size = worth.max(stored.cols / PARTS).next_multiple_of(4);
+        return each_block(y, size, &sums);
     }
-    let add = |rows: Range<usize>, columns: Range<usize>, y: &mut [T]| {
-        let factor = |j: usize| alpha * x.get(j).copied().unwrap_or_default();
-        axpys(rows, columns, a, &factor, &column, y);
-    };
-    if stored.rows <= TALL && stored.elements() >= PARALLEL && stored.cols >= 4 * STRETCHES {
+    let factor = |j: usize| alpha * x.get(j).copied().unwrap_or_default();
+    if parallel && stored.rows <= TALL && stored.cols >= 4 * STRETCHES {
         // Cut by columns, which are read from end to end, the same way for any number of threads.
         begin(0, y);
-        return stored.by_stretches(STRETCHES, y, &|stretch, rows, sum| add(rows, stretch, sum));
+        return stored.by_stretches(STRETCHES, y, &|stretch, rows, sum| panel(rows).add(stretch, factor, sum));
     }
     let block = |from: usize, y: &mut [T]| {
-        for (i, y) in y.chunks_mut(ROWS).enumerate() {
-            let from = from + i * ROWS;
-            let rows = from..from + y.len();
-            begin(from, y);
-            add(rows.clone(), stored.columns_of(&rows), y);
-        }
+        let rows = from..from + y.len();
+        begin(from, y);
+        panel(rows.clone()).add(stored.columns_of(&rows), factor, y);
     };
     if parallel {
-        let rows = stored.rows.div_ceil(4 * rayon::current_num_threads()).next_multiple_of(64).min(ROWS);
-        each_part(y, Parts::of(rows), &|i, y| block(i * rows, y));
+        each_block(y, ROWS, &block);
     } else {
-        block(0, y);
+        y.chunks_mut(ROWS).enumerate().for_each(|(i, y)| block(i * ROWS, y));
     }
 }
 
-/// `y_i = put(y_i, (column from + i) . x)`, four columns at a time.
-pub(super) fn dots<T: Field>(
-    from: usize,
-    conj: bool,
-    a: &[T],
-    x: &[T],
-    column: &impl Fn(usize) -> Column,
-    put: &impl Fn(T, T) -> T,
-    y: &mut [T],
-) {
-    let dot = |column: Column| T::dot(conj, column.of(a), column.rows(x));
-    let (fours, rest) = y.as_chunks_mut::<4>();
-    let done = from + 4 * fours.len();
-    for (i, y) in fours.iter_mut().enumerate() {
-        let j = from + 4 * i;
-        let columns = [column(j), column(j + 1), column(j + 2), column(j + 3)];
-        let rows = common(&columns);
-        let middle = Column { first: rows.start, len: rows.len(), at: 0 };
-        let sums = T::dot4(conj, columns.map(|c| c.within(&rows).of(a)), middle.rows(x));
-        for ((y, sum), c) in y.iter_mut().zip(sums).zip(columns) {
-            let ends = [c.within(&(c.first..rows.start)), c.within(&(rows.end.max(c.first)..c.end()))];
-            let [head, tail] = ends.map(|part| if part.len == 0 { Default::default() } else { dot(part) });
-            *y = put(*y, T::rounded(head + sum + tail));
-        }
+/// Calls `f(first, part)` with each part of `size` elements. First and last parts take turns, so that in a triangle, where
+/// one end has little to do and the other much, what threads share out is even.
+fn each_block<T: Send>(y: &mut [T], size: usize, f: &(impl Fn(usize, &mut [T]) + Sync)) {
+    let mut parts = y.chunks_mut(size).enumerate();
+    let mut turns = Vec::with_capacity(parts.len());
+    while let Some(part) = if turns.len() % 2 == 0 { parts.next() } else { parts.next_back() } {
+        turns.push(part);
     }
-    for (i, y) in rest.iter_mut().enumerate() {
-        *y = put(*y, T::rounded(dot(column(done + i))));
-    }
-}
-
-/// `y += factor(j) * column j` for each of these columns, four at a time; y begins with the first of `rows`.
-pub(super) fn axpys<T: Field>(
-    rows: Range<usize>,
-    columns: Range<usize>,
-    a: &[T],
-    factor: &impl Fn(usize) -> T,
-    column: &impl Fn(usize) -> Column,
-    y: &mut [T],
-) {
-    let part = |j: usize| column(j).within(&rows);
-    let add = |factor: T, part: Column, y: &mut [T]| T::axpy(factor, part.of(a), part.rows_mut(y, rows.start));
-    let mut j = columns.start;
-    while j + 4 <= columns.end {
-        let (columns, factors) = ([j, j + 1, j + 2, j + 3].map(part), [j, j + 1, j + 2, j + 3].map(factor));
-        let middle = common(&columns);
-        for (c, factor) in columns.iter().zip(factors) {
-            add(factor, c.within(&(c.first..middle.start)), y);
-            add(factor, c.within(&(middle.end.max(c.first)..c.end())), y);
-        }
-        let target = Column { first: middle.start, len: middle.len(), at: 0 };
-        T::axpy4(factors, columns.map(|c| c.within(&middle).of(a)), target.rows_mut(y, rows.start));
-        j += 4;
-    }
-    (j..columns.end).for_each(|j| add(factor(j), part(j), y));
+    parallel::each(turns, 1, &|(i, part)| f(i * size, part));
 }

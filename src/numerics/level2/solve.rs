@@ -1,9 +1,11 @@
 //! Triangular systems of one right-hand side.
 //!
-//! Unknowns are found in blocks of blocks. Inside a large block one thread goes on alone, for what a fork costs it would
-//! not get back; what lies outside, most of the matrix, is the work of all threads, once for each large block. What a
-//! matrix gives up is subtracted by its columns as stored: a block's columns from the unknowns to come, or, transposed, the
-//! products of its columns with the unknowns that are known from its own.
+//! Unknowns are found in blocks. Inside a block one thread goes on alone, for what a fork costs it would not get back; what
+//! lies outside, most of the matrix, is the work of all threads, once for each block. What a matrix gives up is subtracted
+//! by its columns as stored: a block's columns from the unknowns to come, or, transposed, the products of its columns with
+//! the unknowns that are known from its own. So columns are read in long pieces: memory is slow to begin each.
+//!
+//! How things are cut depends on sizes alone, so the result is the same for any number of threads.
 
 use std::ops::Range;
 
@@ -11,14 +13,18 @@ use super::super::Trans;
 use super::super::level1::Field;
 use super::super::parallel::{Parts, each_part};
 use super::dense::{holds, modify};
-use super::product::{axpys, dots};
-use super::stored::{Column, Stored};
+use super::stored::Stored;
+use super::walk::Panel;
 use super::{At, PARALLEL, TASK};
 
 /// Unknowns between two forks.
-const LARGE: usize = 256;
+const BLOCK: usize = 256;
+/// Bytes of a column that one thread takes from at least.
+const PIECE: usize = 4096;
+/// Parts that unknowns, or columns, are cut into at most.
+const PARTS: usize = 16;
 /// Unknowns that are solved for one after the other.
-const SMALL: usize = 64;
+const FEW: usize = 4;
 
 /// `x = op(A)^-1 * x` with a triangle A, whose diagonal is taken as ones if `unit`. A zero on the diagonal divides.
 pub(crate) fn trsv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], x: &mut [T], at: At) {
@@ -27,11 +33,12 @@ pub(crate) fn trsv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], 
         return;
     }
     // An upper triangle is solved from its last unknown on, a transposed one from its first.
-    let system = System { stored: &stored, a, unit, backwards: stored.upper() == (trans == Trans::No) };
-    modify(x, at, |x| match trans {
-        Trans::No => system.forward(x),
-        Trans::Yes => system.transposed(x, false),
-        Trans::Conj => system.transposed(x, true),
+    let system = System { stored: &stored, a, trans, unit, backwards: stored.upper() == (trans == Trans::No) };
+    let conjugate = |x: &mut [T]| x.iter_mut().for_each(|x| *x = x.conj_if(trans == Trans::Conj));
+    modify(x, at, |x| {
+        conjugate(x);
+        system.solve(x);
+        conjugate(x);
     });
 }
 
@@ -39,34 +46,43 @@ pub(crate) fn trsv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], 
 struct System<'s, T> {
     stored: &'s Stored,
     a: &'s [T],
+    trans: Trans,
     unit: bool,
     backwards: bool,
 }
 
 impl<T: Field> System<'_, T> {
-    fn forward(&self, x: &mut [T]) {
-        let all = 0..self.stored.cols;
-        for large in self.blocks(&all, LARGE) {
-            for small in self.blocks(&large, SMALL) {
-                self.columns(x, &small);
-                self.subtract(x, &small, self.after(&small, &large), false);
+    fn solve(&self, x: &mut [T]) {
+        let all = 0..x.len();
+        if self.stored.elements() < PARALLEL {
+            return self.diagonal(&all, 0, x);
+        }
+        for block in self.blocks(&all, BLOCK) {
+            let (before, after) = self.around(&block, &all);
+            if self.trans == Trans::No {
+                self.diagonal(&block, 0, x);
+                let rows = meeting(&after, &self.stored.rows_of(&block));
+                let (known, rest) = apart(x, 0, &block, &rows);
+                let least = (PIECE / size_of::<T>()).max(TASK.div_ceil(block.len())).max(rows.len().div_ceil(PARTS));
+                self.shared(rest, least, &|i, x| {
+                    self.take(&block, known, &(rows.start + i..rows.start + i + x.len()), x)
+                });
+            } else {
+                let rows = meeting(&before, &self.stored.rows_of(&block));
+                let (known, rest) = apart(x, 0, &rows, &block);
+                // In multiples of eight, which go together.
+                let least = TASK.div_ceil(rows.len().max(1)).max(block.len().div_ceil(PARTS)).next_multiple_of(8);
+                self.shared(rest, least, &|j, x| {
+                    self.take(&rows, known, &(block.start + j..block.start + j + x.len()), x)
+                });
+                self.diagonal(&block, 0, x);
             }
-            let rows = self.after(&large, &all);
-            let stored = self.stored.rows_of(&large);
-            let rows = rows.start.max(stored.start)..rows.end.min(stored.end);
-            self.subtract(x, &large, rows, true);
         }
     }
 
-    fn transposed(&self, x: &mut [T], conj: bool) {
-        let all = 0..self.stored.cols;
-        for large in self.blocks(&all, LARGE) {
-            self.take(x, &large, self.before(&large, &all), conj, true);
-            for small in self.blocks(&large, SMALL) {
-                self.take(x, &small, self.before(&small, &large), conj, false);
-                self.rows(x, &small, conj);
-            }
-        }
+    /// Calls `f(first, part)` with parts of so many unknowns.
+    fn shared(&self, x: &mut [T], size: usize, f: &(impl Fn(usize, &mut [T]) + Sync)) {
+        each_part(x, Parts::of(size), &|i, x| f(i * size, x));
     }
 
     /// The blocks of so many unknowns, in the order in which they are solved for.
@@ -79,96 +95,90 @@ impl<T: Field> System<'_, T> {
         })
     }
 
-    /// What is solved for after a block.
-    fn after(&self, block: &Range<usize>, all: &Range<usize>) -> Range<usize> {
-        if self.backwards { all.start..block.start } else { block.end..all.end }
+    /// What is solved for before a block, and after it.
+    fn around(&self, block: &Range<usize>, all: &Range<usize>) -> (Range<usize>, Range<usize>) {
+        let (below, above) = (all.start..block.start, block.end..all.end);
+        if self.backwards { (above, below) } else { (below, above) }
     }
 
-    /// What is solved for before a block.
-    fn before(&self, block: &Range<usize>, all: &Range<usize>) -> Range<usize> {
-        if self.backwards { block.end..all.end } else { all.start..block.start }
-    }
-
-    fn diagonal(&self, at: usize) -> T {
-        self.a.get(at).copied().unwrap_or_default()
-    }
-
-    /// A block's unknowns, one after the other, from a triangle as stored.
-    fn columns(&self, x: &mut [T], block: &Range<usize>) {
-        for j in self.blocks(block, 1).map(|one| one.start) {
-            let (column, diagonal) = self.stored.beside(j);
-            let column = column.within(block);
-            let Some(unknown) = x.get_mut(j) else { return };
-            if !self.unit {
-                *unknown = unknown.over(self.diagonal(diagonal));
-            }
-            let factor = -*unknown;
-            T::axpy(factor, column.of(self.a), column.rows_mut(x, 0));
-        }
-    }
-
-    /// A block's unknowns, one after the other, from a triangle transposed.
-    fn rows(&self, x: &mut [T], block: &Range<usize>, conj: bool) {
-        for j in self.blocks(block, 1).map(|one| one.start) {
-            let (column, diagonal) = self.stored.beside(j);
-            let column = column.within(block);
-            let known = T::rounded(T::dot(conj, column.of(self.a), column.rows(x)));
-            let Some(unknown) = x.get_mut(j) else { return };
-            *unknown = *unknown - known;
-            if !self.unit {
-                *unknown = unknown.over(self.diagonal(diagonal).conj_if(conj));
-            }
-        }
-    }
-
-    /// What is known of a block, taken from these rows.
-    fn subtract(&self, x: &mut [T], block: &Range<usize>, rows: Range<usize>, threads: bool) {
-        let (known, others) = apart(x, block, &rows);
-        let known: &[T] = known;
-        let subtract = |first: usize, x: &mut [T]| {
-            let factor = |j: usize| -known.get(j - block.start).copied().unwrap_or_default();
-            axpys(first..first + x.len(), block.clone(), self.a, &factor, &|j| self.stored.beside(j).0, x);
+    /// Takes from unknowns what comes of known ones.
+    fn take(&self, at: &Range<usize>, known: &[T], block: &Range<usize>, unknown: &mut [T]) {
+        let panel = |rows: &Range<usize>| Panel {
+            stored: self.stored,
+            a: self.a,
+            rows: rows.clone(),
+            beside: true,
+            backwards: self.backwards,
         };
-        if threads && shared(others.len(), block.len()) {
-            let least = (TASK / LARGE).max(others.len().div_ceil(4 * rayon::current_num_threads()));
-            each_part(others, Parts::of(least), &|i, x| subtract(rows.start + i * least, x));
+        if self.trans == Trans::No {
+            let factor = |j: usize| -known.get(j - at.start).copied().unwrap_or_default();
+            panel(block).add(at.clone(), factor, unknown);
         } else {
-            subtract(rows.start, others);
+            panel(at).products(block.clone(), known, |j, sum| {
+                if let Some(x) = unknown.get_mut(j - block.start) {
+                    *x = *x - T::rounded(sum);
+                }
+            });
         }
     }
 
-    /// What is known of these rows, taken from a block.
-    fn take(&self, x: &mut [T], block: &Range<usize>, rows: Range<usize>, conj: bool, threads: bool) {
-        let (known, unknown) = apart(x, &rows, block);
-        let known: &[T] = known;
-        let take = |first: usize, x: &mut [T]| {
-            let column = |j: usize| {
-                let column = self.stored.beside(j).0.within(&rows);
-                Column { first: column.first - rows.start, ..column }
-            };
-            dots(first, conj, self.a, known, &column, &|x, sum| x - sum, x);
-        };
-        if threads && shared(known.len(), block.len()) {
-            // In multiples of four, which go together: the same four for any number of threads.
-            let least = TASK.div_ceil(known.len()).next_multiple_of(4);
-            each_part(unknown, Parts::of(least), &|i, x| take(block.start + i * least, x));
-        } else {
-            take(block.start, unknown);
+    /// Solves for the unknowns of a block, from which all earlier ones have been taken; x begins with unknown `base`.
+    fn diagonal(&self, block: &Range<usize>, base: usize, x: &mut [T]) {
+        for few in self.blocks(block, FEW) {
+            let (before, after) = self.around(&few, block);
+            if self.trans == Trans::No {
+                self.few(&few, base, x);
+                let (known, rest) = apart(x, base, &few, &after);
+                self.take(&few, known, &after, rest);
+            } else {
+                let (known, rest) = apart(x, base, &before, &few);
+                self.take(&before, known, &few, rest);
+                self.few(&few, base, x);
+            }
+        }
+    }
+
+    /// Solves for unknowns one after the other; x begins with unknown `base`.
+    fn few(&self, few: &Range<usize>, base: usize, x: &mut [T]) {
+        let element = |at: usize| self.a.get(at).copied().unwrap_or_default();
+        let value = |x: &[T], i: usize| x.get(i - base).copied().unwrap_or_default();
+        for j in self.blocks(few, 1).map(|one| one.start) {
+            let (column, diagonal) = self.stored.beside(j);
+            let column = column.within(few);
+            let rows = (column.first..column.end()).zip(column.at..);
+            let mut unknown = value(x, j);
+            if self.trans != Trans::No {
+                unknown = rows.clone().fold(unknown, |unknown, (i, at)| unknown - element(at) * value(x, i));
+            }
+            if !self.unit {
+                unknown = unknown.over(element(diagonal));
+            }
+            if let Some(x) = x.get_mut(j - base) {
+                *x = unknown;
+            }
+            if self.trans == Trans::No {
+                for (i, at) in rows {
+                    if let Some(x) = x.get_mut(i - base) {
+                        *x = *x - element(at) * unknown;
+                    }
+                }
+            }
         }
     }
 }
 
-/// Whether so many rows and columns are worth a fork.
-fn shared(rows: usize, columns: usize) -> bool {
-    rows.saturating_mul(columns) >= PARALLEL && rayon::current_num_threads() > 1
+/// The part of one range that is in the other.
+fn meeting(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
+    let start = one.start.max(other.start).min(one.end);
+    start..one.end.min(other.end).max(start)
 }
 
-/// Two parts of x that do not overlap.
-fn apart<'x, T>(x: &'x mut [T], one: &Range<usize>, two: &Range<usize>) -> (&'x mut [T], &'x mut [T]) {
+/// Two parts of x that do not overlap; x begins with unknown `base`.
+fn apart<'x, T>(x: &'x mut [T], base: usize, one: &Range<usize>, two: &Range<usize>) -> (&'x mut [T], &'x mut [T]) {
     let first = one.start < two.start;
     let (low, high) = if first { (one, two) } else { (two, one) };
-    let (below, above) = x.split_at_mut(high.start.min(x.len()));
-    let low = below.get_mut(low.clone()).unwrap_or_default();
+    let (below, above) = x.split_at_mut((high.start - base).min(x.len()));
+    let low = below.get_mut(low.start - base..low.end - base).unwrap_or_default();
     let high = above.get_mut(..high.len()).unwrap_or_default();
     if first { (low, high) } else { (high, low) }
 }

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::super::level1::Field;
-use super::super::parallel;
+use super::super::parallel::{self, Parts, each_part};
+
+/// Rows of which one task adds up what stretches of columns came to.
+const SUMS: usize = 512;
 
 /// How the elements of a matrix lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,17 +197,15 @@ impl Stored {
             f(stretch, rows.clone(), &mut sum);
             (rows.start, sum)
         });
-        for (first, sum) in sums {
-            T::axpy(T::IDENTITY, &sum, y.get_mut(first..).unwrap_or_default());
-        }
+        let add = |base: usize, y: &mut [T]| {
+            for (first, sum) in &sums {
+                let from = base.max(*first);
+                let sum = sum.get(from - first..).unwrap_or_default();
+                y.iter_mut().skip(from - base).zip(sum).for_each(|(y, sum)| *y = *y + *sum);
+            }
+        };
+        each_part(y, Parts::of(SUMS), &|i, y| add(i * SUMS, y));
     }
-}
-
-/// The rows that all four columns have.
-pub(super) fn common(columns: &[Column; 4]) -> Range<usize> {
-    let first = columns.iter().map(|c| c.first).max().unwrap_or(0);
-    let end = columns.iter().map(|c| c.end()).min().unwrap_or(0);
-    first..end.max(first)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::super::gemm::Native;
-use super::super::simd::Lanes;
+use super::super::simd::{Lanes, Vectors};
 use super::triangle::{Action, Triangle};
 use super::view::MatMut;
 
@@ -72,7 +72,7 @@ struct Leaf<'a, 'b, T: Native> {
 const WIDEST: usize = 32;
 
 /// The vectors of one row.
-type Row<T, S> = [<<T as Native>::Real as Lanes>::Vector<S>; VECTORS];
+type Row<T, S> = [<<T as Native>::Real as Vectors>::Vector<S>; VECTORS];
 
 /// `acc += factor * x`, of reals, or of complex numbers as vectors of parts.
 #[inline(always)]
@@ -291,7 +291,7 @@ impl<T: Native> WithSimd for Leaf<'_, '_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let mut lanes = [T::Real::default(); WIDEST * LEAF];
-        let vector = size_of::<<T::Real as Lanes>::Vector<S>>() / size_of::<T::Real>();
+        let vector = size_of::<<T::Real as Vectors>::Vector<S>>() / size_of::<T::Real>();
         let width = VECTORS * vector;
         let columns = if T::WEIGHT > 1 { vector } else { width };
         let Some(none) = MatMut::new(&mut [], 0, 0, 1) else { return };
@@ -299,7 +299,7 @@ impl<T: Native> WithSimd for Leaf<'_, '_, T> {
         while rest.cols() > 0 {
             let (mut b, later) = rest.split_cols(columns);
             self.exchange::<true>(&mut b, &mut lanes, width);
-            let (x, _) = T::Real::vectors_mut::<S>(&mut lanes).as_chunks_mut::<VECTORS>();
+            let (x, _) = T::Real::vectors_mut::<S>(&mut lanes).0.as_chunks_mut::<VECTORS>();
             match self.action {
                 Action::Solve => eliminate::<T, S, true>(simd, self.packed, x),
                 Action::Multiply => eliminate::<T, S, false>(simd, self.packed, x),
