@@ -75,8 +75,8 @@ impl<T: Field> Panel<'_, T> {
         column.within(&self.rows)
     }
 
-    /// `C` columns from `j` on, before those from `next` on: at once where all of them have a row, one element after the other at the ends, where a
-    /// triangle or a band is cut off.
+    /// `C` columns from `j` on, before those from `next` on: at once where all of them have a row, one element after the
+    /// other at the ends, where a triangle or a band is cut off.
     fn group<const C: usize, const DOT: bool, const AXPY: bool>(
         &self,
         j: usize,
