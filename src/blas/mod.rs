@@ -8,7 +8,8 @@
 //! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names is read or
 //!   written; what else is in the buffer stays as it is. The imaginary parts of a Hermitian diagonal are taken as zero
 //!   and, where the matrix is updated, become zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU:
-//!   cuBLAS 13.1). A unit diagonal is not read.
+//!   cuBLAS 13.1). The host multiplies by a real factor part by part; cuBLAS 13.1 may multiply an infinity in one part of an
+//!   updated Hermitian matrix by zero, which is no number. A unit diagonal is not read.
 //! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
 //!   never is an input: a buffer that is written has one owner. An output that is an input as well is no program:
 //!

@@ -131,7 +131,8 @@ fn frozen() {
     let device = isolated().watchdog(Duration::from_millis(1_500)).open().unwrap();
     drop(submit(&device, Deed::Nothing).unwrap().await_result().unwrap());
     let pending = submit(&device, Deed::Naps(500)).unwrap();
-    println!("worker {}", device.worker_pid().unwrap());
+    // Lines of their own, also where the name of the test stands unfinished before them.
+    println!("\nworker {}", device.worker_pid().unwrap());
     println!("ended {:?}", pending.await_result().map_err(|rejected| rejected.error));
 }
 

@@ -61,7 +61,7 @@ fn a_pool_of_this_process_cannot_be_shared_with_a_worker() {
 fn parent() {
     let device = isolated().open().unwrap();
     let pending = submit(&device, Deed::Sleep(60_000)).unwrap();
-    println!("worker {}", device.worker_pid().unwrap());
+    println!("\nworker {}", device.worker_pid().unwrap());
     match std::env::var("WINDLASS_TEST_END").as_deref() {
         Ok("exit") => std::process::exit(0),
         Ok("abort") => std::process::abort(),
