@@ -142,6 +142,7 @@ impl<O: Op> Enqueue<'_, O> {
         // SAFETY: `raw` is valid for the write; the context is current.
         let code = unsafe { api.create(&mut raw) };
         self.blas_status("cublasCreate", code)?;
+        crate::engine::process::watch_exit(); // before the handlers that the library has registered by now
         let handle = BlasHandle {
             raw: Native(raw),
             api,

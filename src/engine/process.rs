@@ -91,9 +91,9 @@ pub(crate) fn watch_fork() {
 }
 
 /// Watches for the exit. Handlers run last in, first out, and libraries register theirs when they are loaded or first
-/// used; so this is called after `cuInit`, and again by a housekeeping thread before it calls the driver or a library:
-/// then ours runs before theirs, and waits for the thread. (Without that, `cublasDestroy` beside the exit of the process
-/// ended in a segmentation fault.)
+/// used; so this is called after `cuInit`, after a handle of a library was made, and when a device is closed, whose
+/// housekeeping thread then goes to work: then ours runs before theirs, and waits for the thread. (Without that,
+/// `cublasDestroy` beside the exit of the process ended in a segmentation fault.)
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit() {
     // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.

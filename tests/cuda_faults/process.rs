@@ -57,6 +57,19 @@ fn a_process_exits_with_work_in_flight_and_calls_nothing_meanwhile() {
     });
 }
 
+/// The library registers its own handlers when it is first used: after the crate's, so they would run before them.
+#[test]
+fn an_exit_right_after_the_first_use_of_a_library_keeps_everybody_out_of_it() {
+    let test = "process::an_exit_right_after_the_first_use_of_a_library_keeps_everybody_out_of_it";
+    in_child(test, &["1", "2", "3"], |_, _| {
+        let device = Device::builder().cuda(0).slots(2).open().unwrap();
+        let x = up(&device, [3.0f32, 4.0]);
+        assert_eq!(device.blas().nrm2(&x).unwrap().await_result().unwrap(), 5.0);
+        drop((x, device)); // its thread goes to work
+        std::process::exit(0);
+    });
+}
+
 #[test]
 fn a_forked_child_is_told_so_and_calls_nothing() {
     in_child("process::a_forked_child_is_told_so_and_calls_nothing", &["once"], |driver, _| {

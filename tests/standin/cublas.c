@@ -1,8 +1,10 @@
 /* Handles of libcublas's stand-in, and what all of its computations share. */
 #include "cublas.h"
 
-#include <string.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* What a handle takes of the device's memory, so that creating one can fail for want of it. */
 #define OWN_MEMORY ((size_t)64 << 10)
@@ -14,6 +16,15 @@ static int made, made_in_generation;
 static cublasHandle_t handle_of_blas(const struct blas *blas) {
     return (cublasHandle_t)(uintptr_t)(HANDLE_MARK | (uint64_t)(blas->generation & 0xFFF) << 28 |
                                        (uint64_t)blas->number << 4);
+}
+
+/* The process exits, and what the library keeps for all handles is gone. */
+static volatile bool gone;
+
+/* Registered when it is first used, as by the real one. Takes its time, so that who is not kept out comes into it. */
+static void at_exit(void) {
+    gone = true;
+    usleep(50 * 1000);
 }
 
 static struct blas *find_blas(cublasHandle_t handle) {
@@ -72,6 +83,8 @@ EXPORT cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
     if (standin_sticky() != CUDA_SUCCESS) BLAS_LEAVE(CUBLAS_STATUS_NOT_INITIALIZED, "(poisoned)");
     uint64_t memory = standin_allocate(device, OWN_MEMORY);
     if (memory == 0) BLAS_LEAVE(CUBLAS_STATUS_ALLOC_FAILED, "%s", "");
+    static bool watched;
+    if (!watched) watched = atexit(at_exit) == 0;
     if (made_in_generation != standin_generation()) made = 0;
     made_in_generation = standin_generation();
     struct blas *blas = calloc(1, sizeof *blas);
@@ -88,6 +101,10 @@ EXPORT cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
 
 /* Waits for the device, as the real one does. */
 EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+    if (gone) {
+        fputs("cublasDestroy while the process exits\n", stderr);
+        _exit(86);
+    }
     BLAS_ENTER(cublasDestroy_v2);
     struct blas *blas = find_blas(handle);
     if (blas == NULL) BLAS_LEAVE(CUBLAS_STATUS_NOT_INITIALIZED, "blas#?");
