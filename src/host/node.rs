@@ -73,8 +73,13 @@ impl HostEngine {
         let (op, (reads, writes)) = (s.take_op()?, s.take_spans()?);
         epoch.remember(op.subject().copied().unwrap_or(O::NAME));
         let trace = epoch.counters.trace();
-        // The user's own code, which may panic: nothing is counted yet.
+        // The user's own code, which may panic: nothing is counted yet, and nobody follows what will never run.
         let after = trace.map(|t| (t, OpInfo::of(&op, s.options.label, None)));
+        // In a worker process this thread does nothing but submit, and has just been woken for that.
+        #[cfg(target_os = "linux")]
+        let here = !self.is_inline() && s.relay.as_ref().is_some_and(|relay| relay.runs_here(op.cost()));
+        #[cfg(not(target_os = "linux"))]
+        let here = false;
         epoch.counters.dispatched();
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
@@ -90,15 +95,12 @@ impl HostEngine {
         if let Some((trace, info)) = after {
             trace.emit(Event::AfterEnqueue, &info);
         }
-        // The guard. In a worker process this thread does nothing but submit, and has just been woken for that.
-        #[cfg(target_os = "linux")]
-        match !self.is_inline() && node.relay.as_ref().is_some_and(|relay| relay.runs_here(node.op.cost())) {
-            true if me.core().dep_done() => self.run_here(me),
-            true => {}
-            false => me.dep_done(),
+        // The guard.
+        if !here {
+            me.dep_done();
+        } else if me.core().dep_done() {
+            self.run_here(me);
         }
-        #[cfg(not(target_os = "linux"))]
-        me.dep_done();
         if self.is_inline() {
             node.wait(Wait::Adaptive, None);
         }
@@ -164,12 +166,13 @@ impl<O: Op> Runnable for Node<O> {
         let Some(cargo) = self.cargo.lock().take() else { return };
         let mut raw = None;
         let (result, time) = self.carry_out(&mut || {
-            // SAFETY: the allocations are kept by the cargo and are this process's memory. Nobody writes what is
-            // read and nobody touches what is written: everything that used these regions before has settled
-            // (their completions were dependencies), everything after waits for this node, and different operands
-            // of one op are different regions (buffers are unique owners; `alias` makes its caller promise it).
-            let left =
-                unsafe { self.op.host(O::Reads::slices(&cargo.reads), <WritesOf<O>>::slices_mut(&cargo.writes)) };
+            let (reads, writes) = (&cargo.reads, &cargo.writes);
+            // SAFETY: the allocations are kept by the cargo and are this process's memory. Nobody writes what is read and
+            // nobody touches what is written: what used these regions before has settled (its completions were
+            // dependencies), what comes after waits for this node, and different operands of one op are different regions,
+            // for buffers are unique owners. Where an `alias` makes two of one, and where two threads submit through both
+            // so that one does not follow the other, its maker has promised that the windows do not overlap.
+            let left = unsafe { self.op.host(O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
             raw = Some(left?);
             Ok(())
         });

@@ -80,7 +80,6 @@ impl HostEngine {
 
     /// All dependencies of `node` are done, which takes less time than to wake a thread for it: runs it here, unless as many
     /// run as may.
-    #[cfg(target_os = "linux")]
     pub(super) fn run_here(self: &Arc<Self>, node: Arc<dyn Runnable>) {
         if self.runners.hire() {
             node.run();

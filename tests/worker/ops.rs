@@ -276,6 +276,7 @@ impl crate::common::Deed for Where {
     type Element = f64;
 
     fn cost(&self) -> windlass::Cost {
+        assert_ne!(self.0, u64::MAX, "too dear");
         windlass::Cost { flops: self.0, bytes: 0 }
     }
     fn host(&self, x: &mut [f64]) -> Result<()> {
@@ -306,6 +307,26 @@ fn what_is_small_is_run_by_the_thread_that_has_read_the_order() {
     let (beside, behind) =
         (run(100), device.dispatch(InPlace(Where(100)), (), (slow.into_output(),)).unwrap().into_output());
     assert_eq!((down(&device, &beside), down(&device, &behind)), (vec![0.0], vec![0.0]));
+}
+
+#[test]
+fn a_panic_where_the_worker_asks_for_an_operations_cost_is_its_answer_and_holds_up_nobody() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let x = device.zeros::<f64>(1).unwrap();
+    let ((x,), verdict) = device.dispatch(InPlace(Where(u64::MAX)), (), (x,)).unwrap().split();
+    let upstream = match device.blas().nrm2(&x).unwrap().await_timeout(Duration::from_secs(5)) {
+        Ok(answer) => answer.unwrap_err().error,
+        Err(_) => panic!("what came after it waits for ever"),
+    };
+    assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");
+    let panicked = verdict.await_result().unwrap_err();
+    assert!(matches!(&panicked, Error::Panicked { message, .. } if message.contains("too dear")), "{panicked}");
+    // What overwrites it follows it all the same.
+    let Ok(filled) = device.fill(x, 3.0).unwrap().await_timeout(Duration::from_secs(5)) else {
+        panic!("what overwrites it waits for ever")
+    };
+    assert_eq!((device.generation(), down(&device, &filled.unwrap())), (0, vec![3.0]));
 }
 
 #[test]
