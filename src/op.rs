@@ -1,5 +1,9 @@
 //! What one unit of device work is.
 
+mod ours;
+
+pub(crate) use ours::Ours;
+
 use crate::buffer::{DeviceBuffer, Elems};
 use crate::cuda_enqueue::Enqueue;
 use crate::{DType, Element, Error, Result, Wire};
@@ -56,13 +60,13 @@ pub trait Op: Sized + Send + Sync + 'static {
     const LIBRARY: &'static str = "user";
     /// It reads buffers of another device of the same kind: the library's own copies between devices.
     #[doc(hidden)]
-    const FROM_PEER: bool = false;
+    const FROM_PEER: ours::Ours = ours::Ours::NO;
     /// One of its operands stands for something without an owner: submissions that write it exclude the others.
     #[doc(hidden)]
-    const GATED: bool = false;
+    const GATED: ours::Ours = ours::Ours::NO;
     /// It writes its outputs only to come between others: when it fails, they are what they were.
     #[doc(hidden)]
-    const SPARES: bool = false;
+    const SPARES: ours::Ours = ours::Ours::NO;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives; which buffers it writes is part of that.
@@ -233,7 +237,7 @@ pub trait Output: Sized {
 
     /// The host's part can begin before the device is done: it waits for its own pieces in `join`.
     #[doc(hidden)]
-    const EAGER: bool = false;
+    const EAGER: ours::Ours = ours::Ours::NO;
 }
 
 /// An output that is complete when it is submitted: nothing is left to report, so the next op may simply follow.

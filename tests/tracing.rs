@@ -301,3 +301,48 @@ fn a_panic_of_an_operations_own_cost_leaves_nothing_in_flight() {
         assert_eq!(device.stats().in_flight, 0);
     }
 }
+
+/// An operation that tells its cost once, to who submits it.
+struct Forgetful(std::sync::atomic::AtomicU32);
+
+impl Op for Forgetful {
+    const NAME: &'static str = "forgetful";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn cost(&self) -> Cost {
+        match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => Cost { flops: 7, bytes: 7 },
+            _ => panic!("asked again"),
+        }
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_of_an_operations_own_cost_at_its_end_hangs_nobody() {
+    for builder in [host(2), inline()] {
+        let recorder = Arc::new(Recorder::default());
+        let device = builder.trace(recorder.clone()).open().unwrap();
+        let x = up(&device, [1.0f64]);
+        recorder.complete(1);
+        recorder.clear();
+        let x = device.dispatch(Forgetful(0.into()), (), (x,)).unwrap().into_output();
+        let x = within(10, move || device.download(&x).unwrap().await_result());
+        assert_eq!(x.unwrap(), [1.0]);
+        let told = recorder
+            .complete(2)
+            .into_iter()
+            .find(|(event, info, _)| matches!(event, Event::AfterComplete(_)) && info.op == "forgetful");
+        assert_eq!(told.expect("its end is told").1.flops, 0);
+    }
+}

@@ -15,7 +15,7 @@ struct PeerCopy<T> {
 impl<T: Element> Op for PeerCopy<T> {
     const NAME: &'static str = "peer_copy";
     const LIBRARY: &'static str = "copy";
-    const FROM_PEER: bool = true;
+    const FROM_PEER: crate::op::Ours = crate::op::Ours::YES;
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

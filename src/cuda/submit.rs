@@ -59,7 +59,7 @@ pub(super) struct Around<'a, 'x> {
 
 impl<'a, 'x> Around<'a, 'x> {
     fn of<O: Op>(s: &Submission<'a, 'x, O>) -> Self {
-        Around { epoch: s.epoch, views: s.views, read_count: s.read_count, spares: O::SPARES }
+        Around { epoch: s.epoch, views: s.views, read_count: s.read_count, spares: O::SPARES.said() }
     }
 }
 
@@ -114,13 +114,13 @@ impl Core {
         if let Some(trace) = trace {
             trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, label, None));
         }
-        let _inside = if O::FROM_PEER { Some(foreign(around)?) } else { None };
+        let _inside = if O::FROM_PEER.said() { Some(foreign(around)?) } else { None };
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         let landed = match O::Raw::BYTES {
             0 => Landed::Nothing,
             _ => Landed::Slot(self.small_slot(s.epoch)?),
         };
-        let gate = if O::GATED { Gate::enter(around) } else { Gate::default() };
+        let gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };
         let mut lease = self.hold(around, &mut follows)?;
         let index = lease.slot.shared.index;
         let result = self.enqueue(s, &follows, &mut lease, &mut retired, (landed, trace.is_some()));

@@ -127,7 +127,7 @@ impl Flight {
             Some(submitted) => {
                 let epoch = self.epoch();
                 let trace = epoch.as_ref().and_then(|e| e.counters.trace());
-                let info = told.info();
+                let info = told.info_at_end();
                 if let Some(trace) = trace {
                     trace.emit(Event::BeforeComplete, &info);
                 }
@@ -278,7 +278,7 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn take(&self) -> Result<HostOf<O>> {
-        let landing = self.flight.landing(self, O::Output::EAGER);
+        let landing = self.flight.landing(self, O::Output::EAGER.said());
         landing
             .and_then(O::Raw::land)
             .and_then(|raw| self.op.finish(raw))
@@ -288,7 +288,7 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left> {
         let in_place = matches!(*self.flight.landed.lock(), Landed::InPlace(_));
-        let landing = self.flight.landing(self, O::Output::EAGER && !in_place);
+        let landing = self.flight.landing(self, O::Output::EAGER.said() && !in_place);
         if in_place {
             return landing.map(|_| Left::Slot([0; 64])).map_err(|error| self.flight.locate(self, error));
         }
@@ -298,7 +298,7 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     fn abandon(&self) {
         // The ring lets go of what it holds when its ticket has passed, at the latest when the slot is leased again.
         // Where that frees something worth having, somebody should look sooner.
-        let holds = std::mem::needs_drop::<O>() || self.extra.is_some() || O::Raw::BYTES > 0 || O::Output::EAGER;
+        let holds = std::mem::needs_drop::<O>() || self.extra.is_some() || O::Raw::BYTES > 0 || O::Output::EAGER.said();
         if holds && self.state.load(Ordering::Acquire) < DONE {
             self.mark.slot.reclaim.nudge.nudge();
         }

@@ -314,7 +314,8 @@ impl DeviceBuilder {
     /// [`Error::InvalidArgument`] for settings that cannot work; [`Error::LibraryMissing`] when CUDA is asked for and
     /// not there; the driver's own errors.
     pub fn open(self) -> Result<Device> {
-        let config = self.config;
+        #[cfg_attr(not(feature = "host"), expect(unused_mut, reason = "only a host device has a plan"))]
+        let mut config = self.config;
         if config.slots == 0 {
             return Err(Error::invalid("slots", "0 stream slots cannot run anything, at least 1 is needed"));
         }
@@ -339,6 +340,10 @@ impl DeviceBuilder {
             if limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
                 return Err(Error::invalid(name, format!("{limit:?} is too short, at least 1 ms is needed")));
             }
+        }
+        #[cfg(feature = "host")]
+        {
+            config.plan = config.plan.as_ref().map(crate::host::FaultPlan::afresh);
         }
         Device::open(config)
     }

@@ -203,7 +203,7 @@ impl Device {
             if !Arc::ptr_eq(other, epoch) {
                 // The memory of a worker is no other device's to read.
                 let isolated = epoch.engine.is_isolated() || other.engine.is_isolated();
-                let peer = O::FROM_PEER && i < read_count && !isolated;
+                let peer = O::FROM_PEER.said() && i < read_count && !isolated;
                 if other.device != epoch.device && !peer {
                     return Err(self.foreign(other, name(i)));
                 }

@@ -165,7 +165,7 @@ impl<O: Output> PendingDispatch<O> {
     /// The failure of the work, of something it follows, of the device, or a numerical verdict; with the buffers, unless
     /// their state cannot be proven.
     pub fn await_result(mut self) -> Result<O, Rejected<Bufs<O>>> {
-        match self.work.result(O::EAGER) {
+        match self.work.result(O::EAGER.said()) {
             Ok(host) => O::join(self.buffers, host).map_err(Rejected::from),
             Err(error) => Err(Rejected::new(error, self.buffers)),
         }
@@ -234,7 +234,7 @@ impl<O: Output> PendingDispatch<O> {
     /// Waits and gives the host's part alone.
     #[cfg(feature = "ndarray")]
     pub(crate) fn await_host(mut self) -> Result<O::Host> {
-        self.work.result(O::EAGER)
+        self.work.result(O::EAGER.said())
     }
 
     pub(super) fn task(&self) -> Option<&Arc<dyn Task<O::Host>>> {

@@ -279,7 +279,7 @@ fn large_pages(at: *mut u8, bytes: usize) {
 impl<T: Element> crate::Output for Vec<T> {
     type Writes = ();
     type Host = Landed<T>;
-    const EAGER: bool = true;
+    const EAGER: crate::op::Ours = crate::op::Ours::YES;
     fn join(_: (), host: Landed<T>) -> Result<Self> {
         host.into_vec()
     }

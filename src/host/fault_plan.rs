@@ -4,7 +4,7 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a host device shall suffer, and when: operations and allocations are counted from 0 over the device's whole
-/// life, in the order of submission.
+/// life, in the order of submission; a plan that several devices are opened with is counted by each for itself.
 ///
 /// ```
 /// use windlass::{Device, Error, FaultPlan};
@@ -87,6 +87,11 @@ impl FaultPlan {
             .iter()
             .filter(move |r| n == r.at || r.every.is_some_and(|e| n > r.at && (n - r.at).is_multiple_of(e)))
             .map(|r| &r.what)
+    }
+
+    /// The same plan, counted from the beginning.
+    pub(crate) fn afresh(&self) -> Self {
+        FaultPlan { rules: self.rules.clone(), ..Self::default() }
     }
 
     /// Counts one operation and says what happens to it.

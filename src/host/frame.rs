@@ -105,7 +105,7 @@ impl Frame {
         let failed = result.as_ref().err().cloned();
         let trace = self.epoch.counters.trace();
         if let Some(trace) = trace {
-            trace.emit(Event::BeforeComplete, &told.info());
+            trace.emit(Event::BeforeComplete, &told.info_at_end());
         }
         // Counted first, so that who sees it settled sees it counted.
         self.epoch.counters.completed();
@@ -114,7 +114,7 @@ impl Frame {
         }
         self.core.settle(result);
         if let (Some(trace), Some(submitted)) = (trace, self.submitted) {
-            trace.emit(Event::AfterComplete(submitted.elapsed()), &told.info());
+            trace.emit(Event::AfterComplete(submitted.elapsed()), &told.info_at_end());
         }
     }
 

@@ -52,7 +52,7 @@ impl Launch {
 impl Op for Launch {
     const NAME: &'static str = "launch";
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: bool = true;
+    const GATED: crate::op::Ours = crate::op::Ours::YES;
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();

@@ -43,7 +43,7 @@ pub(super) struct GlobalData<T>(PhantomData<T>);
 impl<T: Element> Output for GlobalData<T> {
     type Writes = (u8,);
     type Host = Landed<T>;
-    const EAGER: bool = true;
+    const EAGER: crate::op::Ours = crate::op::Ours::YES;
     fn join(_: (DeviceBuffer<u8>,), _: Landed<T>) -> Result<Self> {
         Ok(GlobalData(PhantomData))
     }
@@ -59,9 +59,9 @@ pub(super) struct GlobalRead<T> {
 impl<T: Element> Op for GlobalRead<T> {
     const NAME: &'static str = "read_global";
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: bool = true;
+    const GATED: crate::op::Ours = crate::op::Ours::YES;
     /// What it is given to write only stands for the variables.
-    const SPARES: bool = true;
+    const SPARES: crate::op::Ours = crate::op::Ours::YES;
     type Reads = ();
     type Output = GlobalData<T>;
     type Raw = Landed<T>;
@@ -116,7 +116,7 @@ pub(super) struct GlobalWrite {
 impl Op for GlobalWrite {
     const NAME: &'static str = "write_global";
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: bool = true;
+    const GATED: crate::op::Ours = crate::op::Ours::YES;
     type Reads = ();
     type Output = DeviceBuffer<u8>;
     type Raw = ();

@@ -2,6 +2,7 @@
 
 use crate::DType;
 use crate::op::{Cost, Op};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One operation, as traces see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +32,18 @@ pub struct OpInfo {
 pub(crate) trait Told {
     /// Of the op and its library, for errors.
     fn names(&self) -> (&'static str, &'static str);
-    /// For traces.
+    /// For traces. Asks the op, which is the user's code and may panic.
     fn info(&self) -> OpInfo;
+}
+
+impl dyn Told + '_ {
+    /// As [`info`](Told::info). An op that panics now, where somebody is about to be woken, is told by its names alone.
+    pub(crate) fn info_at_end(&self) -> OpInfo {
+        catch_unwind(AssertUnwindSafe(|| self.info())).unwrap_or_else(|_| {
+            let (op, library) = self.names();
+            OpInfo { op, library, kernel: None, reads: &[], writes: &[], stream: None, label: None, flops: 0, bytes: 0 }
+        })
+    }
 }
 
 impl OpInfo {

@@ -203,7 +203,7 @@ impl WorkerEngine {
         <O::Reads as Elems>::shape(reads, &mut shape);
         <WritesOf<O> as Elems>::shape(writes, &mut shape);
         // What follows the reads is worth nothing when the order is not carried out.
-        let spared = if O::SPARES { s.views.len() } else { s.read_count };
+        let spared = if O::SPARES.said() { s.views.len() } else { s.read_count };
         let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);

@@ -1,10 +1,10 @@
 //! getrf, getrs, getri, matinv, batched.
 
-use crate::common::{Rng, devices, down, seeds, up};
+use crate::common::{Rng, devices, down, is_host, seeds, up};
 use crate::matrix::{Matrix, Number, TRANSPOSES, each_type, real, trans};
 use windlass::blas::Lu;
 use windlass::reference::{Exact, Trans};
-use windlass::{Device, DeviceBuffer, Transpose};
+use windlass::{Complex, Device, DeviceBuffer, Transpose};
 
 /// `count` matrices in one buffer, with a gap between the columns and between the matrices.
 struct Batch<T> {
@@ -248,6 +248,33 @@ fn singular<T: Number>(device: &Device) {
 fn a_singular_matrix_says_where_and_leaves_the_others_alone() {
     for device in devices() {
         each_type!(singular(&device));
+    }
+}
+
+/// Pivots whose inverses are infinite.
+fn least<T: Number>(device: &Device, tiny: f64) {
+    let (r, blas) = (|x: f64| real::<T>(x), device.blas());
+    let (pivots, info) = (device.uninit(2).unwrap(), device.uninit(1).unwrap());
+    let a = up(device, [r(tiny), r(tiny / 2.0), r(tiny), r(tiny)]);
+    let (factors, pivots, _) =
+        blas.getrf_strided_batched(Lu::new(2, 1), a, pivots, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &factors), [r(tiny), r(0.5), r(tiny), r(tiny / 2.0)], "{device:?}");
+    let b = up(device, [r(2.0 * tiny), r(1.5 * tiny)]); // A * [1, 1]
+    let x = blas
+        .getrs_strided_batched(Lu::new(2, 1), Transpose::No, 1, &factors, &pivots, b)
+        .unwrap()
+        .await_result()
+        .unwrap();
+    assert_eq!(down(device, &x), [r(1.0), r(1.0)], "{device:?}");
+}
+
+#[test]
+fn the_least_pivots_divide() {
+    for device in devices().iter().filter(|device| is_host(device)) {
+        least::<f32>(device, f32::from_bits(16).into());
+        least::<Complex<f32>>(device, f32::from_bits(16).into());
+        least::<f64>(device, f64::from_bits(16));
+        least::<Complex<f64>>(device, f64::from_bits(16));
     }
 }
 

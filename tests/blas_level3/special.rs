@@ -353,6 +353,13 @@ fn subnormals<T: Number>(device: &Device, tiny: f64) {
     check(blas.dgmm(Dgmm::new(Side::Left, 2, 2), &on_b, a.strided(2, 3), out()), "dgmm");
     let solved = answer(device, blas.trsm(Triangular::new(Side::Right, Uplo::Upper, 2, 2), &a, up(device, twice)));
     assert_eq!(solved, b, "trsm on {device:?}");
+    if is_host(device) {
+        // A divisor whose inverse is infinite.
+        let small = up(device, [r(tiny), r(0.0), r(0.0), r(-tiny)]);
+        let want = [r(1.0), r(3.0), r(2.0), r(0.0)];
+        let solved = answer(device, blas.trsm(Triangular::new(Side::Right, Uplo::Upper, 2, 2), &small, up(device, b)));
+        assert_eq!(solved, want, "trsm on {device:?}");
+    }
     let (column, c) = (up(device, [r(1.0), r(tiny)]), || up(device, [r(tiny); 4]));
     let want = [r(1.0), r(2.0 * tiny), r(tiny), r(tiny)]; // 1 + tiny is 1, tiny * tiny is 0
     let got = answer(device, blas.syrk(Syrk::new(Uplo::Lower, 2, 1).beta(r(1.0)), &column, c()));

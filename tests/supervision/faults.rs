@@ -258,3 +258,20 @@ fn health_is_of_one_moment() {
     });
     assert!(device.generation() > 20, "{} generations are no test", device.generation());
 }
+
+#[test]
+fn devices_of_one_plan_count_for_themselves() {
+    let builder = suffering(FaultPlan::new().out_of_memory(0));
+    for _ in 0..2 {
+        let device = builder.clone().open().unwrap();
+        let refused = device.zeros::<f32>(1).unwrap_err();
+        assert!(matches!(refused, Error::OutOfMemory { .. }), "{refused}");
+    }
+    let builder = suffering(FaultPlan::new().fail(1));
+    for _ in 0..2 {
+        let device = builder.clone().open().unwrap();
+        let x = device.upload([1.0f32]).unwrap().await_result().unwrap();
+        let failed = device.fill(x, 2.0).unwrap().await_result().unwrap_err();
+        assert!(matches!(failed.error, Error::LibraryError { .. }), "{}", failed.error);
+    }
+}

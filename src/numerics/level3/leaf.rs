@@ -25,10 +25,24 @@ struct Packed<R> {
     im: [[R; LEAF]; LEAF],
     /// What the diagonal divides by, or, for complex numbers, its inverse, to multiply with.
     diagonal: [[R; 2]; LEAF],
+    /// What is still to be divided by after that: 1, but where the inverse alone would overflow.
+    rest: [R; LEAF],
 }
 
-/// `1 / x` without avoidable overflow (Smith's method).
-pub(super) fn inverse<R: Lanes>([re, im]: [R; 2], one: R) -> [R; 2] {
+/// `1 / x` as two factors of a product, the second of which is a real number to divide by: a power of two, where `x` is
+/// so small that its inverse overflows, else 1.
+pub(super) fn inverse<R: Lanes>([re, im]: [R; 2], one: R) -> ([R; 2], R) {
+    let inverse = smith([re, im], one);
+    if inverse.iter().all(|x| (*x - *x) == one - one) {
+        return (inverse, one);
+    }
+    // 2^-64: the inverse of the least number of either type, so scaled, is finite.
+    let rest = (0..64).fold(one, |x, _| x / (one + one));
+    (smith([re / rest, im / rest], one), rest)
+}
+
+/// `1 / x` by Smith's method, where the square of no part overflows.
+fn smith<R: Lanes>([re, im]: [R; 2], one: R) -> [R; 2] {
     if re.abs() >= im.abs() {
         let ratio = im / re;
         let d = re + im * ratio;
@@ -44,15 +58,22 @@ pub(super) fn inverse<R: Lanes>([re, im]: [R; 2], one: R) -> [R; 2] {
 pub(super) fn leaf<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: MatMut<'_, T>) {
     let (zero, [one, _]) = (T::Real::default(), T::ONE.parts());
     let n = t.matrix.rows();
-    let mut packed = Packed { n, re: [[zero; LEAF]; LEAF], im: [[zero; LEAF]; LEAF], diagonal: [[one, zero]; LEAF] };
+    let mut packed = Packed {
+        n,
+        re: [[zero; LEAF]; LEAF],
+        im: [[zero; LEAF]; LEAF],
+        diagonal: [[one, zero]; LEAF],
+        rest: [one; LEAF],
+    };
     let place = |i: usize| if t.lower { i } else { n - 1 - i };
-    let rows = packed.re.iter_mut().zip(&mut packed.im).zip(&mut packed.diagonal).enumerate().take(n);
-    for (i, ((re, im), diagonal)) in rows {
+    let divisors = packed.diagonal.iter_mut().zip(&mut packed.rest);
+    let rows = packed.re.iter_mut().zip(&mut packed.im).zip(divisors).enumerate().take(n);
+    for (i, ((re, im), (diagonal, rest))) in rows {
         for (k, (re, im)) in re.iter_mut().zip(im).enumerate().take(i + 1) {
             let x = if k == i && t.unit { T::ONE } else { t.matrix.get(place(i), place(k)) };
             [*re, *im] = x.parts();
             if k == i {
-                *diagonal = if T::WEIGHT > 1 && !t.unit { inverse(x.parts(), one) } else { x.parts() };
+                (*diagonal, *rest) = if T::WEIGHT > 1 && !t.unit { inverse(x.parts(), one) } else { (x.parts(), one) };
             }
         }
     }
@@ -99,6 +120,7 @@ fn rows<T: Native, S: Simd, const SOLVE: bool, const N: usize>(
     x: &mut [Row<T, S>],
     from: usize,
 ) {
+    let [one, _] = T::ONE.parts();
     let zero = T::Real::splat(simd, T::Real::default());
     let mut acc = [[zero; VECTORS]; N];
     if SOLVE {
@@ -129,6 +151,10 @@ fn rows<T: Native, S: Simd, const SOLVE: bool, const N: usize>(
                 let row = acc[r];
                 acc[r] = [zero; VECTORS];
                 add::<T, S>(simd, &mut acc[r], [re, im], row);
+                let rest = packed.rest[from + r];
+                if rest != one {
+                    acc[r] = acc[r].map(|x| T::Real::quotient(simd, x, T::Real::splat(simd, rest)));
+                }
             } else {
                 let divisor = T::Real::splat(simd, re);
                 acc[r] = [T::Real::quotient(simd, acc[r][0], divisor), T::Real::quotient(simd, acc[r][1], divisor)];

@@ -123,7 +123,8 @@ impl<T: Native> Columns<'_, '_, T> {
 fn quotient<T: Native>(x: T, y: T) -> T {
     if T::WEIGHT > 1 {
         let [one, _] = T::ONE.parts();
-        return x * T::of_parts(super::leaf::inverse(y.parts(), one));
+        let (inverse, rest) = super::leaf::inverse(y.parts(), one);
+        return T::of_parts((x * T::of_parts(inverse)).parts().map(|part| part / rest));
     }
     let ([x, zero], [y, _]) = (x.parts(), y.parts());
     T::of_parts([x / y, zero])
