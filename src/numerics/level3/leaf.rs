@@ -33,7 +33,8 @@ struct Packed<R> {
 /// so small that its inverse overflows, else 1.
 pub(super) fn inverse<R: Lanes>([re, im]: [R; 2], one: R) -> ([R; 2], R) {
     let inverse = smith([re, im], one);
-    if inverse.iter().all(|x| (*x - *x) == one - one) {
+    let zero = R::default();
+    if inverse.iter().all(|x| *x * zero == zero) {
         return (inverse, one);
     }
     // 2^-64: the inverse of the least number of either type, so scaled, is finite.
