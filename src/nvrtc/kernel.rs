@@ -1,6 +1,6 @@
 //! Kernels: found in a module, launched any number of times from any thread.
 
-use super::args::{Args, Passed};
+use super::args::Args;
 use super::config::LaunchConfig;
 use super::launch::{Code, Launch};
 use super::limits::{DeviceLimits, KernelLimits};
@@ -8,6 +8,7 @@ use super::limits::{DeviceLimits, KernelLimits};
 use super::loaded::Function;
 use super::module::{Held, Module};
 use super::parameters::{self, Parameter};
+use super::passed::Passed;
 use super::signature::{self, Signature};
 use super::twin::{ThreadIndex, Twin};
 use super::typed::{Check, TypedKernel};

@@ -29,8 +29,9 @@
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
 //! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, of this process or of a worker; `global.rs` and
 //!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: a function of it. A kernel is launched
-//!   with `args.rs`, as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows;
-//!   `launch.rs` is the launch as an operation. `signature.rs` and `typed.rs`: launches that are safe.
+//!   with `args.rs`, each an `arg.rs`, as `config.rs` says; `passed.rs`: what of them stays with the launch.
+//!   `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows; `launch.rs` is the launch as an
+//!   operation. `signature.rs` and `typed.rs`: launches that are safe.
 //! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
 //! - `cross.rs`: how a launch crosses to a worker, and `standing.rs`: which twins do.
 //!
@@ -45,6 +46,7 @@
 #[cfg(not(feature = "nvrtc"))]
 mod absent;
 mod arch;
+mod arg;
 mod args;
 mod cache;
 mod cells;
@@ -75,6 +77,7 @@ mod native_link;
 mod occupancy;
 mod options;
 mod parameters;
+mod passed;
 mod pending;
 mod produce;
 mod program;
@@ -98,7 +101,8 @@ use absent as backend;
 use native as backend;
 
 pub use arch::Arch;
-pub use args::{Arg, Args, DevicePtr, Len, Plain};
+pub use arg::{Arg, DevicePtr, Len, Plain};
+pub use args::Args;
 pub use cache::DiskCache;
 pub use cells::{Cells, OneWord, Values};
 pub use compiler::{Compiler, CompilerBuilder};

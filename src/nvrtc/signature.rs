@@ -3,9 +3,11 @@
 //! A signature is a tuple of parameter types, in the kernel's own order: `(f32, Read<f32>, Write<f32>, Len)`. From it
 //! follow what a launch takes, what it gives back (the written buffers, in order), and what a host twin sees.
 
-use super::args::{Args, DevicePtr, Len, Passed, Plain, Slot, Slots, ValueKind, Written};
+use super::arg::{DevicePtr, Len, Plain};
+use super::args::Args;
 use super::cells::{Cells, Values};
 use super::parameters::Parameter;
+use super::passed::{Passed, Slot, Slots, ValueKind, Written};
 use super::twin::Run;
 use crate::buffer::TypedOutput;
 use crate::{DType, DeviceBuffer, Element, Error, GpuRef, In, Result};
@@ -416,7 +418,7 @@ pub(super) fn same(a: &[Kind], b: &[Kind]) -> bool {
 
 #[cfg(all(test, feature = "host"))]
 mod tests {
-    use super::super::args::Arg;
+    use super::super::arg::Arg;
     use super::*;
     use crate::Device;
     use num_complex::Complex64;

@@ -1,8 +1,8 @@
 //! A kernel's twin on the CPU: a Rust function called once for each thread of the grid.
 
-use super::args::{Passed, Slot};
 use super::cells::{Cells, Fault, Values};
 use super::config::{Dim3, LaunchConfig};
+use super::passed::{Passed, Slot};
 use super::signature::{Kind, Signature};
 #[cfg(target_os = "linux")]
 use super::standing::Standing;
