@@ -31,7 +31,9 @@
 //!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: a function of it. A kernel is launched
 //!   with `args.rs`, each an `arg.rs`, as `config.rs` says; `passed.rs`: what of them stays with the launch.
 //!   `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows; `launch.rs` is the launch as an
-//!   operation. `signature.rs` and `typed.rs`: launches that are safe.
+//!   operation.
+//! - `typed.rs`: launches that are safe, by a `signature.rs`. Each parameter of it is a `param.rs`, at run time a
+//!   `kind.rs`.
 //! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
 //! - `cross.rs`: how a launch crosses to a worker, and `standing.rs`: which twins do.
 //!
@@ -64,6 +66,7 @@ mod intern;
 mod job;
 mod kernel;
 mod key;
+mod kind;
 mod launch;
 mod limits;
 mod link;
@@ -76,6 +79,7 @@ mod native;
 mod native_link;
 mod occupancy;
 mod options;
+mod param;
 mod parameters;
 mod passed;
 mod pending;
@@ -117,11 +121,12 @@ pub use link::Link;
 pub(crate) use loaded::Found;
 pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
+pub use param::{Out, Param, Passes, Read, Write};
 #[cfg(feature = "cuda")]
 pub(crate) use parameters::Parameter;
 pub use pending::PendingCompile;
 pub use program::{Emit, Program};
-pub use signature::{Arguments, Out, Param, Passes, Read, Signature, Write};
+pub use signature::{Arguments, Signature};
 pub use stats::CompileStats;
 pub use twin::ThreadIndex;
 pub use typed::TypedKernel;

@@ -2,8 +2,9 @@
 
 use super::cells::{Cells, Fault, Values};
 use super::config::{Dim3, LaunchConfig};
+use super::kind::Kind;
 use super::passed::{Passed, Slot};
-use super::signature::{Kind, Signature};
+use super::signature::Signature;
 #[cfg(target_os = "linux")]
 use super::standing::Standing;
 use crate::buffer::{AnySlice, AnySliceMut};
