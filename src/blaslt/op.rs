@@ -1,4 +1,4 @@
-//! The product as an op: its checks and its host half; the CUDA half is in `cuda_half.rs`.
+//! The product as an op: its checks and its host half; the CUDA half is in `cuda_half/`.
 
 use super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
 use super::operands::{ReadPlaces, Reading};
