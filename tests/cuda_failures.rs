@@ -66,7 +66,7 @@ fn program(device: &Device) -> Vec<Result<()>> {
     };
     let rest = || -> Result<()> {
         let x = device.upload([1.0f32, 2.0])?.into_output();
-        let timed = device.timed().dispatch(standin::Launch(c"add_one_f32"), (), (x,)).map_err(keep)?;
+        let timed = device.timed().dispatch(standin::Launch::of(c"add_one_f32"), (), (x,)).map_err(keep)?;
         let x = timed.await_timed()?.output;
         let blocking = device.waiting(windlass::Wait::Block).download(&x)?;
         assert_eq!(blocking.await_result()?, [2.0, 3.0]);

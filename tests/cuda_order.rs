@@ -8,8 +8,6 @@ mod again;
 #[path = "cuda_order/aliases.rs"]
 mod aliases;
 mod common;
-#[path = "cuda_order/held.rs"]
-mod held;
 #[path = "cuda_order/program.rs"]
 mod program;
 mod standin;
