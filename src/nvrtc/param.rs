@@ -71,44 +71,30 @@ impl<T: Element> Param for Read<T> {
     }
 }
 
-impl<T: Element> sealed::Sealed for Write<T> {}
-impl<T: Element> Param for Write<T> {
-    type View<'t> = Cells<'t, T>;
-    type Given = usize;
-    type Outs<Tail> = Cons<T, Tail>;
-    const KIND: Kind = Kind::Write(T::DTYPE);
-    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
-        run.cells(index)
+macro_rules! writes { ($($p:ident, $written:expr;)*) => { $(
+    impl<T: Element> sealed::Sealed for $p<T> {}
+    impl<T: Element> Param for $p<T> {
+        type View<'t> = Cells<'t, T>;
+        type Given = usize;
+        type Outs<Tail> = Cons<T, Tail>;
+        const KIND: Kind = Kind::$p(T::DTYPE);
+        fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
+            run.cells(index)
+        }
+        fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+            args.len_of(index)
+        }
     }
-    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
-        args.len_of(index)
+    impl<'a, T: Element> Passes<'a, $p<T>> for DeviceBuffer<T> {
+        #[inline]
+        fn pass(self, to: &mut Args<'a>) {
+            to.write(self.into(), $written);
+        }
     }
-}
-impl<'a, T: Element> Passes<'a, Write<T>> for DeviceBuffer<T> {
-    #[inline]
-    fn pass(self, to: &mut Args<'a>) {
-        to.write(self.into(), Written::Some);
-    }
-}
-
-impl<T: Element> sealed::Sealed for Out<T> {}
-impl<T: Element> Param for Out<T> {
-    type View<'t> = Cells<'t, T>;
-    type Given = usize;
-    type Outs<Tail> = Cons<T, Tail>;
-    const KIND: Kind = Kind::Out(T::DTYPE);
-    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
-        run.cells(index)
-    }
-    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
-        args.len_of(index)
-    }
-}
-impl<'a, T: Element> Passes<'a, Out<T>> for DeviceBuffer<T> {
-    #[inline]
-    fn pass(self, to: &mut Args<'a>) {
-        to.write(self.into(), Written::All);
-    }
+)* } }
+writes! {
+    Write, Written::Some;
+    Out, Written::All;
 }
 
 impl<T: Element> sealed::Sealed for T {}
