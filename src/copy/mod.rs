@@ -16,6 +16,14 @@ mod upload;
 pub(crate) use download::Form;
 pub use source::HostData;
 
+/// Refuses a target that has not as many elements as are `moved` into it.
+fn check_target(has: usize, gets: usize, moved: &str) -> crate::Result<()> {
+    if has == gets {
+        return Ok(());
+    }
+    Err(crate::Error::invalid("target", format!("{has} elements for {gets} {moved}")))
+}
+
 /// What another executable may be asked to do.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
