@@ -1,7 +1,8 @@
 //! Moving data: upload, download, fill, copies on the device and between devices.
 //!
 //! Nothing asynchronous ever borrows host memory: an upload owns its data or copies it into staging before it returns,
-//! a download lands in memory of ours first. `parallel.rs` copies on the CPU with several threads.
+//! a download lands in memory of ours first. `parallel.rs` copies on the CPU with several threads; `source.rs` is what can
+//! be uploaded.
 
 mod device_copy;
 mod download;
