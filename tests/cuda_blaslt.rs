@@ -21,7 +21,7 @@ const MATMUL: &str = "cublasLtMatmul";
 /// With room for every slot's workspace, which is part of a problem.
 fn device(slots: usize) -> Device {
     standin::driver().set_total_memory(1 << 30);
-    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
+    standin::device(slots)
 }
 
 /// `y = x * 1` of eight elements.

@@ -10,7 +10,7 @@ mod silence;
 mod standin;
 
 use common::{down, up};
-use standin::{Current, Driver, Mode, session};
+use standin::{Current, Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer, PendingHost};
 
@@ -21,10 +21,6 @@ const AXPY: &str = "cublasAxpyEx_64";
 const RECORD: &str = "cuEventRecord";
 const WAIT: &str = "cuStreamWaitEvent";
 const ALLOCATE: &str = "cuMemAllocFromPoolAsync";
-
-fn device(slots: usize) -> Device {
-    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
-}
 
 /// A sum that the housekeeping thread is not told of, so that it stays asleep: its verdict is kept.
 fn axpy(verdicts: &mut Verdicts, device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {

@@ -1,8 +1,8 @@
 //! What memory costs: to be made, dropped and had again.
 
 use crate::common::{down, eventually};
-use crate::standin::{Current, Mode, session};
-use crate::{ALLOCATE, GET, RECORD, STATE, device, warm};
+use crate::standin::{Current, Mode, device, session};
+use crate::{ALLOCATE, GET, RECORD, STATE, warm};
 
 #[test]
 fn zeros_are_an_allocation_a_memset_and_a_record_and_no_length_is_nothing() {

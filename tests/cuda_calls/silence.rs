@@ -1,8 +1,7 @@
 //! What costs no call at all.
 
 use crate::common::{self, up};
-use crate::device;
-use crate::standin::{Mode, session};
+use crate::standin::{Mode, device, session};
 use windlass::Device;
 
 #[test]

@@ -90,6 +90,12 @@ impl Op for Launch {
     }
 }
 
+/// The simulated device, with so many stream slots.
+#[track_caller]
+pub(crate) fn device(slots: usize) -> Device {
+    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
+}
+
 /// `kernel` on `x`, in flight.
 #[track_caller]
 pub(crate) fn launch(
