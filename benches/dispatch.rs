@@ -8,7 +8,7 @@
 //! The stand-in simulates a device, which costs more than the call of it, so nanoseconds tell little. Instructions do,
 //! counted without those below a call of the driver: run the one-row form of the built benchmark under
 //! `valgrind --tool=callgrind --toggle-collect='*measured*'`, and take from the total what the calls into
-//! `libcuda.so.1` cost.
+//! `libcuda.so.1` and `libcublasLt.so` cost.
 #![allow(missing_docs, reason = "a benchmark")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
@@ -18,7 +18,7 @@ mod standin;
 use std::hint::black_box;
 use std::time::Instant;
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
-use windlass::{Device, DeviceBuffer, Element, Image, PendingDispatch};
+use windlass::{Device, DeviceBuffer, Element, Image, Matmul, PendingDispatch};
 
 /// The operations between two waits: few enough that no queue fills.
 const BATCH: usize = 64;
@@ -56,6 +56,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let driver = standin::driver();
     driver.mode(standin::Mode::Eager);
+    driver.set_total_memory(1 << 30); // the libraries' workspaces are a part of it
     let device = Device::builder().cuda(0).slots(1).open().unwrap();
     let (only, calls) = (arguments.first(), arguments.get(1).map_or(4096, |n| n.parse().unwrap()));
     for (name, mut row) in rows(&device) {
@@ -92,6 +93,10 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     let (read, spare) = (zeros::<f32>(device), device);
     let copy = chained(zeros::<f32>(device), move |x| spare.copy(&read, x).unwrap());
 
+    let (a, b) = (zeros::<f32>(device), zeros::<f32>(device));
+    let matmul =
+        chained(zeros::<f32>(device), move |c| device.blas_lt().matmul(Matmul::new(1, 1, 1), &a, &b, c).unwrap());
+
     let memory: Box<dyn FnMut() -> u128> = Box::new(move || {
         let start = Instant::now();
         measured(|| (0..BATCH).for_each(|_| drop(black_box(device.uninit::<u8>(4096).unwrap()))));
@@ -102,6 +107,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         ("copy from a buffer to another, chained", copy),
         ("launch with 2 arguments, chained", two),
         ("launch with 16 arguments, chained", sixteen),
+        ("matmul with a known way, chained", matmul),
         ("alloc + free of 4 KiB", memory),
     ]
 }

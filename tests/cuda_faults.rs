@@ -118,8 +118,17 @@ impl Scene {
         drop(gpus);
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(driver.calls(), before, "nobody calls a driver whose context is gone");
+        // Results that were in flight never come, and nobody waits for them.
+        assert!(common::eventually(30, || keepers() == 0), "{} threads are left", keepers());
         driver.assert_clean();
     }
+}
+
+/// Housekeeping threads of this process.
+fn keepers() -> usize {
+    let threads = std::fs::read_dir("/proc/self/task").expect("this process's threads");
+    let names = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("windlass keeper")).count()
 }
 
 fn in_flight<O: Output>(pending: &PendingDispatch<O>) -> bool

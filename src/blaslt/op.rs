@@ -8,6 +8,7 @@ use crate::op::{Cost, Op, Slices, SlicesMut, Spans, WritesOf};
 use crate::worker::Outgoing;
 use crate::{DType, Element, Enqueue, Error, Result, Transpose, Wire};
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 /// One product: of types `T`, reading what `R` names and writing what `W` names.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -24,6 +25,9 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
     #[cfg(feature = "blaslt")]
     #[serde(skip)]
     pub(super) way: super::cuda_half::Way,
+    /// Asked for by the checks, by the submission and by the engine: worked out once.
+    #[serde(skip)]
+    pub(super) worked_out: OnceLock<Geometry>,
     pub(super) _operands: PhantomData<fn() -> (R, W)>,
 }
 
@@ -38,12 +42,14 @@ impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
             fresh,
             #[cfg(feature = "blaslt")]
             way: self.way.clone(),
+            worked_out: self.worked_out.clone(),
             _operands: PhantomData,
         }
     }
 }
 
-/// What the checks worked out.
+/// Where everything lies.
+#[derive(Clone, Copy)]
 pub(super) struct Geometry {
     /// Of A, B, C and D.
     pub(super) layouts: [Layout; 4],
@@ -62,6 +68,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             fresh: spec.beta == T::Scalar::default(),
             #[cfg(feature = "blaslt")]
             way: super::cuda_half::Way::default(),
+            worked_out: OnceLock::new(),
             _operands: PhantomData,
         }
     }
@@ -77,7 +84,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         !reads.factors.is_empty() || self.spec.beta != T::Scalar::default()
     }
 
-    pub(super) fn geometry(&self) -> Result<Geometry> {
+    pub(super) fn geometry(&self) -> Result<&Geometry> {
+        match self.worked_out.get() {
+            Some(geometry) => Ok(geometry),
+            None => self.work_out().map(|geometry| self.worked_out.get_or_init(|| geometry)),
+        }
+    }
+
+    fn work_out(&self) -> Result<Geometry> {
         let [a, b, c, d] = MATRICES;
         let layouts = [self.spec.layout(a)?, self.spec.layout(b)?, self.spec.layout(c)?, self.spec.layout(d)?];
         let aux = match (self.kind.function, self.kind.beside) {
@@ -194,7 +208,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         let (reads, writes) = (R::places(reads), W::places(writes));
         self.spec.check_sizes()?;
         self.check_kind(&reads, &writes)?;
-        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = self.geometry()?;
+        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *self.geometry()?;
         let matrices = [("a", a, Some(reads.a)), ("b", b, Some(reads.b)), ("c", c, reads.c), ("d", d, Some(writes.d))];
         for (name, layout, place) in matrices {
             let Layout { rows, columns, ld, len, .. } = layout;
@@ -247,7 +261,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
     /// auxiliary matrix are filled with zeros, so that it may be new.
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         let places = W::places(writes);
-        let Ok(Geometry { layouts: [.., d], aux, bias_stride }) = self.geometry() else { return false };
+        let Ok(&Geometry { layouts: [.., d], aux, bias_stride }) = self.geometry() else { return false };
         let Matmul { m, n, batch, .. } = self.spec;
         let elements = m.checked_mul(n).and_then(|mn| mn.checked_mul(batch));
         let dense = elements == Some(d.len) && d.len == places.d.len;
@@ -321,7 +335,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         use crate::numerics::Trans;
         use crate::numerics::matmul::{Activation, Grad, Job, Matrix, Scale};
 
-        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = self.geometry()?;
+        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *self.geometry()?;
         let [trans_a, trans_b] = self.spec.trans.map(|trans| match trans {
             Transpose::No => Trans::No,
             Transpose::Yes => Trans::Yes,

@@ -238,12 +238,16 @@ impl Core {
     }
 
     /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it.
+    /// Of a lost context nothing can go.
     fn outlive_results(&self, era: u32) {
-        while self.pinned.outstanding() > 0 {
+        let mut pause = Duration::from_millis(1);
+        while self.pinned.outstanding() > 0 && !self.context.lost() {
             if process::era() != era {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            // A result that its program forgot never comes: whoever waits for it costs next to nothing.
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_secs(1));
         }
         if process::exiting() {
             return;
@@ -251,7 +255,7 @@ impl Core {
         if !self.context.lost() {
             process::unless_exiting(|| self.let_go());
         } else if !self.left.swap(true, Ordering::AcqRel) {
-            // A fault of a later life came between the end of this one and here.
+            // The fault is this life's own, or that of a later one which came between the end of this and here.
             self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed);
         }
     }

@@ -5,6 +5,8 @@
 //! atomics). After `exit` begins libcuda is going away, and a forked child shares handles that it must not use.
 
 use std::sync::Once;
+#[cfg(feature = "cuda")]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const EXITING: u32 = 1 << 31;
@@ -30,8 +32,12 @@ pub(crate) fn exiting() -> bool {
 /// ends in a segmentation fault.
 #[cfg(feature = "cuda")]
 extern "C" fn on_exit() {
+    /// It was waited once, by the first handler to run: whoever is still inside then is not coming out.
+    static WAITED: AtomicBool = AtomicBool::new(false);
     ERA.fetch_or(EXITING, Ordering::SeqCst);
-    #[cfg(feature = "cuda")]
+    if WAITED.swap(true, Ordering::SeqCst) {
+        return;
+    }
     super::leaving::leave();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(2);
     while KEEPERS.load(Ordering::SeqCst) > 0 && std::time::Instant::now() < until {
@@ -94,8 +100,16 @@ pub(crate) fn watch_fork() {
 /// used; so this is called after `cuInit`, after a handle of a library was made, and when a device is closed, whose
 /// housekeeping thread then goes to work: then ours runs before theirs, and waits for the thread. (Without that,
 /// `cublasDestroy` beside the exit of the process ended in a segmentation fault.)
+///
+/// The C library keeps every handler for good, so there is an end to them: a process that has made so many handles and
+/// closed so many devices has long used for the first time what it uses.
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit() {
+    const MOST: u32 = 1024;
+    static HANDLERS: AtomicU32 = AtomicU32::new(0);
+    if HANDLERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < MOST).then_some(n + 1)).is_err() {
+        return;
+    }
     // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.
     unsafe {
         libc::atexit(on_exit);

@@ -66,12 +66,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let geometry = self.geometry()?;
         let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
-        if of_factors && self.sums_along_memory(&geometry) {
-            return self.product(queue, &geometry, true);
+        if of_factors && self.sums_along_memory(geometry) {
+            return self.product(queue, geometry, true);
         }
-        match self.product(queue, &geometry, false) {
+        match self.product(queue, geometry, false) {
             // What the library refuses is not on the stream.
-            Err(crate::Error::Unsupported { .. }) if of_factors => self.product(queue, &geometry, true),
+            Err(crate::Error::Unsupported { .. }) if of_factors => self.product(queue, geometry, true),
             outcome => outcome,
         }
     }
