@@ -32,7 +32,7 @@ impl Bench {
     fn new() -> Self {
         let driver = session();
         driver.set_total_memory(1 << 30);
-        let device = Device::builder().cuda(0).slots(1).open().expect("the stand-in opens");
+        let device = standin::device(1);
         Bench { driver, device, names: RefCell::default(), called: RefCell::default() }
     }
 
@@ -139,7 +139,7 @@ fn what_a_routine_reads_and_writes_is_ordered_across_slots() {
     use windlass::blas::{Gemv, Ger};
     let driver = session();
     driver.set_total_memory(1 << 30);
-    let device = Device::builder().cuda(0).slots(4).open().expect("the stand-in opens");
+    let device = standin::device(4);
     device.blas().warm().unwrap();
     driver.mode(Mode::Manual); // nothing completes, so each finds a slot of its own
     let ((a,), _a) = device.fill(device.uninit::<f64>(6).unwrap(), 1.0).unwrap().split();

@@ -12,7 +12,7 @@ use windlass::{Complex, Device, Gemm, Transpose};
 
 fn device() -> Device {
     standin::driver().set_total_memory(1 << 30);
-    Device::builder().cuda(0).slots(2).open().expect("the stand-in opens")
+    standin::device(2)
 }
 
 /// The largest element of `A * X - 1`.

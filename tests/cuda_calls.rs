@@ -3,10 +3,14 @@
 #![cfg(all(feature = "blas", target_os = "linux"))]
 
 mod common;
+#[path = "cuda_calls/memory.rs"]
+mod memory;
+#[path = "cuda_calls/silence.rs"]
+mod silence;
 mod standin;
 
 use common::{down, up};
-use standin::{Current, Driver, Mode, session};
+use standin::{Current, Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer, PendingHost};
 
@@ -17,10 +21,6 @@ const AXPY: &str = "cublasAxpyEx_64";
 const RECORD: &str = "cuEventRecord";
 const WAIT: &str = "cuStreamWaitEvent";
 const ALLOCATE: &str = "cuMemAllocFromPoolAsync";
-
-fn device(slots: usize) -> Device {
-    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
-}
 
 /// A sum that the housekeeping thread is not told of, so that it stays asleep: its verdict is kept.
 fn axpy(verdicts: &mut Verdicts, device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {
@@ -173,87 +173,6 @@ fn a_wait_is_put_on_the_device_once_for_each_mark_and_never_for_work_known_to_be
 }
 
 #[test]
-fn zeros_are_an_allocation_a_memset_and_a_record_and_no_length_is_nothing() {
-    let driver = session();
-    let current = Current::of(0);
-    let device = device(2);
-    warm(&driver, &device);
-    driver.mode(Mode::Eager);
-    let (kept, calls) = driver.calls_in(|| device.zeros::<f32>(1000).unwrap());
-    assert_eq!(calls, [GET, STATE, ALLOCATE, GET, STATE, "cuMemsetD8Async", RECORD]);
-    let (bare, calls) = driver.calls_in(|| device.uninit::<f32>(1000).unwrap());
-    assert_eq!(calls, [GET, STATE, ALLOCATE]);
-    let before = driver.calls_of("cuMemAllocFromPoolAsync");
-    let empty = driver.silently("an empty buffer", || device.uninit::<f32>(0).unwrap());
-    let (x, y) = (device.zeros::<f32>(0).unwrap(), device.upload([0f32; 0]).unwrap().into_output());
-    let y = device.blas().axpy(1.0, &x, y).unwrap().into_output();
-    assert_eq!(down(&device, &y), [0f32; 0]);
-    assert_eq!(driver.calls_of("cuMemAllocFromPoolAsync"), before, "zero bytes never reach the driver");
-    // Its result lies in memory of its slot, which may be one that has made none yet.
-    assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 0.0);
-    drop((kept, bare, empty, x, y, device, current));
-    driver.assert_finished();
-}
-
-#[test]
-fn memory_that_was_dropped_is_had_again_by_who_asks_for_as_much() {
-    // The housekeeping thread may come between, and free it.
-    assert!((0..5).any(|_| drop_and_ask_again()), "never had again");
-}
-
-/// False where the memory was freed first.
-fn drop_and_ask_again() -> bool {
-    let driver = session();
-    let current = Current::of(0);
-    let device = device(1);
-    warm(&driver, &device);
-    driver.mode(Mode::Manual);
-    let x = device.uninit::<f32>(1000).unwrap();
-    let used = device.stats().bytes_used;
-    // Its last work is still in flight when it is dropped, and what comes next follows it on the stream.
-    let (x, _first) = device.fill(x, 1.0).unwrap().split();
-    drop(x);
-    let (y, calls) = driver.calls_in(|| device.uninit::<f32>(1000).unwrap());
-    let had = calls == [STATE];
-    assert_eq!(device.stats().bytes_used, used);
-    assert!(device.download(&y).is_err(), "what was there before is not to be read");
-    let ((y,), _second) = device.fill(y, 2.0).unwrap().split();
-    let z = device.uninit::<f32>(500).unwrap();
-    drop(z);
-    let (z, calls) = driver.calls_in(|| device.uninit::<f32>(1000).unwrap());
-    assert!(calls.iter().any(|call| call == ALLOCATE), "half as much is no use: {calls:?}");
-    driver.mode(Mode::Eager);
-    assert_eq!(down(&device, &y), [2.0; 1000]);
-    drop((y, z));
-    assert!(common::eventually(4, || device.stats().allocations == 0), "freed by nobody");
-    drop((device, current));
-    driver.assert_finished();
-    had
-}
-
-/// Also where its halves had owners of their own.
-#[test]
-fn memory_that_is_had_again_is_parted_and_freed_like_any() {
-    let driver = session();
-    let device = device(2);
-    let mut last = None;
-    for turn in 0..20 {
-        let x = device.fill(device.uninit::<f32>(1000).unwrap(), turn as f32).unwrap().into_output();
-        let (left, right) = x.split_at(400).unwrap();
-        let left = device.fill(left, -1.0).unwrap().into_output();
-        let right = device.blas().axpy(1.0, left.as_in().slice(0..8).unwrap(), right.narrow(0..8).unwrap());
-        let right = right.unwrap().into_output().widen();
-        last = Some((down(&device, &left), down(&device, &right)));
-    }
-    let (left, right) = last.unwrap();
-    assert_eq!((left, &right[..8], &right[8..]), (vec![-1.0; 400], &[18.0; 8][..], &[19.0; 592][..]));
-    assert!(driver.calls_of(ALLOCATE) < 20, "{} allocations", driver.calls_of(ALLOCATE));
-    assert!(common::eventually(4, || device.stats().allocations == 0), "freed by nobody");
-    drop(device);
-    driver.assert_finished();
-}
-
-#[test]
 fn a_query_needs_no_current_context_where_the_driver_wants_none_and_has_one_where_it_does() {
     let driver = session();
     let device = device(1);
@@ -290,61 +209,6 @@ fn a_scalar_is_copied_behind_the_work_and_a_download_needs_no_allocation() {
     assert_eq!((count("cuMemcpyDtoHAsync"), count("cuMemHostAlloc"), count("cuEventCreate")), (1, 0, 0), "{calls:?}");
     assert_eq!(pending.await_result().unwrap(), [2.0; 8]);
     drop((x, device, current));
-    driver.assert_finished();
-}
-
-#[test]
-fn what_is_known_to_be_complete_is_awaited_without_a_call() {
-    let driver = session();
-    let device = device(2);
-    let (x, y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![1.0f32; 8]));
-    let sum = device.blas().axpy(1.0, &x, y).unwrap();
-    let norm = device.blas().dot(&x, &x).unwrap();
-    let data = device.download(&x).unwrap();
-    assert!(common::eventually(5, || sum.is_ready() && norm.is_ready() && data.is_ready()));
-    driver.silently("asking again", || assert!(sum.is_ready() && norm.is_ready() && data.is_ready()));
-    let sum = driver.silently("taking a buffer", || sum.await_result().unwrap());
-    driver.silently("taking a scalar", || assert_eq!(norm.await_result().unwrap(), 8.0));
-    driver.silently("taking data", || assert_eq!(data.await_result().unwrap(), [1.0; 8]));
-    drop((x, sum, device));
-    driver.assert_finished();
-}
-
-#[test]
-fn what_is_refused_has_called_nothing() {
-    let driver = session();
-    let device = device(2);
-    let (x, y) = (up(&device, vec![1.0f32; 8]), up(&device, vec![1.0f32; 9]));
-    let (other, fresh) = (Device::host().unwrap(), device.uninit::<f32>(8).unwrap());
-    let theirs = up(&other, vec![1.0f32; 8]);
-    let y = driver.silently("two lengths", || device.blas().axpy(1.0, &x, y).unwrap_err().back.unwrap().0);
-    let fresh = driver.silently("no contents", || device.blas().axpy(1.0, &x, fresh).unwrap_err().back.unwrap().0);
-    driver.silently("a foreign buffer", || device.blas().dot(&theirs, &x).map(drop).unwrap_err());
-    driver.silently("past the end", || drop(x.as_in().slice(4..9).map(|_| ()).unwrap_err()));
-    driver.silently("an impossible length", || device.zeros::<f64>(usize::MAX).map(drop).unwrap_err());
-    drop((x, y, fresh, device));
-    driver.assert_finished();
-}
-
-#[test]
-fn a_drop_calls_nothing() {
-    let driver = session();
-    let device = device(4);
-    driver.mode(Mode::Manual);
-    let (x, y) = (device.fill(device.uninit(8).unwrap(), 1.0f32).unwrap(), device.zeros::<f32>(8).unwrap());
-    let x = x.into_output();
-    let sum = device.blas().axpy(1.0, &x, y).unwrap();
-    let (norm, data) = (device.blas().nrm2(&x).unwrap(), device.download(&x).unwrap());
-    let (idle, shared) = (device.uninit::<f64>(8).unwrap(), device.zeros::<f64>(8).unwrap().share());
-    let read = device.blas().axpy(1.0, &shared, device.zeros(8).unwrap()).unwrap();
-    driver.silently("dropping a pending with its buffers", || drop(sum));
-    driver.silently("dropping a scalar in flight", || drop(norm));
-    driver.silently("dropping a download in flight", || drop(data));
-    driver.silently("dropping a buffer in flight", || drop(x));
-    driver.silently("dropping an idle buffer", || drop(idle));
-    driver.silently("dropping shared handles", || drop((shared.clone(), shared)));
-    driver.silently("forgetting a pending", || common::forget(read));
-    driver.silently("dropping a device", || drop(device));
     driver.assert_finished();
 }
 

@@ -217,7 +217,7 @@ fn a_refusal_is_no_fault() {
         if code == 2 {
             driver.fail("cuLaunchKernel", 1, code); // it is tried once more when memory was given back
         }
-        let rejected = device.dispatch(standin::Launch(c"add_one_f32"), (), (x,)).unwrap_err();
+        let rejected = device.dispatch(standin::Launch::of(c"add_one_f32"), (), (x,)).unwrap_err();
         assert_eq!(rejected.error.site().unwrap().code(), Some(code), "{:?}", rejected.error);
         assert_eq!(matches!(rejected.error, Error::OutOfMemory { .. }), code == 2);
         assert!(!rejected.error.is_poisoning() && rejected.back.is_some());

@@ -14,9 +14,3 @@ mod calls;
 mod failures;
 #[path = "cuda_launch/unloading.rs"]
 mod unloading;
-
-use windlass::Device;
-
-fn device(slots: usize) -> Device {
-    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
-}

@@ -15,7 +15,7 @@ use windlass::{Device, DeviceBuffer, Error, GpuRef, Phase, Stale};
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn device() -> Device {
-    Device::builder().cuda(0).slots(3).open().expect("the stand-in opens")
+    standin::device(3)
 }
 
 /// The generations of a buffer that was refused.

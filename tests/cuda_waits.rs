@@ -6,7 +6,7 @@ mod common;
 mod standin;
 
 use common::{down, eventually, up};
-use standin::{Mode, endless, launch, session};
+use standin::{Mode, device, endless, launch, session};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use windlass::{
@@ -17,10 +17,6 @@ use windlass::{
 const POLICIES: [Wait; 5] = [Wait::Adaptive, Wait::Spin, Wait::Yield, Wait::Block, Wait::Rayon];
 const SHORT: Duration = Duration::from_millis(3);
 const LONG: Duration = Duration::from_secs(20);
-
-fn device(slots: usize) -> Device {
-    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
-}
 
 #[test]
 fn every_policy_waits_until_it_is_over_and_no_longer_than_it_may() {

@@ -48,14 +48,17 @@
 //! Where D is a vector (`m` or `n` is 1) and the scalars lie in device memory, cuBLASLt 13.1 leaves D as it is if `alpha`
 //! turns out to be 0 and `beta` 1: without the bias, and without a C of its own. Give the scalars by value then.
 //!
-//! The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table above as code; `op` checks and does
-//! it on the CPU, `cuda_half` on a GPU, `autotune` measures there; `register` names them to a worker program. A new row of
-//! the table is a line in `types`; what the host engine multiplies is in `numerics::matmul`.
+//! `matmul` is the caller's side. The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table above as
+//! code; `op` checks, `host_half` does it on the CPU, `cuda_half` on a GPU, `autotune` measures there; `register` names
+//! them to a worker program. A new row of the table is a line in `types`; what the host engine multiplies is in
+//! `numerics::matmul`.
 
 mod autotune;
 #[cfg(feature = "blaslt")]
 mod cuda_half;
 mod epilogue;
+#[cfg(feature = "host")]
+mod host_half;
 mod matmul;
 mod op;
 mod operands;

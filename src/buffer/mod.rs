@@ -13,7 +13,10 @@
 //!   [`DeviceBuffer::split_at`] makes have one each, so that their writers do not wait for each other.
 //! - Giving memory back makes no driver call where it happens: see `Region`'s `Drop`.
 //!
-//! Ordering lives in `track.rs`, operands as tuples in `elems.rs`, operands without types in `dynamic.rs`.
+//! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, what counts them in `handles.rs`; below them are
+//! `region.rs` and `allocation.rs`. Ordering lives in `track.rs`, what the bytes are worth in `content.rs`. Operands as
+//! tuples are in `elems.rs`; without their types in `dynamic.rs`, as an engine sees them in `any.rs`, with their types
+//! again as outputs in `typed_output.rs`. `mirrored.rs`: data that survives its device.
 
 mod allocation;
 mod any;

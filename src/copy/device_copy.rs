@@ -1,7 +1,7 @@
 //! Device to device.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, PendingDispatch, Result, Submitted, Wire};
+use crate::{Device, DeviceBuffer, Element, Enqueue, In, PendingDispatch, Result, Submitted, Wire};
 use std::marker::PhantomData;
 
 /// Copies one buffer into another of the same device.
@@ -20,11 +20,7 @@ impl<T: Element> Op for DeviceCopy<T> {
     type Raw = ();
 
     fn check(&self, (source,): &Spans<(T,)>, (target,): &Spans<(T,)>) -> Result<()> {
-        if source.len() == target.len() {
-            Ok(())
-        } else {
-            Err(Error::invalid("target", format!("{} elements for {} copied", target.len(), source.len())))
-        }
+        super::check_target(target.len(), source.len(), "copied")
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {
@@ -50,7 +46,7 @@ impl<T: Element> Op for DeviceCopy<T> {
         #[cfg(not(feature = "cuda"))]
         {
             let _ = queue;
-            Err(Error::unsupported("this build has no CUDA engine"))
+            Err(crate::Error::unsupported("this build has no CUDA engine"))
         }
     }
 
@@ -68,7 +64,8 @@ impl Device {
     /// [`In::slice`] and [`DeviceBuffer::narrow`]).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; a stale or foreign buffer. The target comes back.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ; a stale or foreign buffer. The
+    /// target comes back.
     pub fn copy<'a, T: Element>(
         &self,
         source: impl Into<In<'a, T>>,

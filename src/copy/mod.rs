@@ -1,7 +1,8 @@
 //! Moving data: upload, download, fill, copies on the device and between devices.
 //!
 //! Nothing asynchronous ever borrows host memory: an upload owns its data or copies it into staging before it returns,
-//! a download lands in memory of ours first. `parallel.rs` copies on the CPU with several threads.
+//! a download lands in memory of ours first. `parallel.rs` copies on the CPU with several threads; `source.rs` is what can
+//! be uploaded.
 
 mod device_copy;
 mod download;
@@ -15,6 +16,14 @@ mod upload;
 #[cfg(feature = "ndarray")]
 pub(crate) use download::Form;
 pub use source::HostData;
+
+/// Refuses a target that has not as many elements as are `moved` into it.
+fn check_target(has: usize, gets: usize, moved: &str) -> crate::Result<()> {
+    if has == gets {
+        return Ok(());
+    }
+    Err(crate::Error::invalid("target", format!("{has} elements for {gets} {moved}")))
+}
 
 /// What another executable may be asked to do.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]

@@ -1,7 +1,7 @@
 //! From one device to another of the same kind.
 
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, Error, In, Rejected, Result, Submitted};
+use crate::{Device, DeviceBuffer, Element, Enqueue, In, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Copies a buffer of another device into one of this.
@@ -21,11 +21,7 @@ impl<T: Element> Op for PeerCopy<T> {
     type Raw = ();
 
     fn check(&self, (source,): &Spans<(T,)>, (target,): &Spans<(T,)>) -> Result<()> {
-        if source.len() == target.len() {
-            Ok(())
-        } else {
-            Err(Error::invalid("target", format!("{} elements for {} copied", target.len(), source.len())))
-        }
+        super::check_target(target.len(), source.len(), "copied")
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {
@@ -56,7 +52,7 @@ impl<T: Element> Op for PeerCopy<T> {
         #[cfg(not(feature = "cuda"))]
         {
             let _ = queue;
-            Err(Error::unsupported("this build has no CUDA engine"))
+            Err(crate::Error::unsupported("this build has no CUDA engine"))
         }
     }
 
@@ -70,8 +66,9 @@ impl Device {
     /// can reach each other, between host devices in memory. It follows earlier work on both buffers, on the device.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::Unsupported`] between a GPU and the host (download
-    /// and upload instead) and where a path between two GPUs failed its check; a stale buffer. The target comes back.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ;
+    /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host (download and upload instead) and
+    /// where a path between two GPUs failed its check; a stale buffer. The target comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -36,11 +36,7 @@ impl<T: Element> Op for Upload<T> {
     type Raw = ();
 
     fn check(&self, _: &Spans<()>, (target,): &Spans<(T,)>) -> Result<()> {
-        if target.len() == self.len {
-            Ok(())
-        } else {
-            Err(Error::invalid("target", format!("{} elements for {} uploaded", target.len(), self.len)))
-        }
+        super::check_target(target.len(), self.len, "uploaded")
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {

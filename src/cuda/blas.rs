@@ -7,6 +7,7 @@ use super::Native;
 use super::api::{Called, Code, Cublas, CublasTyped};
 use super::enqueue::Enqueue;
 use super::library::WORKSPACE;
+use super::warm::warm;
 use crate::blas::Modes;
 use crate::op::Op;
 use crate::{Error, Result};
@@ -61,38 +62,7 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
     code
 }
 
-/// Does nothing but have the slot's handle made.
-struct Warm;
-
-impl Op for Warm {
-    const NAME: &'static str = "warm";
-    const LIBRARY: &'static str = "blas";
-    type Reads = ();
-    type Output = ();
-    type Raw = ();
-    fn check(&self, (): &(), (): &()) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): (), (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        queue.blas(PointerMode::Host, Modes::DEFAULT).map(drop)
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// Makes the handle of every slot of `device`.
-pub(crate) fn warm(device: &crate::Device) -> Result<()> {
-    let epoch = device.epoch();
-    let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
-    for index in 0..engine.core.slots.len() {
-        engine.core.submit_on(index, device, &epoch, Warm)?;
-    }
-    Ok(())
-}
+warm!("blas", |queue| queue.blas(PointerMode::Host, Modes::DEFAULT).map(drop));
 
 impl<O: Op> Enqueue<'_, O> {
     /// The slot's handle, with scalars where `pointer` says and in these modes, each set only where the handle is in

@@ -5,10 +5,10 @@
 //!       ├─ slot.rs          stream slots: what is leased while work is enqueued, and what marks share
 //!       │   ├─ sequence.rs  which tickets are known to be over; one atomic
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
-//!       │   ├─ library.rs   the slot's workspace, and what statuses mean
+//!       │   ├─ library.rs   the slot's workspace, and what statuses mean; warm.rs: handles made ahead
 //!       │   ├─ blas.rs      its cuBLAS handle, made lazily
 //!       │   ├─ tables.rs    tables of addresses for the library's batches
-//!       │   └─ blaslt.rs    its cuBLASLt handle, and what was learnt about products
+//!       │   └─ blaslt/      its cuBLASLt handle, and what was learnt about products
 //!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
@@ -68,6 +68,8 @@ mod submit;
 mod tables;
 mod task;
 mod timer;
+#[cfg(any(feature = "blas", feature = "blaslt"))]
+mod warm;
 
 #[cfg(feature = "blas")]
 pub(crate) use api::{Called, Code, CublasTyped};

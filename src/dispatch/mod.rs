@@ -12,6 +12,10 @@
 //!
 //! Reads are borrowed until this function returns, and completions are published before that: so whoever writes next,
 //! which takes ownership, follows them.
+//!
+//! `bound.rs`: how much may be in flight; `trial.rs`: what a dispatch would refuse. `wait.rs`: how a thread waits for a
+//! pending, `parker.rs`: one that sleeps, `collect.rs`: for several. `settle.rs`: from submitted to settled on the host
+//! engine; `raw.rs`: what a device leaves for the host.
 
 mod bound;
 mod collect;

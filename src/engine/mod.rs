@@ -8,6 +8,9 @@
 //! - whoever ends an epoch sets the flag first and then takes every slot, so no call of ours is inside the driver
 //!   while natives are torn down;
 //! - waiters see the flag and settle; those asleep are woken. No registry of pendings is needed.
+//!
+//! `epoch.rs`: the life; `engine.rs`: what executes in it; `completion.rs`: where a dispatch ends. `process.rs`: what this
+//! process may do; `leaving.rs`: compilations beside its exit.
 
 mod completion;
 #[expect(clippy::module_inception, reason = "the engine of the engines' folder")]

@@ -208,6 +208,29 @@ impl std::fmt::Debug for Error {
     }
 }
 
+/// The place in an error, for the variants that have one: shared or not, as the error is.
+macro_rules! site_of {
+    ($error:expr) => {
+        match $error {
+            Error::InvalidArgument { site, .. }
+            | Error::GpuRefStale { site, .. }
+            | Error::OutOfMemory { site, .. }
+            | Error::ContextPoisoned { site, .. }
+            | Error::DeviceLost { site, .. }
+            | Error::Upstream { site, .. }
+            | Error::LibraryError { site, .. }
+            | Error::Unsupported { site, .. }
+            | Error::Timeout { site, .. }
+            | Error::Busy { site, .. }
+            | Error::Singular { site, .. }
+            | Error::NotPositiveDefinite { site, .. }
+            | Error::NotConverged { site, .. }
+            | Error::Panicked { site, .. } => Some(site),
+            Error::LibraryMissing { .. } | Error::Compile { .. } => None,
+        }
+    };
+}
+
 impl Error {
     /// An argument that cannot be used: its name, and what is wrong with both values in it.
     pub fn invalid(argument: impl Into<Text>, reason: impl Into<String>) -> Self {
@@ -250,43 +273,11 @@ impl Error {
 
     /// Where it happened, for the variants that know.
     pub fn site(&self) -> Option<&Site> {
-        match self {
-            Error::InvalidArgument { site, .. }
-            | Error::GpuRefStale { site, .. }
-            | Error::OutOfMemory { site, .. }
-            | Error::ContextPoisoned { site, .. }
-            | Error::DeviceLost { site, .. }
-            | Error::Upstream { site, .. }
-            | Error::LibraryError { site, .. }
-            | Error::Unsupported { site, .. }
-            | Error::Timeout { site, .. }
-            | Error::Busy { site, .. }
-            | Error::Singular { site, .. }
-            | Error::NotPositiveDefinite { site, .. }
-            | Error::NotConverged { site, .. }
-            | Error::Panicked { site, .. } => Some(site),
-            Error::LibraryMissing { .. } | Error::Compile { .. } => None,
-        }
+        site_of!(self)
     }
 
     fn site_mut(&mut self) -> Option<&mut Site> {
-        match self {
-            Error::InvalidArgument { site, .. }
-            | Error::GpuRefStale { site, .. }
-            | Error::OutOfMemory { site, .. }
-            | Error::ContextPoisoned { site, .. }
-            | Error::DeviceLost { site, .. }
-            | Error::Upstream { site, .. }
-            | Error::LibraryError { site, .. }
-            | Error::Unsupported { site, .. }
-            | Error::Timeout { site, .. }
-            | Error::Busy { site, .. }
-            | Error::Singular { site, .. }
-            | Error::NotPositiveDefinite { site, .. }
-            | Error::NotConverged { site, .. }
-            | Error::Panicked { site, .. } => Some(site),
-            Error::LibraryMissing { .. } | Error::Compile { .. } => None,
-        }
+        site_of!(self)
     }
 
     /// Adds what is not yet known of the place: the first word wins, since it was nearest.

@@ -5,8 +5,10 @@
 //! with a pool of its own). A host half may use rayon (it then runs in this pool), but never dispatches or waits; that
 //! is checked, see [`inside_op`].
 //!
-//! No worker ever blocks. An op starts when its last dependency is done: `node.rs` counts, `queue.rs` runs,
-//! `runners.rs` says how many run at a time.
+//! No worker ever blocks. An op starts when its last dependency is done, which `dispatch/settle.rs` counts: `node.rs` is an
+//! op in flight, `frame.rs` what of it does not depend on the op, `follower.rs` who waits for it; `queue.rs` runs what is
+//! ready, `runners.rs` says how many run at a time, `inside.rs` who is inside an op. `machine.rs`: what the CPU says of
+//! itself; `fault_plan.rs`: faults to order.
 
 #[cfg(feature = "host")]
 mod fault_plan;

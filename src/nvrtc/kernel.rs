@@ -1,14 +1,16 @@
 //! Kernels: found in a module, launched any number of times from any thread.
 
-use super::args::{Args, Passed};
+use super::args::Args;
 use super::config::LaunchConfig;
+use super::kind;
 use super::launch::{Code, Launch};
 use super::limits::{DeviceLimits, KernelLimits};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::module::{Held, Module};
 use super::parameters::{self, Parameter};
-use super::signature::{self, Signature};
+use super::passed::Passed;
+use super::signature::Signature;
 use super::twin::{ThreadIndex, Twin};
 use super::typed::{Check, TypedKernel};
 use crate::buffer::AnyBuffers;
@@ -234,7 +236,7 @@ impl Kernel {
     fn with_signature<S: Signature>(&self, check: Option<Check<S>>) -> Result<TypedKernel<S>> {
         self.fits::<S>()?;
         if let Some(twin) = &self.inner.twin
-            && !signature::same(twin.kinds, S::KINDS)
+            && !kind::same(twin.kinds, S::KINDS)
         {
             return Err(Error::invalid("S", format!("the twin of `{}` has another signature", self.name())));
         }
@@ -243,7 +245,7 @@ impl Kernel {
 
     fn fits<S: Signature>(&self) -> Result<()> {
         match &self.inner.parameters {
-            Some(own) => signature::fits(self.name(), S::KINDS, own),
+            Some(own) => kind::fits(self.name(), S::KINDS, own),
             None => Ok(()),
         }
     }
@@ -329,7 +331,7 @@ impl Kernel {
                 inner.name
             )));
         };
-        signature::check(inner.name, passed, twin.kinds)?;
+        kind::check(inner.name, passed, twin.kinds)?;
         config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
         #[cfg(target_os = "linux")]
         if let Some(worker) = inner.module.epoch().engine.as_worker() {

@@ -1,9 +1,9 @@
 //! The launch of a kernel, as an operation like any other.
 
-use super::args::{Passed, Slot};
 use super::config::LaunchConfig;
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
+use super::passed::{Passed, Slot};
 #[cfg(target_os = "linux")]
 use super::standing::Standing;
 use super::twin::{self, Twin};

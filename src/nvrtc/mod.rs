@@ -29,8 +29,11 @@
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
 //! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, of this process or of a worker; `global.rs` and
 //!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: a function of it. A kernel is launched
-//!   with `args.rs`, as `config.rs` says; `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows;
-//!   `launch.rs` is the launch as an operation. `signature.rs` and `typed.rs`: launches that are safe.
+//!   with `args.rs`, each an `arg.rs`, as `config.rs` says; `passed.rs`: what of them stays with the launch.
+//!   `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows; `launch.rs` is the launch as an
+//!   operation.
+//! - `typed.rs`: launches that are safe, by a `signature.rs`. Each parameter of it is a `param.rs`, at run time a
+//!   `kind.rs`.
 //! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
 //! - `cross.rs`: how a launch crosses to a worker, and `standing.rs`: which twins do.
 //!
@@ -45,6 +48,7 @@
 #[cfg(not(feature = "nvrtc"))]
 mod absent;
 mod arch;
+mod arg;
 mod args;
 mod cache;
 mod cells;
@@ -62,6 +66,7 @@ mod intern;
 mod job;
 mod kernel;
 mod key;
+mod kind;
 mod launch;
 mod limits;
 mod link;
@@ -74,7 +79,9 @@ mod native;
 mod native_link;
 mod occupancy;
 mod options;
+mod param;
 mod parameters;
+mod passed;
 mod pending;
 mod produce;
 mod program;
@@ -98,7 +105,8 @@ use absent as backend;
 use native as backend;
 
 pub use arch::Arch;
-pub use args::{Arg, Args, DevicePtr, Len, Plain};
+pub use arg::{Arg, DevicePtr, Len, Plain};
+pub use args::Args;
 pub use cache::DiskCache;
 pub use cells::{Cells, OneWord, Values};
 pub use compiler::{Compiler, CompilerBuilder};
@@ -113,11 +121,12 @@ pub use link::Link;
 pub(crate) use loaded::Found;
 pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
+pub use param::{Out, Param, Passes, Read, Write};
 #[cfg(feature = "cuda")]
 pub(crate) use parameters::Parameter;
 pub use pending::PendingCompile;
 pub use program::{Emit, Program};
-pub use signature::{Arguments, Out, Param, Passes, Read, Signature, Write};
+pub use signature::{Arguments, Signature};
 pub use stats::CompileStats;
 pub use twin::ThreadIndex;
 pub use typed::TypedKernel;

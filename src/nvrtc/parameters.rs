@@ -1,6 +1,6 @@
 //! A kernel's own parameters, and whether what is passed fits them.
 
-use super::args::{Passed, Slot, ValueKind};
+use super::passed::{Passed, Slot, ValueKind};
 use crate::{DType, Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -73,7 +73,7 @@ impl Asked {
         let place = self.place.load(Ordering::Relaxed);
         let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
             // The flag may be seen before the answer is read from the socket.
-            SPILLED => self.link.spill(place).or_else(|| self.link.is_over().then(|| Err(self.epoch.verdict()))),
+            SPILLED => self.link.spill(place).or_else(|| self.link.ending.is_over().then(|| Err(self.epoch.verdict()))),
             flag if flag < DONE && !self.epoch.dead() => None,
             _ => Some(Err(self.epoch.verdict())),
         };

@@ -68,7 +68,7 @@ impl std::fmt::Debug for Link {
 impl WorkerEngine {
     /// Its worker has not ended.
     pub(super) fn is_there(&self) -> bool {
-        !self.link.has_ended()
+        !self.link.ending.has_come()
     }
 
     /// The worker is this very executable, so what lies in it lies there too.
@@ -85,7 +85,7 @@ impl WorkerEngine {
     }
 
     pub(crate) fn installed(&self, epoch: &Arc<Epoch>) {
-        self.link.bind(epoch);
+        self.link.ending.bind(epoch);
     }
 
     pub(crate) fn in_flight(&self) -> u64 {
@@ -130,7 +130,7 @@ impl WorkerEngine {
         // A forked child has the descriptors, and no say.
         if crate::engine::process::era() == self.link.era {
             self.link.closing.store(true, Ordering::Release);
-            self.link.ring();
+            self.link.bell.ring();
         }
     }
 
@@ -341,7 +341,7 @@ impl Flight for Question {
                 Some(Ok(_)) => Err(Error::library("an answer to another question")),
                 Some(Err(error)) => Err(error),
                 // Still in the socket.
-                None if !self.link.is_over() => return false,
+                None if !self.link.ending.is_over() => return false,
                 None => Err(Error::library("the worker is gone")),
             },
             LOST => Err(Error::library("the worker is gone")),

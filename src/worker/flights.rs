@@ -50,6 +50,8 @@ pub(super) fn calling<T>(what: impl FnOnce() -> T) -> T {
     what()
 }
 
+/// How long another thread may take to settle what it has claimed, when the worker is gone.
+const SWEEPING: Duration = Duration::from_secs(1);
 /// Places that go from the pool to a lane at a time.
 const BORROWED: usize = 64;
 /// Places whose entries are made at a time.
@@ -122,9 +124,20 @@ impl Flights {
         entries.into_iter().all(|entry| entry.lock().as_ref().is_none_or(forsaken))
     }
 
-    /// Takes all out. Nobody enters any more.
-    pub(super) fn leave_all(&self) -> Vec<Arc<dyn Flight>> {
-        (0..self.used()).filter_map(|place| self.leave(place)).collect()
+    /// Takes all out and settles what nobody will answer; nobody enters any more. False when some of it could not be
+    /// settled: another thread has claimed it, and may find that it cannot settle it yet.
+    pub(super) fn sweep(&self) -> bool {
+        let mut flights: Vec<_> = (0..self.used()).filter_map(|place| self.leave(place)).collect();
+        let start = Instant::now();
+        while !flights.is_empty() && start.elapsed() < SWEEPING {
+            for flight in std::mem::take(&mut flights) {
+                if flight.retire() { let_go(flight) } else { flights.push(flight) }
+            }
+            std::thread::yield_now();
+        }
+        let settled = flights.is_empty();
+        flights.into_iter().for_each(let_go);
+        settled
     }
 }
 

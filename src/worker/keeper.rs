@@ -11,7 +11,8 @@
 //! writes there nobody reads as an answer. Answers that were given are whole: their flag comes last.
 
 use super::awake::Awake;
-use super::link::{End, Link};
+use super::ending::End;
+use super::link::Link;
 use super::message::{self, Message};
 use super::process::Process;
 use crate::device::WorkerSettings;
@@ -142,12 +143,12 @@ impl Keeper {
             }
         };
         self.process.kill();
-        let _ = catch_unwind(AssertUnwindSafe(|| self.link.end(end)));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.link.ending.tell(end)));
         let _ = catch_unwind(AssertUnwindSafe(|| self.link.lose()));
         let Keeper { link, mut process, socket, .. } = self;
         drop(socket);
         process.wait_long(); // no zombie stays
-        link.reaped();
+        link.ending.reap(link.pid);
     }
 
     /// Until the worker ends or is to end.
@@ -172,7 +173,7 @@ impl Keeper {
                 restless = now;
             }
             let idle = now - restless > RESTLESS;
-            self.link.idle.store(idle, Ordering::Release);
+            self.link.bell.set_idle(idle);
             let mut nap = if idle { self.heartbeat / 4 } else { TICK };
             if let Some(limit) = self.watchdog.filter(|_| in_flight > 0) {
                 nap = nap.min(limit / 4);

@@ -2,36 +2,25 @@
 
 use super::answers::Answers;
 use super::arena::Arena;
+use super::bell::Bell;
 use super::eagerness::Eagerness;
-use super::flights::{Flight, Flights, Reaper, let_go};
+use super::ending::Ending;
+use super::flights::{Flight, Flights, Reaper};
 use super::lane::{Lane, Sent};
 use super::room::Patience;
 use super::segment::Segment;
-use super::spare::Spare;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{layout, ring, seat};
 use crate::dispatch::SPIN;
 use crate::engine::{Epoch, process};
-use crate::error::Text;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::trace::Counters;
 use crate::{Error, Result};
 use rustix::thread::futex;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
-
-/// How long another thread may take to settle what it has claimed, when the worker is gone.
-const SWEEPING: Duration = Duration::from_secs(1);
-
-/// Why a worker ended.
-#[derive(Clone, Debug)]
-pub(super) struct End {
-    pub(super) message: String,
-    pub(super) code: Option<(i32, Text)>,
-}
 
 /// What is shared by an epoch's engine, its work in flight and its keeper.
 pub(crate) struct Link {
@@ -49,21 +38,11 @@ pub(crate) struct Link {
     flights: Mutex<Option<Arc<Flights>>>,
     reaper: Reaper,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
-    epoch: OnceLock<Weak<Epoch>>,
-    /// How the worker ended.
-    end: Mutex<Option<End>>,
-    /// Closed with the worker: a handle of a life that is over may stay for long.
-    bell: Mutex<Option<Arc<OwnedFd>>>,
-    /// The keeper sleeps until somebody rings.
-    pub(super) idle: AtomicBool,
+    pub(super) ending: Ending,
+    pub(super) bell: Bell,
     pub(super) closing: AtomicBool,
     /// Its generation is over, so nobody is served by waiting for what is in flight.
     pub(super) doomed: AtomicBool,
-    over: AtomicBool,
-    /// Its process is no more.
-    gone: AtomicBool,
-    /// Where it waits as a standby.
-    post: OnceLock<Weak<Spare>>,
     concluded: AtomicU64,
     watchdog: Mutex<Watchdog>,
     pub(super) counters: Arc<Counters>,
@@ -89,42 +68,14 @@ impl Link {
             control,
             arena: Mutex::new(Some(Arena::new(Arc::new(bulk)))),
             spills: Mutex::default(),
-            epoch: OnceLock::new(),
-            end: Mutex::default(),
-            bell: Mutex::new(Some(bell)),
-            idle: AtomicBool::new(false),
+            ending: Ending::default(),
+            bell: Bell::new(bell),
             closing: AtomicBool::new(false),
             doomed: AtomicBool::new(false),
-            over: AtomicBool::new(false),
-            gone: AtomicBool::new(false),
-            post: OnceLock::new(),
             concluded: AtomicU64::new(0),
             watchdog: Mutex::default(),
             counters,
         })
-    }
-
-    /// Binds it to the epoch that was made around it. **Race "early end"**: the worker may have ended before; whoever
-    /// comes second, this or [`end`](Self::end), sees what the other has left, since both pass the same lock.
-    pub(super) fn bind(&self, epoch: &Arc<Epoch>) {
-        let _ = self.epoch.set(Arc::downgrade(epoch));
-        let end = self.end.lock().clone();
-        if let Some(End { message, code }) = end {
-            epoch.fault(message, code);
-        }
-    }
-
-    /// The worker has ended.
-    pub(super) fn has_ended(&self) -> bool {
-        self.is_over() || self.end.lock().is_some()
-    }
-
-    /// The worker has ended, or was killed: ends the epoch.
-    pub(super) fn end(&self, end: End) {
-        *self.end.lock() = Some(end.clone());
-        if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
-            epoch.fault(end.message, end.code);
-        }
     }
 
     /// How often the worker's heart has beaten, and what it has done: whoever reads orders and answers them lives, also
@@ -145,50 +96,10 @@ impl Link {
         self.arena.lock().as_ref().map_or(usize::MAX, |arena| arena.bytes())
     }
 
-    /// The worker is gone and everything was settled.
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-
-    /// The worker's process is no more.
-    pub(super) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
-    }
-
-    /// The worker was reaped, and everything was settled before.
-    pub(super) fn reaped(&self) {
-        self.gone.store(true, Ordering::Release);
-        if let Some(spare) = self.post.get().and_then(Weak::upgrade) {
-            spare.lost(self.pid);
-        }
-    }
-
-    /// It waits there as a standby.
-    pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
-        let _ = self.post.set(Arc::downgrade(spare));
-    }
-
-    /// Wakes the keeper, if it sleeps for long. **Race "falling asleep"**: the keeper says that it is idle and looks once
-    /// more whether there is anything; who leaves something looks afterwards whether it is idle. Both with a full fence in
-    /// between.
-    pub(super) fn nudge(&self) {
-        fence(Ordering::SeqCst);
-        if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
-            self.ring();
-        }
-    }
-
     /// For the keeper, once it has said that it is idle: there is something to do after all.
     pub(super) fn is_busy(&self) -> bool {
         fence(Ordering::SeqCst); // race "falling asleep"
         self.in_flight() > 0 || self.lanes.iter().any(Lane::has_frees)
-    }
-
-    /// Wakes the keeper.
-    pub(super) fn ring(&self) {
-        if let Some(bell) = &*self.bell.lock() {
-            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-        }
     }
 
     /// The lane of this thread. The worker has a thread for each that was ever used.
@@ -226,7 +137,7 @@ impl Link {
                     if due {
                         self.glance();
                     }
-                    self.nudge();
+                    self.bell.nudge();
                     return Ok(turn);
                 }
                 Sent::Over => return Err(epoch.verdict()),
@@ -259,12 +170,12 @@ impl Link {
 
     /// Memory that a lane's order made is to be given back. No wait: may be called from any drop.
     pub(super) fn free(&self, lane: usize, id: u64) {
-        if !self.is_over()
+        if !self.ending.is_over()
             && self.era == crate::engine::process::era()
             && let Some(lane) = self.lanes.get(lane)
         {
             lane.free(id);
-            self.nudge();
+            self.bell.nudge();
         }
     }
 
@@ -351,12 +262,12 @@ impl Link {
     /// The worker is gone: everything that it did not answer is settled now, and nothing more is taken.
     pub(super) fn lose(&self) {
         self.lanes.iter().for_each(Lane::end);
-        self.over.store(true, Ordering::Release);
+        self.ending.close();
         *self.arena.lock() = None;
-        *self.bell.lock() = None;
+        self.bell.close();
         let Some(flights) = self.flights.lock().take() else { return };
         self.answers.lose(flights.used());
-        let settled = sweep(flights.leave_all());
+        let settled = flights.sweep();
         *self.spills.lock() = HashMap::new();
         self.reaper.end();
         // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
@@ -366,21 +277,6 @@ impl Link {
             self.control.leave();
         }
     }
-}
-
-/// Settles what nobody will answer. False when some of it could not be: another thread has claimed it, and may find that it
-/// cannot settle it yet.
-fn sweep(mut flights: Vec<Arc<dyn Flight>>) -> bool {
-    let start = Instant::now();
-    while !flights.is_empty() && start.elapsed() < SWEEPING {
-        for flight in std::mem::take(&mut flights) {
-            if flight.retire() { let_go(flight) } else { flights.push(flight) }
-        }
-        std::thread::yield_now();
-    }
-    let settled = flights.is_empty();
-    flights.into_iter().for_each(let_go);
-    settled
 }
 
 #[cfg(test)]

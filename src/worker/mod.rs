@@ -53,15 +53,18 @@
 //   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
 //   awake.rs     the time that counts for that        heart.rs     beats, and ends the process with its parent
-//   process.rs   the child: its end, its status       inherited.rs what else came from the parent
+//   bell.rs      what wakes the keeper                inherited.rs what else came from the parent
+//   process.rs   the child: its end, its status       program.rs   begins and ends the process
 //   hunger.rs    was it for want of memory
-//   launch.rs    starts it, shakes hands              program.rs   begins and ends the process
+//   ending.rs    who is told of the end
+//   launch.rs    starts it, shakes hands
 //   succession.rs what follows one that was lost
 //   spare.rs     the standby
 //   hold.rs      keeps the GPU's driver awake
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
-//   turn.rs what an order follows, distance.rs what lies in both at the same place of the executable
+//   wire.rs how an operation crosses, turn.rs what an order follows, distance.rs what lies in both at the same place of
+//   the executable
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each, so
 // that an order which takes long to be carried out (a library that loads, a queue of the driver's that is full, memory
@@ -88,7 +91,7 @@
 //    then: the last thing that a loss does is to let go of both segments and of the table of dispatches.
 //
 // Races are named where they are met: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs), "on its way"
-// (frees.rs), "falling asleep" (link.rs), "used again" (task.rs).
+// (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (task.rs).
 
 #[cfg(target_os = "linux")]
 mod answers;
@@ -101,9 +104,13 @@ mod ask;
 #[cfg(target_os = "linux")]
 mod awake;
 #[cfg(target_os = "linux")]
+mod bell;
+#[cfg(target_os = "linux")]
 mod distance;
 #[cfg(target_os = "linux")]
 mod eagerness;
+#[cfg(target_os = "linux")]
+mod ending;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]

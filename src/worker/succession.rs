@@ -102,7 +102,7 @@ impl WorkerEngine {
     fn start_cold(&self, config: &Config, label: &str, counters: &Arc<Counters>) -> Result<Self> {
         let order = self.next_order(config, label)?;
         let start = |order| start(config, order, counters.clone()).map(|(engine, ..)| engine);
-        let alone = self.link.is_gone();
+        let alone = self.link.ending.is_gone();
         match start(order.clone()) {
             Err(_) if !alone && self.await_gone(PARTING) => start(order),
             started => started,
@@ -112,7 +112,7 @@ impl WorkerEngine {
     /// Waits until the worker's process is no more, and all that it held. False when that takes longer than `limit`.
     pub(crate) fn await_gone(&self, limit: Duration) -> bool {
         let start = Instant::now();
-        while !self.link.is_gone() {
+        while !self.link.ending.is_gone() {
             if start.elapsed() > limit {
                 return false;
             }
@@ -122,7 +122,7 @@ impl WorkerEngine {
     }
 
     pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
-        self.link.wait_at(spare);
+        self.link.ending.wait_at(spare);
     }
 
     fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {

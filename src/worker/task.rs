@@ -130,7 +130,7 @@ impl Flying {
         }
         let place = self.here(); // ours: race "used again"
         let spilled = if flag == SPILLED { self.link.spill(place) } else { None };
-        if flag == SPILLED && spilled.is_none() && !self.link.is_over() {
+        if flag == SPILLED && spilled.is_none() && !self.link.ending.is_over() {
             self.state.store(PENDING, Ordering::Release);
             return false;
         }

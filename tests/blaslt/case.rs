@@ -1,7 +1,7 @@
 //! One product in the test's own terms: where its elements lie is worked out here anew.
 
 use crate::common::Rng;
-use windlass::blaslt::Order;
+use windlass::blaslt::{MatmulElement, MatmulTypes, Order};
 use windlass::reference::Value;
 use windlass::{Complex, Element, F8E4M3, F8E5M2, Matmul, Transpose, bf16, f16};
 
@@ -15,6 +15,17 @@ pub trait Num: Element + Value {
     fn most() -> f64 {
         f64::INFINITY
     }
+}
+
+/// The type of A in a product of A and B, with this C, to D, of whose every type the tests can make numbers.
+pub trait Factor<B: Num, C: Num, D: Num>:
+    Num + MatmulElement<B, D, C, Types: MatmulTypes<C = C, Scalar: Num, Bias: Num, Aux: Num>>
+{
+}
+
+impl<A, B: Num, C: Num, D: Num> Factor<B, C, D> for A where
+    A: Num + MatmulElement<B, D, C, Types: MatmulTypes<C = C, Scalar: Num, Bias: Num, Aux: Num>>
+{
 }
 
 macro_rules! nums { ($($t:ty, $poison:expr, |$x:ident| $of:expr, $most:expr;)*) => { $(

@@ -1,6 +1,6 @@
 //! A product on a device against the oracle.
 
-use crate::case::{Kind, Lay, Num, Plan, re};
+use crate::case::{Factor, Kind, Lay, Num, Plan, re};
 use crate::common::{Rng, assert_same_bits, down, is_host, up};
 use windlass::blaslt::{Epilogue, MatmulElement, MatmulTypes, Operands};
 use windlass::reference::{Sum, gamma, gelu, gelu_slope, sum_of_products};
@@ -66,14 +66,10 @@ fn gelu_errors<S: Num>(device: &Device, x: f64) -> [f64; 2] {
 /// Runs one random product and compares. `false`: the library does not do it, and `may_refuse` allowed that.
 pub fn check<A, B, C, D>(device: &Device, plan: &Plan, rng: &mut Rng, may_refuse: bool) -> bool
 where
-    A: MatmulElement<B, D, C> + Num,
+    A: Factor<B, C, D>,
     B: Num,
     C: Num,
     D: Num,
-    Types<A, B, C, D>: MatmulTypes<C = C>,
-    Scalar<A, B, C, D>: Num,
-    Bias<A, B, C, D>: Num,
-    Aux<A, B, C, D>: Num,
 {
     let [lay_a, lay_b, lay_c, lay_d] = plan.lay;
     let mut data = DataOf::<A, B, C, D> {
@@ -121,14 +117,10 @@ where
 
 fn run<A, B, C, D>(device: &Device, plan: &Plan, data: &DataOf<A, B, C, D>) -> windlass::Result<AnswerOf<A, B, C, D>>
 where
-    A: MatmulElement<B, D, C> + Num,
+    A: Factor<B, C, D>,
     B: Num,
     C: Num,
     D: Num,
-    Types<A, B, C, D>: MatmulTypes<C = C>,
-    Scalar<A, B, C, D>: Num,
-    Bias<A, B, C, D>: Num,
-    Aux<A, B, C, D>: Num,
 {
     let (a, b, c) = (up(device, data.a.clone()), up(device, data.b.clone()), up(device, data.c.clone()));
     let d = up(device, data.d.clone());

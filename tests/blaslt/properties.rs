@@ -1,22 +1,17 @@
 //! What must hold for any shape: plain products and those with a bias are within the bounds of the oracle, whatever the
 //! sizes, orders, transposes, gaps, batches and factors.
 
-use crate::case::{Freedom, Kind, Num, Plan};
+use crate::case::{Factor, Freedom, Kind, Num, Plan};
 use crate::check::check;
 use crate::common::{Rng, devices, down, is_host, up};
 use crate::sweep::may_refuse;
 use proptest::prelude::*;
-use windlass::blaslt::{MatmulElement, MatmulTypes};
 use windlass::{Complex, DType, Matmul, bf16, f16};
 
 fn products<A, D>(kind: Kind, sizes: [usize; 3], seed: u64)
 where
-    A: MatmulElement<A, D, D> + Num,
+    A: Factor<A, D, D>,
     D: Num,
-    A::Types: MatmulTypes<C = D>,
-    <A::Types as MatmulTypes>::Scalar: Num,
-    <A::Types as MatmulTypes>::Bias: Num,
-    <A::Types as MatmulTypes>::Aux: Num,
 {
     let free = Freedom { complex: A::COMPLEX, in_place: true, integer: D::DTYPE == DType::I32, ..Freedom::default() };
     for device in devices() {

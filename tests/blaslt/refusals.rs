@@ -1,21 +1,16 @@
 //! What a network uses must work on a GPU: here nothing may be refused.
 
-use crate::case::{Kind, Num, Plan};
+use crate::case::{Factor, Kind, Num, Plan};
 use crate::check::check;
 use crate::common::{devices, down, seeds, up};
-use windlass::blaslt::{MatmulElement, MatmulTypes};
 use windlass::{F8E4M3, Matmul, Transpose, bf16, f16};
 
 fn all_done<A, B, C, D>(kinds: &[Kind])
 where
-    A: MatmulElement<B, D, C> + Num,
+    A: Factor<B, C, D>,
     B: Num,
     C: Num,
     D: Num,
-    A::Types: MatmulTypes<C = C>,
-    <A::Types as MatmulTypes>::Scalar: Num,
-    <A::Types as MatmulTypes>::Bias: Num,
-    <A::Types as MatmulTypes>::Aux: Num,
 {
     for device in devices() {
         for kind in kinds {

@@ -1,10 +1,10 @@
 //! Random products of every type with every epilogue.
 
-use crate::case::{Freedom, Kind, Num, Plan};
+use crate::case::{Factor, Freedom, Kind, Num, Plan};
 use crate::check::check;
 use crate::common::{devices, is_host, seeds};
 use std::cell::Cell;
-use windlass::blaslt::{MatmulElement, MatmulTypes, Order};
+use windlass::blaslt::Order;
 use windlass::{Complex, DType, F8E4M3, F8E5M2, Transpose, bf16, f16};
 
 /// What cuBLASLt may refuse, case by case. Everything else must work on a GPU.
@@ -45,14 +45,10 @@ fn conjugated_rows(plan: &Plan) -> bool {
 
 fn sweep<A, B, C, D>(count: u64, kinds: impl Fn(Kind) -> bool)
 where
-    A: MatmulElement<B, D, C> + Num,
+    A: Factor<B, C, D>,
     B: Num,
     C: Num,
     D: Num,
-    A::Types: MatmulTypes<C = C>,
-    <A::Types as MatmulTypes>::Scalar: Num,
-    <A::Types as MatmulTypes>::Bias: Num,
-    <A::Types as MatmulTypes>::Aux: Num,
 {
     let types = [A::DTYPE, B::DTYPE, C::DTYPE, D::DTYPE];
     let eight = |t: DType| matches!(t, DType::F8E4M3 | DType::F8E5M2);

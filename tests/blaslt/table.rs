@@ -3,11 +3,11 @@
 //! Run on a GPU with `--nocapture` it prints the table. What is known of one stands in it as `Done` or `Refused`, and is
 //! asserted.
 
-use crate::case::{Kind, Num, Plan};
+use crate::case::{Factor, Kind, Num, Plan};
 use crate::check::check;
 use crate::common::{Rng, devices, is_host, seeds};
 use std::cell::RefCell;
-use windlass::blaslt::{MatmulElement, MatmulTypes, Order};
+use windlass::blaslt::Order;
 use windlass::{Device, F8E4M3, F8E5M2, bf16, f16};
 
 /// What is known of a case on an H200 with cuBLASLt 13.
@@ -24,14 +24,10 @@ type Case = (&'static str, Known, fn(&Device, &mut Rng) -> bool);
 /// The usual, plain product but for what `change` says. Whether the library does it; the host engine must.
 fn one<A, B, C, D>(device: &Device, rng: &mut Rng, kind: Kind, change: fn(&mut Plan)) -> bool
 where
-    A: MatmulElement<B, D, C> + Num,
+    A: Factor<B, C, D>,
     B: Num,
     C: Num,
     D: Num,
-    A::Types: MatmulTypes<C = C>,
-    <A::Types as MatmulTypes>::Scalar: Num,
-    <A::Types as MatmulTypes>::Bias: Num,
-    <A::Types as MatmulTypes>::Aux: Num,
 {
     let mut plan = Plan::usual(rng, kind);
     (plan.alpha, plan.beta) = (1.0, 0.0);

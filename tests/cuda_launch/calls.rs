@@ -1,9 +1,8 @@
 //! Which calls are made, in which order.
 
 use crate::common::{down, refused, up};
-use crate::device;
 use crate::kernels::{GLOBALS, add_one, axpb, module, sixteen, turn_blocks};
-use crate::standin::{Current, Driver, Mode, session};
+use crate::standin::{Current, Driver, Mode, device, session};
 use windlass::nvrtc::{DevicePtr, Global, LaunchConfig, Len, Plain, Write};
 use windlass::{DeviceBuffer, Image, PendingHost};
 
@@ -166,7 +165,7 @@ fn a_grid_that_cannot_be_on_the_device_at_once_is_refused_a_cooperative_launch()
     assert!(argument == "grid" && reason.contains("265") && reason.contains("264"), "{reason}");
     assert_eq!(down(&device, &rejected.back.unwrap().0), vec![0.0; n]);
     driver.set_attribute(95, 0);
-    let old = add_one(&crate::device(1));
+    let old = add_one(&crate::standin::device(1));
     let error = old.launch(LaunchConfig::new(1, 32).cooperative(), (up(old.kernel().device(), [0f32]), Len));
     assert!(matches!(error.map(drop).unwrap_err().error, windlass::Error::Unsupported { .. }));
     drop((kernel, old, device, rejected.error));

@@ -1,9 +1,8 @@
 //! Every call fails once: a typed error or success, the buffers back, and everything works again afterwards.
 
 use crate::common::{down, up};
-use crate::device;
 use crate::kernels::{GLOBALS, add_one, module, turn_blocks};
-use crate::standin::session;
+use crate::standin::{device, session};
 use windlass::nvrtc::{Global, LaunchConfig, Len, Write};
 use windlass::{Device, DeviceBuffer, Error, Image, Kernel, Module, Result};
 

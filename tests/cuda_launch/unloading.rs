@@ -1,9 +1,8 @@
 //! When a module goes: at the end of its last handle, never under work in flight, never in a context that is dead.
 
 use crate::common::{down, eventually, up};
-use crate::device;
 use crate::kernels::{add_one, module};
-use crate::standin::{Mode, endless, session};
+use crate::standin::{Mode, device, endless, session};
 use std::time::Duration;
 use windlass::nvrtc::{LaunchConfig, Len};
 

@@ -1,8 +1,7 @@
 //! Memory that was dropped and is had again, with no call of the driver: in which order, and what is counted of it.
 
 use crate::common::{down, eventually, up};
-use crate::held::held;
-use crate::standin::{Driver, Mode, Session, session};
+use crate::standin::{Driver, Launch, Mode, Session, session};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer, DeviceBuilder, Error};
 
@@ -46,7 +45,7 @@ fn use_again_elsewhere() -> bool {
     let w = filled(&device, w, 3.0);
     // Where `w` was filled.
     let x = device.copy(&w, x).unwrap().split().0.0;
-    let (op, hold) = held();
+    let (op, hold) = Launch::held(c"add_one_f32");
     let (y, w, had) = std::thread::scope(|scope| {
         let (device, w) = (&device, w);
         // On the other slot, which is leased until it is told to fail: it leaves no work there.
@@ -159,7 +158,7 @@ fn what_is_had_again_begins_anew() {
     // SAFETY: both go at once.
     drop((unsafe { x.alias() }, x));
     let x = filled(&device, again("an alias"), 4.0);
-    let (op, hold) = held();
+    let (op, hold) = Launch::held(c"add_one_f32");
     hold.go_on(false);
     let (x, _) = x.split_at(LEN).unwrap();
     let failed = device.dispatch(op, (), (x,)).map(drop).expect_err("it was told to fail");

@@ -1,8 +1,7 @@
 //! Work on two parts of one buffer, submitted through aliases by two threads at once.
 
 use crate::common::up;
-use crate::held::held;
-use crate::standin::{Mode, session};
+use crate::standin::{Launch, Mode, session};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer};
 
@@ -15,7 +14,7 @@ fn beside<R>(
 ) -> (DeviceBuffer<f32>, R) {
     // SAFETY: the two halves are apart, and whoever uses both comes after both.
     let alias = unsafe { whole.alias() };
-    let (op, hold) = held();
+    let (op, hold) = Launch::held(c"add_one_f32");
     std::thread::scope(|scope| {
         let left = whole.narrow(0..4).unwrap();
         let left = scope.spawn(move || device.dispatch(op, (), (left,)).unwrap().into_output());

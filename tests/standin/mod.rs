@@ -32,7 +32,7 @@ mod work;
 
 pub(crate) use child::in_child;
 pub(crate) use watch::{Current, name};
-pub(crate) use work::{Launch, endless, launch};
+pub(crate) use work::{Launch, device, endless, launch};
 
 /// How the simulated device makes progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Work for the simulated device: kernels that it knows by name.
 
 use std::ffi::CStr;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use windlass::{
     Device, DeviceBuffer, Enqueue, Error, LaunchDims, Op, PendingDispatch, Ptx, Result, Slices, SlicesMut, Spans,
@@ -14,8 +17,43 @@ static KERNELS: Ptx = Ptx::new(
      .visible .entry add_one_f32(.param .u64 data, .param .u64 n) { ret; }\n",
 );
 
-/// Launches one of these kernels on a buffer.
-pub(crate) struct Launch(pub(crate) &'static CStr);
+/// Launches one of these kernels on a buffer; may have to stand before it does.
+pub(crate) struct Launch(&'static CStr, Option<Stand>);
+
+/// Where a launch stands in its CUDA half, its slot leased and its buffers looked at, until the test lets it go on.
+struct Stand {
+    arrived: Sender<()>,
+    go_on: Mutex<Receiver<bool>>,
+}
+
+/// The test's end of it.
+pub(crate) struct Hold {
+    arrived: Receiver<()>,
+    go_on: Sender<bool>,
+}
+
+impl Launch {
+    pub(crate) fn of(kernel: &'static CStr) -> Self {
+        Launch(kernel, None)
+    }
+
+    /// One that stands, and, told `false`, enqueues nothing and fails.
+    pub(crate) fn held(kernel: &'static CStr) -> (Self, Hold) {
+        let ((arrived, seen), (go_on, told)) = (channel(), channel());
+        (Launch(kernel, Some(Stand { arrived, go_on: Mutex::new(told) })), Hold { arrived: seen, go_on })
+    }
+}
+
+impl Hold {
+    #[track_caller]
+    pub(crate) fn await_arrival(&self) {
+        self.arrived.recv_timeout(Duration::from_secs(20)).expect("it never came to its CUDA half");
+    }
+
+    pub(crate) fn go_on(&self, with_work: bool) {
+        self.go_on.send(with_work).expect("it waits");
+    }
+}
 
 impl Op for Launch {
     const NAME: &'static str = "launch";
@@ -32,6 +70,13 @@ impl Op for Launch {
     }
 
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        if let Some(Stand { arrived, go_on }) = &self.1 {
+            arrived.send(()).expect("the test is there");
+            // Not for ever: a test that fails tells nothing.
+            if !go_on.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap_or(false) {
+                return Err(Error::unsupported("as the test wanted"));
+            }
+        }
         let (x,) = *queue.writes();
         let dims = LaunchDims::for_elements(x.len())?;
         let takes_data = self.0 == c"add_one_f32";
@@ -45,6 +90,12 @@ impl Op for Launch {
     }
 }
 
+/// The simulated device, with so many stream slots.
+#[track_caller]
+pub(crate) fn device(slots: usize) -> Device {
+    Device::builder().cuda(0).slots(slots).open().expect("the stand-in opens")
+}
+
 /// `kernel` on `x`, in flight.
 #[track_caller]
 pub(crate) fn launch(
@@ -52,7 +103,7 @@ pub(crate) fn launch(
     kernel: &'static CStr,
     x: DeviceBuffer<f32>,
 ) -> PendingDispatch<DeviceBuffer<f32>> {
-    device.dispatch(Launch(kernel), (), (x,)).expect("a launch")
+    device.dispatch(Launch::of(kernel), (), (x,)).expect("a launch")
 }
 
 /// A kernel that runs until [`Driver::release`](super::Driver::release), on a buffer of its own.

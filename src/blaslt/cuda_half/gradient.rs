@@ -4,7 +4,15 @@
 //! ways it refuses (cuBLASLt 13.1 on an H200, A transposed and B not, in every type that has the epilogue). The product of
 //! the factor with ones has the same terms, added in the same type and rounded once, and no such wish.
 
-use super::*;
+use super::super::Order;
+use super::super::epilogue::{Beside, Extra, Kind, WritePlaces};
+use super::super::op::{Fused, Geometry};
+use super::super::operands::{ReadPlaces, Reading};
+use super::super::spec::Layout;
+use super::super::types::MatmulTypes;
+use super::side::{Side, matrix};
+use crate::cuda::{Addresses, Factor, Problem, Which};
+use crate::{DType, Element, Enqueue, Result, Transpose};
 
 /// The factor times ones.
 pub(super) struct Ones {

@@ -24,6 +24,7 @@ use super::api::{Code, CublasLt, codes};
 use super::enqueue::Enqueue;
 use super::library::WORKSPACE;
 use super::lru::Lru;
+use super::warm::warm;
 use crate::error::Text;
 use crate::op::Op;
 use crate::sync::Ordering;
@@ -246,35 +247,4 @@ impl<O: Op> Enqueue<'_, O> {
     }
 }
 
-/// Does nothing but have the slot's handle made.
-struct Warm;
-
-impl Op for Warm {
-    const NAME: &'static str = "warm";
-    const LIBRARY: &'static str = "blaslt";
-    type Reads = ();
-    type Output = ();
-    type Raw = ();
-    fn check(&self, (): &(), (): &()) -> Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): (), (): ()) -> Result<()> {
-        Ok(())
-    }
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        queue.warm_lt()
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// Makes the handle of every slot of `device`.
-pub(crate) fn warm(device: &crate::Device) -> Result<()> {
-    let epoch = device.epoch();
-    let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
-    for index in 0..engine.core.slots.len() {
-        engine.core.submit_on(index, device, &epoch, Warm)?;
-    }
-    Ok(())
-}
+warm!("blaslt", |queue| queue.warm_lt());

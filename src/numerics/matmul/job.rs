@@ -1,29 +1,15 @@
 //! One problem: row order turned into column order, batches, panels.
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::parallel::{self, Parts, each_part};
+use super::super::parallel;
 use super::super::spec::{GemmSpec, Trans};
 use super::column::{Activation, Along, Column, Common};
+use super::matrix::{Factor, Matrix};
 use super::product::Product;
 use super::stored::Stored;
+use super::sum::{Sum, sums_of};
 use super::work::Work;
-
-/// A matrix as it is stored.
-#[derive(Clone, Copy, Debug)]
-pub struct Matrix<X> {
-    /// Its elements; of a batch, those of all.
-    pub data: X,
-    /// What is done to it before it is multiplied; `No` for C and D.
-    pub trans: Trans,
-    /// Its rows lie one after the other, not its columns.
-    pub by_rows: bool,
-    /// Elements between columns, or between rows where it lies by rows.
-    pub ld: usize,
-    /// Elements between the matrices of a batch.
-    pub stride: usize,
-}
 
 /// The factor that turns stored values into what they stand for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -194,40 +180,6 @@ struct Shape<'s, 'x, A, B, C, W, Bias, Aux> {
     amax: Option<&'s AtomicU32>,
 }
 
-/// A factor of the product, stored by columns.
-struct Factor<'x, X: Clone> {
-    data: Cow<'x, [X]>,
-    op: Trans,
-    ld: usize,
-}
-
-impl<X: Clone> Matrix<&[X]> {
-    /// Elements from the first to the last of one matrix, of which `rows` x `columns` are multiplied.
-    fn span(&self, rows: usize, columns: usize) -> usize {
-        let (line, lines) = if (self.trans == Trans::No) ^ self.by_rows { (rows, columns) } else { (columns, rows) };
-        match lines.checked_sub(1) {
-            Some(before) if line > 0 => self.ld.saturating_mul(before).saturating_add(line),
-            _ => 0,
-        }
-    }
-
-    /// This matrix of the batch, of `len` elements, as a factor; transposed once more for `flip`.
-    fn factor<'s>(&'s self, at: usize, len: usize, flip: bool, conjugate: fn(X) -> X) -> Factor<'s, X> {
-        let data = self.data.get(at * self.stride..).unwrap_or_default();
-        // What is conjugated is copied: this matrix, not those after it.
-        let data = data.get(..len).unwrap_or(data);
-        let swapped = (self.trans != Trans::No) ^ self.by_rows ^ flip;
-        let (op, data) = match (swapped, self.trans == Trans::Conj) {
-            (false, false) => (Trans::No, Cow::Borrowed(data)),
-            (true, false) => (Trans::Yes, Cow::Borrowed(data)),
-            (true, true) => (Trans::Conj, Cow::Borrowed(data)),
-            // Conjugated where it lies: no kernel does that to a factor.
-            (false, true) => (Trans::No, Cow::Owned(data.iter().cloned().map(conjugate).collect())),
-        };
-        Factor { data, op, ld: self.ld }
-    }
-}
-
 impl<A, B, C, W, Bias, Aux> Shape<'_, '_, A, B, C, W, Bias, Aux>
 where
     A: Product<B, W::Acc> + Stored<W>,
@@ -352,70 +304,5 @@ where
             let sum: Vec<W> = sum.into_iter().map(Sum::value).collect();
             Bias::down(&sum, grad.get_mut(..m).unwrap_or_default());
         }
-    }
-}
-
-/// A sum in two levels, so that its error does not grow with the number of terms for any that are met here.
-#[derive(Clone, Copy, Default)]
-struct Sum<W> {
-    near: W,
-    far: W,
-    count: u8,
-}
-
-impl<W: Work> Sum<W> {
-    fn push(&mut self, x: W) {
-        self.near = self.near.add(x);
-        self.count = self.count.wrapping_add(1);
-        if self.count == 0 {
-            self.far = self.far.add(self.near);
-            self.near = W::default();
-        }
-    }
-
-    fn value(self) -> W {
-        self.far.add(self.near)
-    }
-}
-
-/// The sums over `k` of each row of op(A), or of each column of op(B). `along`: the elements of a result lie `ld` apart.
-fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(x: &Factor<'_, X>, along: bool, k: usize, to: &mut [Bias]) {
-    let (step, apart) = if along { (1, x.ld) } else { (x.ld, 1) };
-    each_part(to, Parts::of(1).least(64), &|i, to| {
-        let (mut sum, mut terms, mut wide) = (Sum::default(), [X::default(); 64], [W::default(); 64]);
-        for first in (0..k).step_by(64) {
-            let count = 64.min(k - first);
-            for (p, term) in terms.iter_mut().enumerate().take(count) {
-                *term = x.data.get(i * step + (first + p) * apart).copied().unwrap_or_default();
-            }
-            X::up(&terms, &mut wide);
-            wide.iter().take(count).for_each(|x| sum.push(*x));
-        }
-        Bias::down(&[sum.value()], to);
-    });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use num_complex::Complex32;
-
-    #[test]
-    fn a_conjugated_factor_is_a_copy_of_its_own_matrix_alone() {
-        let data: Vec<_> = (0..60).map(|at| Complex32::new(0.0, at as f32)).collect();
-        // op(X) is 2 x 3: X is 3 x 2, by rows in three lines of two, by columns in two lines of three.
-        for (by_rows, flip, len) in [(true, false, 10), (false, true, 7)] {
-            let matrix = Matrix { data: &data[..], trans: Trans::Conj, by_rows, ld: 4, stride: 20 };
-            assert_eq!(matrix.span(2, 3), len);
-            for at in 0..3 {
-                let factor = matrix.factor(at, len, flip, |x| x.conj());
-                let want: Vec<_> = data[at * 20..][..len].iter().map(Complex32::conj).collect();
-                assert_eq!((factor.op, &factor.data[..]), (Trans::No, &want[..]), "matrix {at}, by rows {by_rows}");
-            }
-            assert_eq!(matrix.span(0, 3), 0);
-            assert_eq!(matrix.span(2, 0), 0);
-        }
-        let plain = Matrix { data: &data[..], trans: Trans::No, by_rows: false, ld: 4, stride: 20 };
-        assert_eq!([plain.span(2, 3), plain.span(3, 2)], [10, 7]);
     }
 }

@@ -7,16 +7,21 @@
 //! | file | what it does |
 //! |---|---|
 //! | `job` | one problem: row order turned into column order, batches, panels |
+//! | `matrix` | a matrix as it is stored, and as a factor of the product |
 //! | `column` | what is done to a column of sums |
+//! | `sum` | sums that are written beside D |
 //! | `work` | the arithmetic of each scalar type: ReLU, GELU and its derivative |
 //! | `stored` | the types of C, D, bias and auxiliary values, and how they become scalars and back |
 //! | `product` | the sums of products of each pair of types |
 
 mod column;
 mod job;
+mod matrix;
 mod product;
 mod stored;
+mod sum;
 mod work;
 
 pub(crate) use column::Activation;
-pub(crate) use job::{Grad, Job, Matrix, Scale};
+pub(crate) use job::{Grad, Job, Scale};
+pub(crate) use matrix::Matrix;

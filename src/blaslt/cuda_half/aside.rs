@@ -1,0 +1,70 @@
+//! What the library would load from an address between two multiples of 16 bytes, copied to where it may lie.
+
+use super::super::epilogue::Extra;
+use super::super::op::Fused;
+use super::super::operands::Reading;
+use super::super::types::MatmulTypes;
+use super::Ahead;
+use crate::cuda::{Addresses, Problem};
+use crate::{Enqueue, Result};
+use smallvec::SmallVec;
+
+/// What the library moves at a time.
+const VECTOR: usize = 16;
+
+/// A copy of columns of bytes; both sides are an address and the distance of columns.
+pub(super) struct Aside {
+    pub(super) from: (u64, usize),
+    pub(super) to: (u64, usize),
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    /// The library loads and stores the vectors of a bias, and auxiliary matrices, 16 bytes at a time, and asks for no
+    /// alignment of them: an address between ends in a device fault (cuBLASLt 13.1, a batch with an odd distance of
+    /// biases). So what is read is copied ahead to where it may lie, and a gradient is written aside and copied back.
+    /// An aside changes nothing of the problem but alignments, so that one measured with buffers that lie well is the same.
+    pub(super) fn align_vectors(
+        &self,
+        queue: &mut Enqueue<'_, Self>,
+        problem: &mut Problem,
+        addresses: &mut Addresses,
+        ahead: &mut SmallVec<[Ahead; 2]>,
+    ) -> Result<Option<Aside>> {
+        let size = size_of::<T::Bias>();
+        let stride = problem.bias_stride as usize * size;
+        let columns = if stride == 0 { 1 } else { self.spec.batch };
+        if !addresses.aux.is_multiple_of(VECTOR as u64) {
+            let at = addresses.aux % VECTOR as u64;
+            return Err(crate::Error::unsupported(format!(
+                "cuBLASLt wants an auxiliary matrix to begin at a multiple of {VECTOR} bytes; this is {at} past one"
+            )));
+        }
+        if addresses.bias == 0 {
+            return Ok(None);
+        }
+        let Some(len) = self.gradient_len() else {
+            let rows = self.spec.m * size;
+            if let Some(to) = queue.room_for_columns(addresses.bias, rows, columns, stride, VECTOR)? {
+                ahead.push(Ahead::Copy(Aside { from: (addresses.bias, stride), to, rows, columns }));
+                addresses.bias = to.0;
+                problem.bias_stride = (to.1 / size) as i64;
+            }
+            return Ok(None);
+        };
+        let stride_aligned = columns <= 1 || stride.is_multiple_of(VECTOR);
+        if addresses.bias.is_multiple_of(VECTOR as u64) && stride_aligned {
+            return Ok(None);
+        }
+        let rows = len * size;
+        let pitch = if columns > 1 && stride_aligned { stride } else { rows.next_multiple_of(VECTOR) };
+        let overflow = || crate::Error::invalid("stride_bias", "an aligned copy overflows");
+        let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
+        let to = (std::mem::replace(&mut addresses.bias, aside), stride);
+        if columns > 1 {
+            problem.bias_stride = (pitch / size) as i64;
+        }
+        Ok(Some(Aside { from: (aside, pitch), to, rows, columns }))
+    }
+}

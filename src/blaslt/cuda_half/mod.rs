@@ -1,0 +1,166 @@
+//! The product on a GPU: what the library is told.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `problem` | the problem in the library's terms; `side`: its factors and matrices |
+//! | `aside` | copies what lies where the library cannot load it |
+//! | `zeros` | zeros for what is not read, and for what nothing is added to |
+//! | `gradient` | what the library refuses to do beside a product, as a product of its own |
+//!
+//! All that is asked of the library is asked before anything is on the stream: what it refuses leaves everything as it was.
+
+mod aside;
+mod gradient;
+mod problem;
+mod side;
+mod zeros;
+
+use super::epilogue::{Beside, Extra, WritePlaces};
+use super::op::{Fused, Geometry};
+use super::operands::Reading;
+use super::types::MatmulTypes;
+use crate::cuda::{Choice, Factor, Problem, Which};
+use crate::sync::{Arc, Mutex};
+use crate::{Element, Enqueue, Result};
+use aside::Aside;
+use smallvec::SmallVec;
+
+/// What is to be enqueued.
+#[derive(Clone, Default)]
+pub(crate) enum Way {
+    /// The product, as is known to be best.
+    #[default]
+    Usual,
+    /// Nothing: the library is asked how the product may be multiplied.
+    Ask(Arc<Mutex<Survey>>),
+    /// The product, in this way.
+    This(Choice),
+}
+
+/// What the library is asked, and its answer.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// The outputs that the answer is wanted for, which are not those that are given to be written.
+    pub(super) writes: Option<WritePlaces>,
+    pub(super) problem: Option<Problem>,
+    pub(super) choices: Vec<Choice>,
+}
+
+impl Survey {
+    pub(super) fn of(writes: WritePlaces) -> Self {
+        Survey { writes: Some(writes), ..Survey::default() }
+    }
+}
+
+/// What is to be on the stream before the product, once it is known that the library has a way for it: what it refuses
+/// leaves everything as it was.
+enum Ahead {
+    /// Zeros: an address and bytes.
+    Zeros(u64, usize),
+    /// Zeros in the gradients of a product of no terms.
+    ZeroGradients,
+    Copy(Aside),
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let geometry = self.geometry()?;
+        let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
+        if of_factors && self.sums_along_memory(geometry) {
+            return self.product(queue, geometry, true);
+        }
+        match self.product(queue, geometry, false) {
+            // What the library refuses is not on the stream.
+            Err(crate::Error::Unsupported { .. }) if of_factors => self.product(queue, geometry, true),
+            outcome => outcome,
+        }
+    }
+
+    /// `apart`: the gradient of a factor is a product of its own.
+    fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, apart: bool) -> Result<()> {
+        let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
+        if let Way::Ask(survey) = &self.way
+            && let Some(others) = survey.lock().writes
+        {
+            writes = others;
+        }
+        if matches!(self.way, Way::Ask(_)) && (self.spec.is_empty() || self.spec.k == 0) {
+            return Ok(());
+        }
+        if self.spec.is_empty() {
+            return self.nothing(queue, &writes, geometry);
+        }
+        let mut ahead = SmallVec::<[Ahead; 2]>::new();
+        if let (Some((at, bytes)), Way::Usual) = (self.gapped(&writes, geometry), &self.way) {
+            ahead.push(Ahead::Zeros(at, bytes));
+        }
+        let mut kind = self.kind;
+        let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
+        if of_factors && self.spec.k == 0 {
+            ahead.push(Ahead::ZeroGradients);
+        }
+        if of_factors && (self.spec.k == 0 || apart) {
+            kind.beside = Beside::Nothing;
+        }
+        let no_product = reads.factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default();
+        let zeros = self.spec.k == 0 || (no_product && (apart || !of_factors));
+        let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, geometry, zeros);
+        let gradient = self.align_vectors(queue, &mut problem, &mut addresses, &mut ahead)?;
+        if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
+            // D cannot be its own C when their types differ, and the library (13.1) refuses the address all the same.
+            // `beta` is zero then: what lies there is not read.
+            let c = geometry.layouts[3].len.checked_mul(size_of::<T::C>());
+            addresses.c =
+                queue.scratch(c.ok_or_else(|| crate::Error::invalid("d", "a matrix of its size overflows"))?)?;
+            problem.in_place = false;
+        }
+        if zeros {
+            // The library would read A and B also where alpha is zero, so that a NaN there came through; and it takes no
+            // product of no terms.
+            let (zeros, bytes) = self.zeros(queue)?;
+            ahead.push(Ahead::Zeros(zeros, bytes));
+            (addresses.a, addresses.b) = (zeros, zeros); // neither is written
+        }
+        let problem = problem.aligned(&addresses, [size_of::<T::C>(), size_of::<T::D>()]);
+        // Times 1 where there are zeros to be multiplied: where alpha is 0, beta 1 and D a vector, the library (13.1) leaves
+        // D as it is, without its bias and without C.
+        let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
+        let alpha_beta = [Factor::of(&alpha), Factor::of(&self.spec.beta)];
+        let which = match &self.way {
+            Way::Usual => Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses)? },
+            Way::This(choice) => Which::This(choice),
+            Way::Ask(survey) => {
+                let mut survey = survey.lock();
+                if !zeros {
+                    survey.choices = queue.lt_ways(&problem, &addresses)?;
+                    survey.problem = Some(problem);
+                }
+                return Ok(());
+            }
+        };
+        let sums = if apart { Some(self.gradient(queue, &reads, &writes, geometry)?) } else { None };
+        for step in ahead {
+            match step {
+                // SAFETY: all of an operand, or all of scratch of this length.
+                Ahead::Zeros(at, bytes) => unsafe { queue.fill(at, bytes, &[0]) }?,
+                Ahead::ZeroGradients => self.zero_gradients(queue, &writes, geometry)?,
+                Ahead::Copy(Aside { from, to, rows, columns }) => {
+                    // SAFETY: the columns lie in their operand at this distance (checked), and the room was made for them.
+                    unsafe { queue.copy_columns(to, from, rows, columns) }?;
+                }
+            }
+        }
+        // SAFETY: all lie in operands, whose lengths were checked with the problem's layouts, or in scratch that was made
+        // for it above.
+        unsafe { queue.lt_matmul(&problem, &addresses, &alpha_beta, which) }?;
+        if let Some(sums) = sums {
+            return self.sum(queue, &sums);
+        }
+        match gradient {
+            // SAFETY: from scratch that holds these columns to the operand that they were to be written to, whose distance
+            // of columns was checked with it.
+            Some(Aside { from, to, rows, columns }) => unsafe { queue.copy_columns(to, from, rows, columns) },
+            None => Ok(()),
+        }
+    }
+}

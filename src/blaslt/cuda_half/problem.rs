@@ -1,0 +1,110 @@
+//! The problem in the library's terms, and the addresses that go with it.
+
+use super::super::Order;
+use super::super::epilogue::{Beside, Extra, Function, Kind, WritePlaces};
+use super::super::op::{Fused, Geometry};
+use super::super::operands::{ReadPlaces, Reading};
+use super::super::spec::{Layout, Matmul};
+use super::super::types::{MatmulTypes, TF32};
+use super::side::{CONJUGATE, Side, matrix};
+use super::zeros::ZEROS;
+use crate::cuda::{Addresses, Problem};
+use crate::{DType, Element, Enqueue, Transpose};
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    /// The problem in the library's terms, but for the alignments.
+    pub(super) fn problem(
+        &self,
+        queue: &mut Enqueue<'_, Self>,
+        mut kind: Kind,
+        reads: &ReadPlaces,
+        writes: &WritePlaces,
+        geometry: &Geometry,
+        zeros: bool,
+    ) -> (Problem, Addresses) {
+        let Matmul { m, n, .. } = self.spec;
+        let [a, b, mut c, mut d] = geometry.layouts;
+        if reads.c.is_none() {
+            c = d;
+        }
+        let stand_in = |columns| Layout { rows: ZEROS, columns, order: Order::Column, ld: ZEROS, ..Layout::default() };
+        let [type_a, type_b, type_c, type_d] = T::CODES.matrices;
+        let mut scales = reads.scales.iter();
+        let [scale_a, scale_b, scale_d] =
+            self.scaled.map(|there| if there { scales.next().map_or(0, |place| place.address) } else { 0 });
+        let ([outer_a, outer_b], [trans_a, trans_b]) = (self.outer, self.spec.trans);
+        let (address_a, address_b) = (reads.a.address, reads.b.address);
+        let side = |data_type, layout, trans, address, scale, outer| {
+            let conjugated = trans == Transpose::Conjugate && T::A::DTYPE.is_complex();
+            let trans = if conjugated { CONJUGATE } else { u32::from(trans != Transpose::No) };
+            Side { data_type, layout, trans, address, scale, outer }.by_columns()
+        };
+        let mut a = side(type_a, a, trans_a, address_a, scale_a, outer_a);
+        let mut b = side(type_b, b, trans_b, address_b, scale_b, outer_b);
+        if zeros {
+            (a.layout, a.trans) = (stand_in(m), 1);
+            (b.layout, b.trans) = (stand_in(n), 0);
+        }
+        // A row-major D is the column-major one of the product of the transposes, which the library has more ways for.
+        // Only its bias is for columns then, and ours for rows.
+        if d.order == Order::Row && !kind.bias {
+            (a, b) = (b.transposed(), a.transposed());
+            (c, d) = (c.transposed(), d.transposed());
+            kind.beside = match kind.beside {
+                Beside::GradientOfA => Beside::GradientOfB,
+                Beside::GradientOfB => Beside::GradientOfA,
+                beside => beside,
+            };
+        }
+        let reads_bias = reads.bias.map_or(0, |place| place.address);
+        let aux = match kind.function {
+            Function::ReluGradient => reads.mask,
+            Function::GeluGradient => reads.pre,
+            _ if matches!(kind.beside, Beside::Mask | Beside::PreActivation) => writes.beside,
+            _ => None,
+        };
+        let gradient = matches!(kind.beside, Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB);
+        let of_pre = kind.function == Function::GeluGradient || kind.beside == Beside::PreActivation;
+        let address_d = writes.d.address;
+        let addresses = Addresses {
+            a: a.address,
+            b: b.address,
+            c: reads.c.map_or(address_d, |place| place.address),
+            d: address_d,
+            bias: if gradient { writes.beside.map_or(0, |place| place.address) } else { reads_bias },
+            aux: aux.map_or(0, |place| place.address),
+            scales: [a.scale, b.scale, scale_d, writes.amax.map_or(0, |place| place.address)],
+            factors: match *reads.factors.as_slice() {
+                [alpha, beta] => Some([alpha.address, beta.address]),
+                _ => None,
+            },
+        };
+        let tf32 = self.spec.tf32 && matches!(<T::Scalar as Element>::DTYPE, DType::F32 | DType::C32);
+        let problem = Problem {
+            matrices: [
+                matrix(a.data_type, a.layout),
+                matrix(b.data_type, b.layout),
+                matrix(type_c, c),
+                matrix(type_d, d),
+            ],
+            trans: [a.trans, b.trans],
+            batch: self.spec.batch as u32,
+            compute: if tf32 { TF32 } else { T::CODES.compute },
+            scale: T::CODES.scale,
+            epilogue: kind.code(),
+            bias_type: (T::CODES.bias != type_d && addresses.bias != 0).then_some(T::CODES.bias),
+            aux_type: (T::CODES.aux != type_d && of_pre).then_some(T::CODES.aux),
+            bias_stride: geometry.bias_stride as i64,
+            aux_ld: geometry.aux.ld as i64,
+            aux_stride: geometry.aux.stride as i64,
+            scaled: addresses.scales.map(|address| address != 0),
+            outer: [a.outer, b.outer],
+            factors_on_device: addresses.factors.is_some(),
+            fast_accumulation: self.spec.fast_accumulation,
+            in_place: addresses.c == addresses.d,
+            alignment: [0; 6],
+            workspace: queue.lt_workspace(),
+        };
+        (problem, addresses)
+    }
+}

@@ -1,0 +1,133 @@
+//! One argument of a launch, and all that becomes one.
+
+use super::passed::Written;
+use crate::buffer::{AnyBuffer, AnyIn};
+use crate::{DType, DeviceBuffer, Element, GpuRef, In};
+use bytemuck::NoUninit;
+use smallvec::SmallVec;
+
+/// A plain `#[repr(C)]` struct, passed by value: as an argument, and as a parameter of a [`Signature`](super::Signature).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain<S>(pub S);
+
+/// A device address, passed as it is. Nothing keeps alive what it points at, and nothing orders its use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DevicePtr(pub u64);
+
+/// The number of elements, for kernels that take it beside their buffers: filled in from the buffers of the launch, which
+/// must all have as many. A parameter of 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Len;
+
+/// One argument of a launch.
+///
+/// | what is passed | what it is |
+/// |---|---|
+/// | `&DeviceBuffer`, `&GpuRef`, [`In`] | a buffer that the kernel reads; its address |
+/// | `DeviceBuffer` | a buffer that the kernel writes, and may read; comes back from the wait |
+/// | [`Arg::out`] of a `DeviceBuffer` | a buffer of which the kernel writes every element, and reads none |
+/// | any element type, `usize` | a scalar |
+/// | [`Len`] | the length of the launch's buffers |
+/// | [`Plain`] | a `#[repr(C)]` struct |
+/// | [`DevicePtr`] | an address, as it is |
+#[derive(Debug)]
+pub struct Arg<'a>(pub(super) Value<'a>);
+
+/// What is passed.
+pub(super) enum Value<'a> {
+    Read(AnyIn<'a>),
+    Write(AnyBuffer, Written),
+    Scalar(DType, [u8; 16]),
+    Pointer(u64),
+    Len,
+    Plain(SmallVec<[u8; 64]>),
+}
+
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Read(x) => write!(f, "read {} x {}", x.len(), x.dtype()),
+            Value::Write(x, _) => write!(f, "write {} x {}", x.len(), x.dtype()),
+            Value::Scalar(dtype, _) => write!(f, "{dtype}"),
+            Value::Pointer(address) => write!(f, "{address:#x}"),
+            Value::Len => write!(f, "the length"),
+            Value::Plain(bytes) => write!(f, "{} bytes", bytes.len()),
+        }
+    }
+}
+
+impl<'a> Arg<'a> {
+    /// A buffer of which the kernel writes **every** element and reads none, so that it may be one that was never
+    /// written before. A kernel that does less leaves parts of it as they were, which may be anything.
+    pub fn out<T: Element>(buffer: DeviceBuffer<T>) -> Self {
+        Arg(Value::Write(buffer.into(), Written::All))
+    }
+
+    /// A read operand whose type is known only at run time.
+    pub fn read(input: AnyIn<'a>) -> Self {
+        Arg(Value::Read(input))
+    }
+
+    /// A written buffer whose type is known only at run time.
+    pub fn write(buffer: AnyBuffer) -> Self {
+        Arg(Value::Write(buffer, Written::Some))
+    }
+}
+
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Arg<'a> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        Arg(Value::Read(buffer.into()))
+    }
+}
+
+impl<'a, T: Element> From<&'a GpuRef<T>> for Arg<'a> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        Arg(Value::Read(shared.into()))
+    }
+}
+
+impl<'a, T: Element> From<In<'a, T>> for Arg<'a> {
+    fn from(input: In<'a, T>) -> Self {
+        Arg(Value::Read(input.into()))
+    }
+}
+
+impl<T: Element> From<DeviceBuffer<T>> for Arg<'_> {
+    fn from(buffer: DeviceBuffer<T>) -> Self {
+        Arg(Value::Write(buffer.into(), Written::Some))
+    }
+}
+
+impl<T: Element> From<T> for Arg<'_> {
+    fn from(value: T) -> Self {
+        let mut bytes = [0; 16];
+        for (to, from) in bytes.iter_mut().zip(bytemuck::bytes_of(&value)) {
+            *to = *from;
+        }
+        Arg(Value::Scalar(T::DTYPE, bytes))
+    }
+}
+
+impl From<usize> for Arg<'_> {
+    fn from(value: usize) -> Self {
+        (value as u64).into()
+    }
+}
+
+impl<S: NoUninit> From<Plain<S>> for Arg<'_> {
+    fn from(Plain(value): Plain<S>) -> Self {
+        Arg(Value::Plain(SmallVec::from_slice(bytemuck::bytes_of(&value))))
+    }
+}
+
+impl From<Len> for Arg<'_> {
+    fn from(_: Len) -> Self {
+        Arg(Value::Len)
+    }
+}
+
+impl From<DevicePtr> for Arg<'_> {
+    fn from(DevicePtr(address): DevicePtr) -> Self {
+        Arg(Value::Pointer(address))
+    }
+}

@@ -1,0 +1,96 @@
+//! What a parameter of a signature is, at run time: to be compared with what is passed, and with a kernel's own.
+
+use super::parameters::Parameter;
+use super::passed::{Passed, Slot, Slots, ValueKind, Written};
+use crate::{DType, Error, Result};
+
+/// What a parameter is, at run time.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Read(DType),
+    Write(DType),
+    Out(DType),
+    Scalar(DType),
+    Plain(usize),
+    Pointer,
+}
+
+/// What comes before a parameter, of each sort.
+struct Before {
+    reads: u16,
+    writes: u16,
+    words: u16,
+}
+
+/// What is passed for parameters of these kinds: as [`Args`](super::Args) places it.
+#[expect(clippy::indexing_slicing, reason = "in a constant: it would not compile")]
+pub(super) const fn slots<const N: usize>(kinds: [Kind; N]) -> [Slot; N] {
+    let mut slots = [Slot::Value { at: 0, len: 0, kind: ValueKind::Plain }; N];
+    let mut before = Before { reads: 0, writes: 0, words: 0 };
+    let mut i = 0;
+    while i < N {
+        slots[i] = kinds[i].slot(&before);
+        match slots[i] {
+            Slot::Read(..) => before.reads += 1,
+            Slot::Write(..) => before.writes += 1,
+            Slot::Value { len, .. } => before.words = before.words.saturating_add(len.div_ceil(8)),
+        }
+        i += 1;
+    }
+    slots
+}
+
+impl Kind {
+    /// Passed for it would be this.
+    const fn slot(self, before: &Before) -> Slot {
+        let (len, kind) = match self {
+            Kind::Read(dtype) => return Slot::Read(dtype, before.reads),
+            Kind::Write(dtype) => return Slot::Write(dtype, before.writes, Written::Some),
+            Kind::Out(dtype) => return Slot::Write(dtype, before.writes, Written::All),
+            Kind::Scalar(dtype) => (dtype.size(), ValueKind::Scalar(dtype)),
+            Kind::Plain(len) => (len, ValueKind::Plain),
+            Kind::Pointer => (8, ValueKind::Pointer),
+        };
+        // More than a kernel takes is refused by its size.
+        let len = if len > u16::MAX as usize { u16::MAX } else { len as u16 };
+        Slot::Value { at: before.words, len, kind }
+    }
+
+    fn alone(self) -> Slot {
+        self.slot(&Before { reads: 0, writes: 0, words: 0 })
+    }
+
+    fn takes(self, slot: &Slot) -> bool {
+        match (self.alone(), slot) {
+            (Slot::Read(a, _), Slot::Read(b, _)) => a == *b,
+            (Slot::Write(a, ..), Slot::Write(b, ..)) => a == *b,
+            (Slot::Value { len: a, kind: x, .. }, Slot::Value { len: b, kind: y, .. }) => a == *b && x == *y,
+            _ => false,
+        }
+    }
+}
+
+/// Whether what is passed is what a signature says.
+pub(super) fn check(name: &str, passed: &Passed, kinds: &[Kind]) -> Result<()> {
+    super::parameters::count(name, passed.slots.len(), kinds.len())?;
+    for (i, (slot, kind)) in passed.slots.iter().zip(kinds).enumerate() {
+        if !kind.takes(slot) {
+            let (got, want) = (super::parameters::words(slot), super::parameters::words(&kind.alone()));
+            let reason = format!("{got} passed, but this parameter of `{name}` is {want}");
+            return Err(Error::invalid(format!("argument {i}"), reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a signature fits a kernel's own parameters.
+pub(super) fn fits(name: &str, kinds: &[Kind], parameters: &[Parameter]) -> Result<()> {
+    let slots = Slots::Found(kinds.iter().map(|kind| kind.alone()).collect());
+    super::parameters::check(name, &Passed { slots, ..Passed::default() }, parameters)
+}
+
+/// Whether two signatures take the same.
+pub(super) fn same(a: &[Kind], b: &[Kind]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.takes(&b.alone()))
+}

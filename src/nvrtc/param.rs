@@ -1,0 +1,185 @@
+//! One parameter of a signature: what it is, what can be passed for it, what a twin sees of it.
+
+use super::arg::{DevicePtr, Len, Plain};
+use super::args::Args;
+use super::cells::{Cells, Values};
+use super::kind::Kind;
+use super::passed::Written;
+use super::twin::Run;
+use crate::{DType, DeviceBuffer, Element, GpuRef, In};
+use bytemuck::Pod;
+use std::marker::PhantomData;
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A buffer that the kernel reads. A twin sees [`Values`].
+pub struct Read<T>(PhantomData<T>);
+/// A buffer that the kernel writes, and may read. A twin sees [`Cells`].
+pub struct Write<T>(PhantomData<T>);
+/// A buffer of which the kernel writes every element and reads none. A twin sees [`Cells`].
+pub struct Out<T>(PhantomData<T>);
+/// The types of the written buffers, one after the other.
+#[doc(hidden)]
+pub struct Cons<T, Tail>(PhantomData<(T, Tail)>);
+
+/// One parameter of a [`Signature`](super::Signature): [`Read`], [`Write`] or [`Out`] of an element type, an element type
+/// or `usize` for a scalar, [`Len`], [`Plain`] for a struct, [`DevicePtr`]. Sealed.
+pub trait Param: sealed::Sealed + 'static {
+    /// What a host twin sees of it.
+    type View<'t>: Copy + Send + Sync;
+    /// What a check before the launch sees of it: a buffer's length, a value.
+    type Given;
+    #[doc(hidden)]
+    type Outs<Tail>;
+    #[doc(hidden)]
+    const KIND: Kind;
+    #[doc(hidden)]
+    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Self::View<'t>>;
+    #[doc(hidden)]
+    fn given(args: &Args<'_>, index: usize) -> Option<Self::Given>;
+}
+
+/// What can be passed for a parameter.
+pub trait Passes<'a, P: Param> {
+    #[doc(hidden)]
+    fn pass(self, to: &mut Args<'a>);
+}
+
+macro_rules! reads { ($($t:ty),*) => { $(
+    impl<'a, T: Element> Passes<'a, Read<T>> for $t {
+        #[inline]
+        fn pass(self, to: &mut Args<'a>) {
+            to.read(self.into());
+        }
+    }
+)* } }
+reads!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>);
+
+impl<T: Element> sealed::Sealed for Read<T> {}
+impl<T: Element> Param for Read<T> {
+    type View<'t> = Values<'t, T>;
+    type Given = usize;
+    type Outs<Tail> = Tail;
+    const KIND: Kind = Kind::Read(T::DTYPE);
+    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Values<'t, T>> {
+        run.values(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+        args.len_of(index)
+    }
+}
+
+macro_rules! writes { ($($p:ident, $written:expr;)*) => { $(
+    impl<T: Element> sealed::Sealed for $p<T> {}
+    impl<T: Element> Param for $p<T> {
+        type View<'t> = Cells<'t, T>;
+        type Given = usize;
+        type Outs<Tail> = Cons<T, Tail>;
+        const KIND: Kind = Kind::$p(T::DTYPE);
+        fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
+            run.cells(index)
+        }
+        fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+            args.len_of(index)
+        }
+    }
+    impl<'a, T: Element> Passes<'a, $p<T>> for DeviceBuffer<T> {
+        #[inline]
+        fn pass(self, to: &mut Args<'a>) {
+            to.write(self.into(), $written);
+        }
+    }
+)* } }
+writes! {
+    Write, Written::Some;
+    Out, Written::All;
+}
+
+impl<T: Element> sealed::Sealed for T {}
+impl<T: Element> Param for T {
+    type View<'t> = T;
+    type Given = T;
+    type Outs<Tail> = Tail;
+    const KIND: Kind = Kind::Scalar(T::DTYPE);
+    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<T> {
+        run.value(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<T> {
+        args.passed.read_value(index)
+    }
+}
+impl<'a, T: Element> Passes<'a, T> for T {
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.scalar(self);
+    }
+}
+
+macro_rules! lengths { ($($t:ty, |$to:ident, $value:ident| $pass:expr;)*) => { $(
+    impl sealed::Sealed for $t {}
+    impl Param for $t {
+        type View<'t> = usize;
+        type Given = usize;
+        type Outs<Tail> = Tail;
+        const KIND: Kind = Kind::Scalar(DType::U64);
+        fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<usize> {
+            run.value::<u64>(index).map(|value| value as usize)
+        }
+        fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+            args.passed.read_value::<u64>(index).map(|value| value as usize)
+        }
+    }
+    impl<'a> Passes<'a, $t> for $t {
+        #[inline]
+        fn pass(self, $to: &mut Args<'a>) {
+            let $value = self;
+            $pass
+        }
+    }
+)* } }
+lengths! {
+    usize, |to, value| to.scalar(value as u64);
+    Len, |to, _value| to.length();
+}
+
+impl<S: Pod + Send + Sync> sealed::Sealed for Plain<S> {}
+impl<S: Pod + Send + Sync> Param for Plain<S> {
+    type View<'t> = S;
+    type Given = S;
+    type Outs<Tail> = Tail;
+    const KIND: Kind = Kind::Plain(size_of::<S>());
+    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<S> {
+        run.value(index)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<S> {
+        args.passed.read_value(index)
+    }
+}
+impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.value(bytemuck::bytes_of(&self));
+    }
+}
+
+impl sealed::Sealed for DevicePtr {}
+impl Param for DevicePtr {
+    type View<'t> = DevicePtr;
+    type Given = DevicePtr;
+    type Outs<Tail> = Tail;
+    const KIND: Kind = Kind::Pointer;
+    fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<DevicePtr> {
+        run.value(index).map(DevicePtr)
+    }
+    fn given(args: &Args<'_>, index: usize) -> Option<DevicePtr> {
+        args.passed.read_value(index).map(DevicePtr)
+    }
+}
+impl<'a> Passes<'a, DevicePtr> for DevicePtr {
+    #[inline]
+    fn pass(self, to: &mut Args<'a>) {
+        to.word(self.0);
+    }
+}
