@@ -7,7 +7,7 @@
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
 //!       │   ├─ library.rs   the slot's workspace, and what statuses mean
 //!       │   ├─ blas.rs      its cuBLAS handle, made lazily
-//!       │   ├─ tables.rs    tables of addresses for the library's batches
+//!       │   ├─ tables.rs    tables of addresses for the library's batches; room.rs: what long ones come through
 //!       │   └─ blaslt.rs    its cuBLASLt handle, and what was learnt about products
 //!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
@@ -60,6 +60,8 @@ mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;
 mod ring;
+#[cfg(feature = "blas")]
+mod room;
 mod sequence;
 mod slot;
 mod staging;
