@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use windlass::blaslt::{Epilogue, Operands};
+use windlass::loader::Library;
 use windlass::{
     Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
     SlicesMut, Spans, Wire,
@@ -70,6 +71,30 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
         assert_back_at(&device, (0, 0, 0));
         device.rebuild(LONG).unwrap();
         assert_eq!((device.generation(), down(&device, &up(&device, [7u8]))), (1, vec![7]));
+    });
+}
+
+/// It is the worker's libraries that count, so the worker is asked.
+#[test]
+fn the_worker_tells_the_versions_of_its_libraries() {
+    inside("the_worker_tells_the_versions_of_its_libraries", &[], || {
+        let device = isolated().open().unwrap();
+        let driver = standin::driver();
+        assert_eq!(calls(&device, "cublasGetProperty"), 0, "nobody has asked");
+        let version = |library| device.library_version(library).map(|v| v.map(|v| v.to_string()));
+        for _ in 0..2 {
+            assert_eq!(version(Library::Cublas), Ok(Some("13.0.0".into())));
+            assert_eq!(version(Library::CublasLt), Ok(Some("13.0.2".into())));
+            device.rebuild(LONG).unwrap();
+        }
+        assert_eq!(calls(&device, "cublasGetProperty"), 0, "it is another one");
+        assert_eq!(version(Library::Cublas), Ok(Some("13.0.0".into())));
+        assert_eq!((calls(&device, "cublasGetProperty"), driver.calls_of("cublasGetProperty")), (3, 0));
+        match version(Library::Cufft) {
+            Err(Error::LibraryMissing { library, tried, .. }) => assert!(library == "cuFFT" && !tried.is_empty()),
+            other => assert!(matches!(other, Ok(Some(_))), "{other:?}"), // a machine that has one
+        }
+        assert_eq!(down(&device, &up(&device, [7u8])), [7]);
     });
 }
 

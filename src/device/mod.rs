@@ -4,11 +4,13 @@
 //! handle also carries per-call options, so every front made from it (`device.timed().blas()`) has them.
 //!
 //! `builder.rs` has the settings, `open.rs` the ways to a device, `inner.rs` what all handles share, `info.rs` what a device
-//! says of itself, `memory.rs` how buffers are made.
+//! says of itself, `libraries.rs` which libraries it works with, `memory.rs` how buffers are made.
 
 mod builder;
 mod info;
 mod inner;
+#[cfg(feature = "cuda")]
+mod libraries;
 mod memory;
 mod open;
 
@@ -16,6 +18,8 @@ pub use builder::DeviceBuilder;
 pub(crate) use builder::{Config, Kind, WorkerSettings};
 pub use info::{DeviceInfo, DeviceKind, MemoryInfo};
 pub(crate) use inner::{Inner, Opened};
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use libraries::here as library_here;
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;
