@@ -205,9 +205,11 @@ impl CudaEngine {
             }
             stats.plan_hits += slot.shared.plans.hits.load(Ordering::Relaxed);
             stats.plan_misses += slot.shared.plans.misses.load(Ordering::Relaxed);
+            stats.pool_hits += slot.shared.memory.hits.load(Ordering::Relaxed);
+            stats.pool_misses += slot.shared.memory.misses.load(Ordering::Relaxed);
         }
         stats.streams = core.slots.len() as u64 + core.blockers.made();
-        stats.parked = core.reclaim.parked() as u64;
+        stats.parked = core.reclaim.parked_at_a_glance();
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();
         #[cfg(feature = "blaslt")]

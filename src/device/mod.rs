@@ -16,7 +16,7 @@ mod open;
 
 pub use builder::DeviceBuilder;
 pub(crate) use builder::{Config, Kind, WorkerSettings};
-pub use info::{DeviceInfo, DeviceKind, MemoryInfo};
+pub use info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub(crate) use inner::{Inner, Opened};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use libraries::here as library_here;
@@ -177,7 +177,7 @@ impl Device {
         self.inner.stats()
     }
 
-    /// Memory: free, total, in use, limit.
+    /// Memory: free, total, in use, limit; of a GPU also what its pool holds.
     ///
     /// # Errors
     /// The device's own error when it cannot be asked.
