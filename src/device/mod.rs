@@ -129,7 +129,8 @@ impl Device {
         self.inner.info.kind
     }
 
-    /// Name, compute capability, memory, UUID, PCI address, versions.
+    /// Name, compute capability, memory, UUID, PCI address, the driver's version. A library is asked for its own by
+    /// `library_version`.
     pub fn info(&self) -> &DeviceInfo {
         &self.inner.info
     }
