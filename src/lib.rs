@@ -78,7 +78,7 @@ pub use copy::HostData;
 #[cfg(feature = "cuda")]
 pub use cuda::{KernelArg, Ptx};
 pub use cuda_enqueue::Enqueue;
-pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo};
+pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub use dispatch::raw::Landed;
 pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
 pub use element::{DType, Element};

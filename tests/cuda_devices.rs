@@ -7,6 +7,7 @@ mod standin;
 
 use common::{down, up};
 use standin::{Session, session};
+use windlass::loader::Library;
 use windlass::{Device, DeviceKind, Error};
 
 /// Somebody else has it to himself.
@@ -41,6 +42,48 @@ fn every_gpu_says_which_one_it_is() {
     let host = Device::host().unwrap();
     assert_eq!((host.info().uuid_text(), host.info().pci.as_deref()), (None, None));
     drop(all);
+    driver.assert_finished();
+}
+
+/// Each tells its version when somebody asks, and not before.
+#[test]
+fn libraries_tell_their_versions_to_who_asks() {
+    let driver = with(1);
+    let (device, host) = (Device::cuda(0).unwrap(), Device::host().unwrap());
+    let asked = || ["cublasGetProperty", "cublasLtGetProperty"].map(|function| driver.calls_of(function));
+    assert_eq!(asked(), [0, 0]);
+    let version = |device: &Device, library| device.library_version(library).unwrap().map(|v| v.to_string());
+    assert_eq!(version(&host, Library::Cublas), None);
+    assert_eq!(asked(), [0, 0]);
+    assert_eq!(version(&device, Library::Cublas).as_deref(), Some("13.0.0"));
+    assert_eq!(version(&device, Library::CublasLt).as_deref(), Some("13.0.2"));
+    assert_eq!(asked(), [3, 3]);
+    let of_driver = device.library_version(Library::Driver).unwrap().expect("it tells");
+    assert_eq!(of_driver.major * 1000 + of_driver.minor * 10, device.info().driver_version.unwrap());
+    // A library that refuses to say has no version.
+    driver.fail("cublasGetProperty", 1, 1);
+    assert_eq!(version(&device, Library::Cublas), None);
+    drop((device, host));
+    driver.assert_finished();
+}
+
+/// What no place has is missing, with the account of all that were searched; what works without a GPU is the same for all.
+#[test]
+fn a_library_that_is_not_there_is_missing_and_breaks_nothing() {
+    let driver = with(1);
+    let (device, host) = (Device::cuda(0).unwrap(), Device::host().unwrap());
+    let before = device.stats().errors;
+    match device.library_version(Library::Cufft) {
+        Err(Error::LibraryMissing { library, tried, help }) => {
+            assert_eq!(library, "cuFFT");
+            assert!(!tried.is_empty() && !help.is_empty(), "{tried:?} {help}");
+            assert_ne!(device.stats().errors, before, "it is counted");
+        }
+        other => assert!(matches!(other, Ok(Some(_))), "{other:?}"), // a machine that has one
+    }
+    assert_eq!(device.library_version(Library::Nvrtc), host.library_version(Library::Nvrtc));
+    assert_eq!(down(&device, &up(&device, [7u8])), [7]);
+    drop((device, host));
     driver.assert_finished();
 }
 

@@ -12,6 +12,7 @@ mod standin;
 use common::{down, up};
 use standin::{Driver, Mode, endless, in_child, launch, session};
 use std::time::{Duration, Instant};
+use windlass::loader::Library;
 use windlass::nvrtc::{LaunchConfig, Len};
 use windlass::{Bufs, Device, DeviceBuffer, Error, Output, PendingDispatch, Phase, Rejected, Wait};
 
@@ -98,6 +99,7 @@ impl Scene {
             for gpu in &gpus {
                 lost(&gpu.zeros::<f32>(4).unwrap_err(), code);
                 lost(&gpu.memory().unwrap_err(), code);
+                lost(&gpu.library_version(Library::Cublas).unwrap_err(), code);
                 lost(&gpu.rebuild(Duration::from_secs(9)).unwrap_err(), code);
                 lost(&gpu.wait_healthy(Duration::from_secs(9)).unwrap_err(), code);
             }

@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use windlass::blaslt::{Epilogue, Operands};
+use windlass::loader::Library;
 use windlass::{
     Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
-    SlicesMut, Spans, Wire,
+    SlicesMut, Spans, Stats, Wire,
 };
 
 const INSIDE: &str = "WINDLASS_TEST_INSIDE";
@@ -70,6 +71,66 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
         assert_back_at(&device, (0, 0, 0));
         device.rebuild(LONG).unwrap();
         assert_eq!((device.generation(), down(&device, &up(&device, [7u8]))), (1, vec![7]));
+    });
+}
+
+/// It is the worker's libraries that count, so the worker is asked.
+#[test]
+fn the_worker_tells_the_versions_of_its_libraries() {
+    inside("the_worker_tells_the_versions_of_its_libraries", &[], || {
+        let device = isolated().open().unwrap();
+        let driver = standin::driver();
+        assert_eq!(calls(&device, "cublasGetProperty"), 0, "nobody has asked");
+        let version = |library| device.library_version(library).map(|v| v.map(|v| v.to_string()));
+        for _ in 0..2 {
+            assert_eq!(version(Library::Cublas), Ok(Some("13.0.0".into())));
+            assert_eq!(version(Library::CublasLt), Ok(Some("13.0.2".into())));
+            device.rebuild(LONG).unwrap();
+        }
+        assert_eq!(calls(&device, "cublasGetProperty"), 0, "it is another one");
+        assert_eq!(version(Library::Cublas), Ok(Some("13.0.0".into())));
+        assert_eq!((calls(&device, "cublasGetProperty"), driver.calls_of("cublasGetProperty")), (3, 0));
+        match version(Library::Cufft) {
+            Err(Error::LibraryMissing { library, tried, .. }) => assert!(library == "cuFFT" && !tried.is_empty()),
+            other => assert!(matches!(other, Ok(Some(_))), "{other:?}"), // a machine that has one
+        }
+        assert_eq!(down(&device, &up(&device, [7u8])), [7]);
+    });
+}
+
+/// It holds what an engine in this process would, and says so.
+#[test]
+fn the_worker_says_what_it_holds_and_nobody_waits_for_it() {
+    inside("the_worker_says_what_it_holds_and_nobody_waits_for_it", &[], || {
+        let device = isolated().slots(3).open().unwrap();
+        let told = |what: fn(&Stats) -> bool| assert!(eventually(10, || what(&device.stats())), "{:?}", device.stats());
+        let (x, y) = (up(&device, [1.0f32; 1000]), device.zeros::<f32>(1000).unwrap());
+        let y = device.blas().axpy(2.0, &x, y).unwrap().await_result().unwrap();
+        told(|stats| stats.slots == 3 && stats.streams >= 3 && stats.events > 0 && stats.library_handles > 0);
+        told(|stats| stats.pool_misses >= 2 && stats.parked == 0);
+        // A buffer like the last one, which nobody wants any more.
+        for _ in 0..200 {
+            drop(device.fill(device.uninit::<u8>(4096).unwrap(), 1).unwrap().await_result().unwrap());
+        }
+        told(|stats| stats.pool_hits > 0 && stats.pool_hits + stats.pool_misses >= 200);
+        let pool = device.memory().unwrap().pool.expect("a GPU has one");
+        assert!(pool.used >= 8000 && pool.used <= pool.used_peak, "{pool:?}");
+        assert!(pool.reserved >= pool.used && pool.reserved <= pool.reserved_peak, "{pool:?}");
+        // It stands still: what it said last is all that there is, and that at once.
+        let before = device.stats();
+        let pid = device.worker_pid().unwrap();
+        system::signal(pid, libc::SIGSTOP);
+        let start = Instant::now();
+        let stats = device.stats();
+        let took = start.elapsed();
+        assert_eq!((stats.streams, stats.library_handles), (before.streams, before.library_handles));
+        assert!(took < Duration::from_millis(200), "{took:?}");
+        system::signal(pid, libc::SIGKILL);
+        device.wait_healthy(LONG).unwrap();
+        assert!(eventually(10, || device.generation() == 1));
+        // Another worker, which counts anew.
+        told(|stats| stats.streams >= 3 && stats.pool_hits + stats.pool_misses < 100);
+        drop((x, y));
     });
 }
 

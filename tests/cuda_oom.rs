@@ -41,6 +41,38 @@ fn memory_of_dropped_buffers_that_are_still_in_flight_comes_back_before_there_is
     driver.assert_finished();
 }
 
+/// What is handed out again here is counted here; what the pool holds the driver tells.
+#[test]
+fn memory_had_again_is_counted_and_the_pool_says_what_it_holds() {
+    let driver = session();
+    let device = Device::builder().cuda(0).slots(1).open().unwrap();
+    let counts = || (device.stats().pool_hits, device.stats().pool_misses);
+    assert_eq!((counts(), device.uninit::<u8>(0).map(drop), counts()), ((0, 0), Ok(()), (0, 0)));
+    drop(device.uninit::<u8>(2 * MIB).unwrap());
+    assert_eq!(counts(), (0, 1));
+    // The housekeeping thread may come between, and free it.
+    let asked = (1..100).find(|_| {
+        let before = driver.calls_of("cuMemAllocFromPoolAsync");
+        drop(device.uninit::<u8>(2 * MIB).unwrap());
+        driver.calls_of("cuMemAllocFromPoolAsync") == before
+    });
+    let asked = asked.expect("never had again") as u64;
+    assert_eq!(counts(), (1, asked));
+    let x = take(&device, MIB).unwrap();
+    assert_eq!(counts(), (1, asked + 1), "half as much is no use");
+    assert!(common::eventually(5, || driver.live("pool_bytes") < 2 * MIB as i64));
+    let calls = driver.calls_here();
+    drop(device.stats());
+    assert_eq!(driver.calls_here(), calls, "nobody is asked");
+    let pool = device.memory().unwrap().pool.expect("a GPU has one");
+    assert_eq!((pool.reserved, pool.used), (driver.live("pool_reserved") as u64, driver.live("pool_bytes") as u64));
+    assert!(pool.used >= MIB as u64 && pool.used_peak >= 2 * MIB as u64, "{pool:?}");
+    assert!(pool.reserved >= pool.used && pool.reserved_peak >= pool.used_peak, "{pool:?}");
+    assert_eq!(Device::host().unwrap().memory().unwrap().pool, None);
+    drop((x, device));
+    driver.assert_finished();
+}
+
 /// A free runs in the order of its stream: until it has, other streams do not find the bytes.
 #[test]
 fn bytes_whose_free_is_on_its_way_are_waited_for() {

@@ -8,6 +8,7 @@ mod standin;
 
 use common::{down, up};
 use standin::{Current, Driver, Mode, session};
+use std::sync::atomic::{AtomicBool, Ordering};
 use windlass::blas::{Batch, Lu, Triangular};
 use windlass::{Device, DeviceBuffer, Error, Gemm, Side, Uplo};
 
@@ -16,6 +17,7 @@ const LAUNCH: &str = "cuLaunchKernel";
 const ALLOCATE: &str = "cuMemAllocFromPoolAsync";
 const FREE: &str = "cuMemFreeAsync";
 const COPY: &str = "cuMemcpyHtoDAsync";
+const PIN: &str = "cuMemHostAlloc";
 
 /// One slot, so that every call finds the tables of those before.
 fn device() -> Device {
@@ -105,6 +107,69 @@ fn any_number_of_addresses_arrives_whole() {
         numbers.check(&device);
     }
     drop((kept, device));
+    driver.assert_finished();
+}
+
+/// Addresses that no kernel's parameters hold go through pinned memory. To make that may wait for all that the GPU is
+/// doing, so nobody's slot is held meanwhile.
+#[test]
+fn room_for_addresses_is_made_before_a_slot_is_leased() {
+    let driver = session();
+    // So little staging that it is made block by block.
+    let device = Device::builder().cuda(0).slots(1).staging_limit(8 << 20).open().unwrap();
+    let numbers = Numbers::new(&device, 1..=700);
+    drop(Numbers::new(&device, 1..=1).invert(&device));
+    driver.mode(Mode::Eager);
+    let held = driver.hold(PIN);
+    let done = AtomicBool::new(false);
+    let numbers = std::thread::scope(|scope| {
+        let before = driver.calls_of(PIN);
+        let inverted = scope.spawn(|| told(&driver, || numbers.invert(&device)));
+        assert!(common::eventually(20, || driver.calls_of(PIN) > before), "11 KiB are pinned");
+        // The only slot: it is free for others.
+        let other = scope.spawn(|| {
+            drop(device.fill(device.uninit(4).unwrap(), 1.0f32).unwrap());
+            done.store(true, Ordering::Relaxed);
+        });
+        let free = common::eventually(2, || done.load(Ordering::Relaxed));
+        drop(held);
+        other.join().unwrap();
+        let (numbers, calls) = inverted.join().unwrap();
+        assert_eq!(calls, [PIN, ALLOCATE, COPY, MATINV]);
+        assert!(free, "the slot was held while pinned memory was made");
+        numbers
+    });
+    numbers.check(&device);
+    let (numbers, calls) = told(&driver, || numbers.invert(&device));
+    assert_eq!(calls, [MATINV], "the room is there, and the table too");
+    drop((numbers, device));
+    driver.assert_finished();
+}
+
+/// What a call needs no room for does not fail for want of it; what needs it says what there is.
+#[test]
+fn a_kept_table_wants_no_room() {
+    let driver = session();
+    let limit = 64 << 10;
+    let device = Device::builder().cuda(0).slots(1).staging_limit(limit).open().unwrap();
+    let [numbers, others] = [1..=700, 2..=701].map(|values| Numbers::new(&device, values));
+    let numbers = numbers.invert(&device);
+    let data = device.zeros::<u8>(4096).unwrap();
+    driver.mode(Mode::Eager);
+    // They have all that may be pinned.
+    let all: Vec<_> = std::iter::from_fn(|| device.download(&data).ok()).take(100).collect();
+    assert!(all.len() < 100);
+    let (numbers, calls) = told(&driver, || numbers.invert(&device));
+    assert_eq!(calls, [MATINV]);
+    let Numbers { a, c, info } = others;
+    let of_a: Vec<_> = a.iter().map(|a| a.as_in()).collect();
+    let Err(rejected) = device.blas().matinv_batched(Lu::new(1, 700), &of_a, c, info) else { panic!("it had room") };
+    let Error::OutOfMemory { free, limit: told_limit, requested, .. } = rejected.error else { panic!("{rejected}") };
+    assert_eq!((free, told_limit), (0, limit));
+    assert!(requested >= 2 * 700 * 8, "{requested}");
+    drop((all, of_a));
+    numbers.check(&device);
+    drop((a, data, numbers, device));
     driver.assert_finished();
 }
 

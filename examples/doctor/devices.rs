@@ -73,6 +73,9 @@ fn one(device: &Device, findings: &mut Findings) {
     for line in details(device.info()) {
         println!("            {line}");
     }
+    if let Some(line) = libraries(device) {
+        println!("            {line}");
+    }
     if let Ok(memory) = device.memory() {
         println!("            {} of memory, {} free", bytes(memory.total), bytes(memory.free));
     }
@@ -119,6 +122,21 @@ fn details(info: &DeviceInfo) -> Vec<String> {
         lines.push(identity.join(", "));
     }
     lines
+}
+
+/// What it works with: `cuBLAS 13.1.0, cuBLASLt 13.1.0, NVRTC 13.0`. What is missing is told elsewhere.
+#[cfg(feature = "cuda")]
+fn libraries(device: &Device) -> Option<String> {
+    use windlass::loader::Library;
+    let asked = Library::ALL.iter().filter(|library| library.is_enabled() && **library != Library::Driver);
+    let told = asked.filter_map(|library| Some(format!("{library} {}", device.library_version(*library).ok()??)));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("works with {}", told.join(", ")))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn libraries(_: &Device) -> Option<String> {
+    None
 }
 
 /// `64 MiB`, `139.8 GiB`.

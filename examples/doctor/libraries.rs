@@ -25,7 +25,10 @@ fn advice(missing: &Missing) -> String {
 fn print(report: &LibraryReport, verbose: bool) {
     let name = report.library.name();
     match &report.found {
-        Ok(path) => println!("  {name:<16} {:<9} {}", report.version.as_deref().unwrap_or("found"), path.display()),
+        Ok(path) => match report.version {
+            Some(version) => println!("  {name:<16} {version:<9} {}", path.display()),
+            None => println!("  {name:<16} {:<9} {}", "found", path.display()),
+        },
         Err(missing) => {
             println!("  {name:<16} missing   {} places tried", missing.tried.len());
             if verbose {

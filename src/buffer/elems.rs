@@ -33,6 +33,9 @@ pub trait Operand: sealed::Operand + 'static {
     type SliceMut<'a>;
     /// The element type.
     const DTYPE: DType;
+    /// There may be any number of it.
+    #[doc(hidden)]
+    const LISTED: bool = false;
 
     #[doc(hidden)]
     fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span;
@@ -168,6 +171,7 @@ impl<T: Element> Operand for List<T> {
     type Slice<'a> = Vec<&'a [T]>;
     type SliceMut<'a> = Vec<&'a mut [T]>;
     const DTYPE: DType = T::DTYPE;
+    const LISTED: bool = true;
 
     fn read<'x>(input: &'x &[In<'_, T>], visit: &mut Visit<'_, 'x>) -> Self::Span {
         input.iter().map(|i| T::read(i, visit)).collect()
@@ -205,6 +209,9 @@ pub trait Elems: sealed::Elems + 'static {
     type SlicesMut<'a>;
     /// The element types, in order.
     const DTYPES: &'static [DType];
+    /// One of them is a [`List`].
+    #[doc(hidden)]
+    const LISTED: bool = false;
 
     #[doc(hidden)]
     fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans;
@@ -233,6 +240,7 @@ macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
         type Slices<'a> = ($($t::Slice<'a>,)*);
         type SlicesMut<'a> = ($($t::SliceMut<'a>,)*);
         const DTYPES: &'static [DType] = &[$($t::DTYPE),*];
+        const LISTED: bool = false $(|| $t::LISTED)*;
 
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]

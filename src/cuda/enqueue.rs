@@ -231,27 +231,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
         self.check("cuMemcpyHtoDAsync", code)
     }
 
-    /// A little host data in scratch on the device: an array of addresses, say. It is copied before this returns.
-    #[cfg(feature = "blas")]
-    pub(crate) fn upload_small(&mut self, data: &[u8]) -> Result<u64> {
-        use super::pinned::{LARGEST, NoBlock};
-        let at = self.scratch(data.len())?;
-        for (i, data) in data.chunks(LARGEST).enumerate() {
-            let block = self.core.pinned.block(data.len()).map_err(|why| match why {
-                NoBlock::Limit => {
-                    super::staging::no_staging(data.len(), self.core.pinned.limit(), self.core.pinned.bytes())
-                }
-                NoBlock::Driver(code) => fault::classify(self.epoch, code, "cuMemHostAlloc"),
-            })?;
-            // SAFETY: the block holds at least that many bytes, and nobody else has it.
-            unsafe { block.at.0.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
-            let staging = Staging { block: Some(block), len: data.len() };
-            // SAFETY: a piece of the scratch that was allocated for all of them.
-            unsafe { self.copy_from_staging(at + (i * LARGEST) as u64, staging) }?;
-        }
-        Ok(at)
-    }
-
     /// Device data to the reserved pinned memory, each piece with a ticket of its own, so that the host can begin with
     /// the first while the last is on its way.
     ///

@@ -9,7 +9,7 @@ use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::buffer::{Allocation, Home, Track};
-use crate::device::Config;
+use crate::device::{Config, PoolInfo};
 use crate::engine::{Completion, Epoch};
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -71,6 +71,22 @@ impl Pool {
         })
     }
 
+    /// What it holds. The context is current, and the caller inside the epoch.
+    fn info(&self, api: &Driver) -> Result<PoolInfo, Code> {
+        const RESERVED_CURRENT: u32 = 5;
+        const RESERVED_HIGH: u32 = 6;
+        const USED_CURRENT: u32 = 7;
+        const USED_HIGH: u32 = 8;
+        let ask = |attribute: u32| {
+            let mut bytes = 0u64;
+            // SAFETY: the attributes are of 64 bits; the pool lives until the epoch's end.
+            unsafe { api.mem_pool_get_attribute(self.0.0, attribute, (&raw mut bytes).cast()) }.ok().map(|()| bytes)
+        };
+        let (reserved, used) = (ask(RESERVED_CURRENT)?, ask(USED_CURRENT)?);
+        let (reserved_peak, used_peak) = (ask(RESERVED_HIGH)?, ask(USED_HIGH)?);
+        Ok(PoolInfo { reserved, reserved_peak, used, used_peak })
+    }
+
     /// Gives unused memory back to the driver.
     pub(crate) fn trim(&self, api: &Driver) -> Code {
         // SAFETY: the pool lives until the epoch's end; the caller is inside the epoch.
@@ -127,6 +143,7 @@ impl CudaEngine {
                     return Err(fault::classify(epoch, code, BINDING));
                 }
                 allocation.renew();
+                slot.memory.count(false);
                 allocation
             }
             None => {
@@ -144,6 +161,7 @@ impl CudaEngine {
         let core = &self.core;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         free_some(slot, state, FREES_PER_LEASE);
+        slot.memory.count(true);
         let address = core
             .raw_alloc(state, bytes)
             .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
@@ -167,7 +185,7 @@ impl CudaEngine {
     pub(super) fn describe(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
         match error {
             Error::OutOfMemory { requested, site, .. } => {
-                let (free, total) = self.memory(epoch).unwrap_or((0, 0));
+                let (free, total, _) = self.memory(epoch).unwrap_or_default();
                 let limit = epoch.meter.limit();
                 let free = free.min(limit.saturating_sub(epoch.meter.used()));
                 Error::OutOfMemory { requested, free, total, limit, site }
@@ -176,29 +194,20 @@ impl CudaEngine {
         }
     }
 
-    /// Free and total bytes of the device. What the pool holds unused counts as free.
-    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<(u64, u64)> {
-        const RESERVED_CURRENT: u32 = 5;
-        const USED_CURRENT: u32 = 7;
+    /// Free and total bytes of the device, and what its pool holds. What that holds unused counts as free.
+    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<(u64, u64, PoolInfo)> {
         let core = &self.core;
         epoch.admit()?; // a forked child cannot even take a lease: its holder may be a thread that is not there
         let lease = core.lease(&[]);
         epoch.admit()?;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
-        let (mut free, mut total, mut reserved, mut used) = (0usize, 0usize, 0u64, 0u64);
+        let (mut free, mut total) = (0usize, 0usize);
         let api = core.context.api;
-        // SAFETY: the pointers are valid and of the attributes' types; the epoch is open while the lease is held.
-        unsafe {
-            api.mem_get_info(&mut free, &mut total)
-                .ok()
-                .and_then(|()| {
-                    api.mem_pool_get_attribute(core.pool.0.0, RESERVED_CURRENT, (&raw mut reserved).cast()).ok()
-                })
-                .and_then(|()| api.mem_pool_get_attribute(core.pool.0.0, USED_CURRENT, (&raw mut used).cast()).ok())
-        }
-        .map_err(|code| fault::classify(epoch, code, "cuMemGetInfo"))?;
+        // SAFETY: the pointers are valid; the epoch is open while the lease is held.
+        let answer = unsafe { api.mem_get_info(&mut free, &mut total) }.ok().and_then(|()| core.pool.info(api));
+        let pool = answer.map_err(|code| fault::classify(epoch, code, "cuMemGetInfo"))?;
         drop(lease);
-        Ok((free as u64 + reserved.saturating_sub(used), total as u64))
+        Ok((free as u64 + pool.reserved.saturating_sub(pool.used), total as u64, pool))
     }
 }
 

@@ -7,7 +7,7 @@
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
 //!       │   ├─ library.rs   the slot's workspace, and what statuses mean; warm.rs: handles made ahead
 //!       │   ├─ blas.rs      its cuBLAS handle, made lazily
-//!       │   ├─ tables.rs    tables of addresses for the library's batches
+//!       │   ├─ tables.rs    tables of addresses for the library's batches; room.rs: what long ones come through
 //!       │   └─ blaslt/      its cuBLASLt handle, and what was learnt about products
 //!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
@@ -60,6 +60,8 @@ mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;
 mod ring;
+#[cfg(feature = "blas")]
+mod room;
 mod sequence;
 mod slot;
 mod staging;
@@ -205,9 +207,11 @@ impl CudaEngine {
             }
             stats.plan_hits += slot.shared.plans.hits.load(Ordering::Relaxed);
             stats.plan_misses += slot.shared.plans.misses.load(Ordering::Relaxed);
+            stats.pool_hits += slot.shared.memory.hits.load(Ordering::Relaxed);
+            stats.pool_misses += slot.shared.memory.misses.load(Ordering::Relaxed);
         }
         stats.streams = core.slots.len() as u64 + core.blockers.made();
-        stats.parked = core.reclaim.parked() as u64;
+        stats.parked = core.reclaim.parked_at_a_glance();
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();
         #[cfg(feature = "blaslt")]

@@ -99,14 +99,21 @@ impl PinnedPool {
         self.free.get(class_of(bytes)).is_some_and(|free| !free.is_empty())
     }
 
+    /// A block of at least `bytes`, if one of that size is free. No driver call.
+    pub(crate) fn free_block(self: &Arc<Self>, bytes: usize) -> Option<Block> {
+        let class = class_of(bytes);
+        let at = self.free.get(class)?.pop()?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(Block { at, class, pool: self.hand_out() })
+    }
+
     /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current.
     pub(crate) fn block(self: &Arc<Self>, bytes: usize) -> Result<Block, NoBlock> {
+        if let Some(block) = self.free_block(bytes) {
+            return Ok(block);
+        }
         let class = class_of(bytes);
         let free = self.free.get(class).ok_or(NoBlock::Limit)?;
-        if let Some(at) = free.pop() {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(Block { at, class, pool: self.hand_out() });
-        }
         let size = LEAST << class;
         // Small ones are cut from a slab: making pinned memory may wait for all that the GPU is doing.
         let slab = if self.roomy() { size.max(SLAB) } else { size };
@@ -206,6 +213,14 @@ impl PinnedPool {
 fn class_of(bytes: usize) -> usize {
     let blocks = bytes.max(1).div_ceil(LEAST).next_power_of_two();
     blocks.trailing_zeros() as usize
+}
+
+#[cfg(feature = "blas")]
+impl Block {
+    /// How many bytes it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        LEAST << self.class
+    }
 }
 
 impl Drop for Block {

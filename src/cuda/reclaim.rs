@@ -16,7 +16,7 @@ use super::slot::{Shared, State};
 use crate::buffer::{Allocation, Home, Track};
 use crate::engine::Completion;
 use crate::engine::life::Stand;
-use crate::sync::{Arc, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::trace::Counters;
 
 /// Where an allocation came from.
@@ -30,6 +30,8 @@ pub(crate) struct PoolBytes {
 /// What waits to be given back.
 pub(crate) struct Reclaim {
     parked: Mutex<Vec<(Arc<Allocation>, Track)>>,
+    /// How many, for who may not wait for the lock: the driver is asked under it.
+    count: AtomicU64,
     pub(crate) nudge: Arc<Nudge>,
     counters: Arc<Counters>,
 }
@@ -68,10 +70,10 @@ impl PoolBytes {
             }
             None => {
                 drop(marks);
-                reclaim.parked.lock().push((allocation.clone(), uses));
+                reclaim.park(allocation.clone(), uses);
                 // As above.
                 if life.dead() {
-                    return reclaim.parked.lock().clear();
+                    return drop(reclaim.take());
                 }
             }
         }
@@ -81,7 +83,7 @@ impl PoolBytes {
 
 impl Reclaim {
     pub(crate) fn new(nudge: Arc<Nudge>, counters: Arc<Counters>) -> Self {
-        Reclaim { parked: Mutex::default(), nudge, counters }
+        Reclaim { parked: Mutex::default(), count: AtomicU64::new(0), nudge, counters }
     }
 
     /// After a fault nobody can prove the bytes idle; after an orderly end they were freed already.
@@ -91,9 +93,27 @@ impl Reclaim {
         }
     }
 
+    fn park(&self, allocation: Arc<Allocation>, uses: Track) {
+        let mut parked = self.parked.lock();
+        parked.push((allocation, uses));
+        self.count.store(parked.len() as u64, Ordering::Relaxed);
+    }
+
+    /// All of them, to be dropped with no lock held.
+    fn take(&self) -> Vec<(Arc<Allocation>, Track)> {
+        let mut parked = self.parked.lock();
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *parked)
+    }
+
     /// Allocations that wait for work on several streams.
     pub(crate) fn parked(&self) -> usize {
         self.parked.lock().len()
+    }
+
+    /// The same, as far as is known here: what another thread has just parked may not be seen yet.
+    pub(crate) fn parked_at_a_glance(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Hands the parked allocations whose uses are all over to their slots. True when some are left.
@@ -106,12 +126,13 @@ impl Reclaim {
             }
             !done
         });
+        self.count.store(parked.len() as u64, Ordering::Relaxed);
         !parked.is_empty()
     }
 
     /// The epoch ended: forgets all that is parked, counting it when nothing could prove it idle.
     pub(crate) fn forget(&self, stand: Stand) {
-        for _ in std::mem::take(&mut *self.parked.lock()) {
+        for _ in self.take() {
             self.give_up(stand);
         }
     }

@@ -38,7 +38,9 @@ pub(crate) struct Shared {
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
     newest: Newest<CUevent_st>,
-    pub(crate) plans: PlanCounts,
+    pub(crate) plans: Hits,
+    /// Buffers that had memory again, and those for which the pool was asked.
+    pub(crate) memory: Hits,
     /// Beside the lease, because a fault is often noticed by who holds it.
     pub(crate) recent: Recent,
     era: u32,
@@ -69,15 +71,15 @@ pub(crate) struct State {
     pub(crate) workspace: Option<u64>,
 }
 
-/// Calls that found their plan, and calls for which the library was asked. Counted by the holder of the lease alone.
+/// Calls that found what they wanted here, and calls for which somebody was asked: the library for a plan, the driver for
+/// memory. Counted by the holder of the lease alone, so that no locked instruction is needed.
 #[derive(Debug, Default)]
-pub(crate) struct PlanCounts {
+pub(crate) struct Hits {
     pub(crate) hits: AtomicU64,
     pub(crate) misses: AtomicU64,
 }
 
-#[cfg(feature = "blaslt")]
-impl PlanCounts {
+impl Hits {
     pub(crate) fn count(&self, asked: bool) {
         let counter = if asked { &self.misses } else { &self.hits };
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -139,7 +141,8 @@ impl Slot {
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
                 newest: Newest::new(),
-                plans: PlanCounts::default(),
+                plans: Hits::default(),
+                memory: Hits::default(),
                 recent: Recent::default(),
                 era: process::era(),
             }),

@@ -161,17 +161,7 @@ impl Core {
         let mut hope = true;
         loop {
             epoch.admit()?;
-            let attempt = {
-                let _inside = self.blockers.enter();
-                epoch.admit()?;
-                let _bound =
-                    self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))?;
-                if !self.pinned.has(bytes) {
-                    self.sweep(); // what is over may hold one: far cheaper than making one
-                }
-                self.pinned.block(bytes)
-            };
-            match attempt {
+            match self.try_block(epoch, bytes)? {
                 Ok(block) => return Ok(block),
                 Err(NoBlock::Driver(code)) => return Err(fault::classify(epoch, code, "cuMemHostAlloc")),
                 Err(NoBlock::Limit) => {
@@ -186,5 +176,16 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// A block, made if need be. The caller has no lease, as with [`small_slot`](Self::small_slot).
+    pub(super) fn try_block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Result<Block, NoBlock>> {
+        let _inside = self.blockers.enter();
+        epoch.admit()?;
+        let _bound = self.bind(epoch)?;
+        if !self.pinned.has(bytes) {
+            self.sweep(); // what is over may hold one: far cheaper than making one
+        }
+        Ok(self.pinned.block(bytes))
     }
 }

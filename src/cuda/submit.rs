@@ -6,6 +6,8 @@ use super::lease::Lease;
 use super::memory::FREES_PER_LEASE;
 use super::reclaim::free_some;
 use super::ring::Retired;
+#[cfg(feature = "blas")]
+use super::room;
 use super::slot::{Mark, Shared, State};
 use super::task::{CudaTask, Extra, Flight, Landed};
 use super::timer::Timer;
@@ -120,10 +122,21 @@ impl Core {
             0 => Landed::Nothing,
             _ => Landed::Slot(self.small_slot(s.epoch)?),
         };
+        #[cfg(feature = "blas")]
+        let room = match const { room::may_need::<O>() } && s.views.len() > room::MOST_WITHOUT {
+            true => Some(self.room(s.epoch, s.views.len())?),
+            false => None,
+        };
         let gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };
         let mut lease = self.hold(around, &mut follows)?;
         let index = lease.slot.shared.index;
+        #[cfg(feature = "blas")]
+        let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
         let result = self.enqueue(s, &follows, &mut lease, &mut retired, (landed, trace.is_some()));
+        #[cfg(feature = "blas")]
+        if has_room {
+            *lease.state.tables.room() = room::Room::default();
+        }
         drop(lease);
         drop(gate);
         retired.iter().for_each(|cargo| cargo.retire());

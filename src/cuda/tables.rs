@@ -16,6 +16,7 @@
 //! is cheaper than a copy from staging; those at even distances are computed there.
 
 use super::enqueue::Enqueue;
+use super::room::Room;
 use super::slot::State;
 use super::{Core, Ptx, fault};
 use crate::buffer::Meter;
@@ -34,7 +35,7 @@ const MOST_BYTES: usize = 512 << 10;
 static KERNELS: Ptx = Ptx::new(include_str!("tables.ptx"));
 /// Words that each of the kernels for a few takes as parameters.
 const FEW: usize = 62;
-const MORE: usize = 480;
+pub(super) const MORE: usize = 480;
 /// Series that a table at even distances has at most.
 const SERIES: usize = 3;
 
@@ -53,6 +54,8 @@ pub(crate) struct Tables {
     bytes: usize,
     /// Where addresses are gathered.
     words: Vec<u64>,
+    /// Where those of the dispatch at work go, when they are many.
+    room: Room,
 }
 
 /// What a table holds, in few words.
@@ -112,6 +115,11 @@ impl Tables {
         self.bytes += charge.1;
         let last = key.last().copied().unwrap_or_default();
         self.kept.push(Table { form, last, key: key.into(), at, used: self.now, charge });
+    }
+
+    /// What the dispatch at work may write addresses to.
+    pub(super) fn room(&mut self) -> &mut Room {
+        &mut self.room
     }
 
     /// How many there are.
@@ -181,7 +189,7 @@ impl<O: Op> Enqueue<'_, O> {
         match words.len() {
             count if count <= FEW => self.write_few::<FEW>(c"write_few", words),
             count if count <= MORE => self.write_few::<MORE>(c"write_more", words),
-            _ => self.upload_small(bytemuck::cast_slice(words)),
+            _ => self.write_staged(words),
         }
     }
 

@@ -63,4 +63,24 @@ pub struct MemoryInfo {
     pub used: u64,
     /// The limit on that.
     pub limit: u64,
+    /// The pool that buffers come from (CUDA, isolated or not).
+    pub pool: Option<PoolInfo>,
+}
+
+/// What a GPU's pool of memory holds, in bytes, as the driver tells. Of this generation.
+///
+/// The pool keeps what it once had for the next who asks, until a trim when memory is short. How many requests it met from
+/// that the driver does not tell; but `reserved_peak` that stays is memory that was not asked of the GPU again. What the
+/// library itself hands out again without asking is [`Stats::pool_hits`](crate::Stats::pool_hits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PoolInfo {
+    /// What it has of the GPU's memory, in use or not.
+    pub reserved: u64,
+    /// The most it ever had.
+    pub reserved_peak: u64,
+    /// What of it is in use: buffers, what operations have for themselves, what libraries work in.
+    pub used: u64,
+    /// The most that ever was.
+    pub used_peak: u64,
 }

@@ -178,11 +178,11 @@ impl Inner {
     /// In `epoch`, which may be one that is not installed yet.
     pub(super) fn memory(&self, epoch: &Arc<Epoch>) -> Result<MemoryInfo> {
         let (used, limit) = (epoch.meter.used(), epoch.meter.limit());
-        let (free, total) = match epoch.engine.memory(epoch)? {
-            Some(answer) => answer,
-            None => (self.info.total_memory.saturating_sub(used), self.info.total_memory),
+        let (free, total, pool) = match epoch.engine.memory(epoch)? {
+            Some((free, total, pool)) => (free, total, Some(pool)),
+            None => (self.info.total_memory.saturating_sub(used), self.info.total_memory, None),
         };
-        Ok(MemoryInfo { free, total, used, limit })
+        Ok(MemoryInfo { free, total, used, limit, pool })
     }
 
     pub(super) fn stats(&self) -> Stats {

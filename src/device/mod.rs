@@ -4,18 +4,22 @@
 //! handle also carries per-call options, so every front made from it (`device.timed().blas()`) has them.
 //!
 //! `builder.rs` has the settings, `open.rs` the ways to a device, `inner.rs` what all handles share, `info.rs` what a device
-//! says of itself, `memory.rs` how buffers are made.
+//! says of itself, `libraries.rs` which libraries it works with, `memory.rs` how buffers are made.
 
 mod builder;
 mod info;
 mod inner;
+#[cfg(feature = "cuda")]
+mod libraries;
 mod memory;
 mod open;
 
 pub use builder::DeviceBuilder;
 pub(crate) use builder::{Config, Kind, WorkerSettings};
-pub use info::{DeviceInfo, DeviceKind, MemoryInfo};
+pub use info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub(crate) use inner::{Inner, Opened};
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use libraries::here as library_here;
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;
@@ -125,7 +129,8 @@ impl Device {
         self.inner.info.kind
     }
 
-    /// Name, compute capability, memory, UUID, PCI address, versions.
+    /// Name, compute capability, memory, UUID, PCI address, the driver's version. A library is asked for its own by
+    /// `library_version`.
     pub fn info(&self) -> &DeviceInfo {
         &self.inner.info
     }
@@ -173,7 +178,7 @@ impl Device {
         self.inner.stats()
     }
 
-    /// Memory: free, total, in use, limit.
+    /// Memory: free, total, in use, limit; of a GPU also what its pool holds.
     ///
     /// # Errors
     /// The device's own error when it cannot be asked.

@@ -2,6 +2,7 @@
 
 use super::{Cause, Epoch};
 use crate::Result;
+use crate::device::PoolInfo;
 use crate::error::Text;
 use crate::sync::Arc;
 use crate::trace::Stats;
@@ -133,8 +134,8 @@ impl Engine {
         }
     }
 
-    /// Free and total bytes, where the engine asks a device.
-    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64)>> {
+    /// Free and total bytes and the pool's, where the engine asks a device.
+    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64, PoolInfo)>> {
         match self {
             #[cfg(feature = "host")]
             Engine::Host(_) => {

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A shared library of CUDA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Library {
     /// The driver, `libcuda`: comes with the kernel module, never with a toolkit.
@@ -71,6 +73,11 @@ impl Library {
     #[must_use]
     pub fn is_enabled(self) -> bool {
         self.spec().enabled
+    }
+
+    /// It works with code and needs no device: this process uses it, whatever device the code is for.
+    pub(crate) fn needs_no_device(self) -> bool {
+        matches!(self, Library::Nvrtc | Library::NvJitLink)
     }
 
     pub(crate) fn spec(self) -> &'static Spec {

@@ -25,7 +25,8 @@
 //! # Where things are
 //! `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
 //! `major.rs` tells the CUDA major of a file, `stub.rs` the stubs, `open.rs` is the search, `loaded.rs` its outcome,
-//! `import.rs` binds a loaded library's import anew, `report.rs` is the account of a whole machine.
+//! `import.rs` binds a loaded library's import anew, `version.rs` asks a library for its version, `report.rs` is the
+//! account of a whole machine.
 
 mod folders;
 #[cfg(feature = "nvrtc")]
@@ -39,6 +40,7 @@ mod search;
 mod stub;
 #[cfg(test)]
 pub(crate) mod testing;
+mod version;
 
 use std::path::PathBuf;
 
@@ -50,6 +52,7 @@ pub use loaded::Missing;
 pub(crate) use open::Loader;
 pub use report::{LibraryReport, report};
 pub(crate) use search::SearchEnv;
+pub use version::Version;
 
 /// The loader of this process. The environment is read when the first library is asked for.
 static LOADER: Mutex<Option<Loader>> = Mutex::new(None);

@@ -117,9 +117,9 @@ impl Counters {
 
 /// What a device has done and holds, from [`Device::stats`](crate::Device::stats).
 ///
-/// What is said to be of CUDA alone is of a GPU in this process: an isolated device answers 0 there, for its worker holds
-/// those things. How often the pool of device memory served a request without more of the GPU's is the driver's to know,
-/// whose pool it is; for staging it is [`staging_hits`](Self::staging_hits).
+/// Asking makes no call of a driver and waits for nobody. What is said to be of CUDA alone an isolated GPU's worker holds:
+/// there it is what the worker has said last, at most a quarter of a second ago unless it hangs, and counts begin anew with
+/// each generation. What the driver knows of a GPU's pool of memory is in [`MemoryInfo::pool`](crate::MemoryInfo::pool).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -143,6 +143,13 @@ pub struct Stats {
     /// Device memory of tables of addresses, in bytes, kept for batches of the same matrices. It counts against the limit,
     /// and goes when a buffer wants its place (CUDA).
     pub table_bytes: u64,
+    /// Buffers that had the memory of one dropped before, of as many bytes and on the same stream, with no call of the
+    /// driver; in this generation (CUDA).
+    pub pool_hits: u64,
+    /// Buffers whose memory was asked of the pool, in this generation (CUDA). The pool is the driver's, which may have had
+    /// it from an earlier buffer too: how often it did it does not tell, only how large the pool is and was, in
+    /// [`MemoryInfo::pool`](crate::MemoryInfo::pool).
+    pub pool_misses: u64,
     /// Bytes copied from host to device.
     pub bytes_up: u64,
     /// Bytes copied from device to host.
@@ -163,12 +170,11 @@ pub struct Stats {
     pub streams: u64,
     /// Library handles made (CUDA).
     pub library_handles: u64,
-    /// Calls of libraries with plans that found theirs, in this generation (CUDA in this process; those of a worker are
-    /// not counted).
+    /// Calls of libraries with plans that found theirs, in this generation (CUDA).
     pub plan_hits: u64,
-    /// Calls for which a library was asked for a plan, in this generation (CUDA in this process).
+    /// Calls for which a library was asked for a plan, in this generation (CUDA).
     pub plan_misses: u64,
-    /// Plans that were measured and pinned, in this generation (CUDA in this process).
+    /// Plans that were measured and pinned, in this generation (CUDA).
     pub plans_pinned: u64,
     /// Device faults seen; for an isolated device, workers lost.
     pub faults: u64,

@@ -1,4 +1,5 @@
-//! Questions to a worker: about code that is loaded there, which the client has to know of before it can go on.
+//! Questions to a worker: about code and libraries that are loaded there, which the client has to know of before it can go
+//! on.
 //!
 //! A question is an order like any other and is carried out in its turn; its answer comes as a long one does, through the
 //! socket. **Who asks waits**: for loading and looking things up, never for work.
@@ -38,6 +39,9 @@ pub(crate) enum Question {
     BestBlock { id: u64, kernel: u32, shared: u32 },
     /// What the device allows of launches. Answer: [`DeviceLimits`](crate::nvrtc::DeviceLimits).
     Limits,
+    /// Which version a library has there. Answer: [`Version`](crate::loader::Version), if it tells one.
+    #[cfg(feature = "cuda")]
+    Version(crate::loader::Library),
 }
 
 /// As it crosses.

@@ -6,12 +6,13 @@ use super::flights::Flight;
 use super::handler::Code;
 use super::link::Link;
 use super::order::{self, Alloc, Place, Run, Suffer};
+use super::reply;
 use super::spare::Spare;
 use super::task::{Flying, WorkerTask};
 use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
 use crate::buffer::{Allocation, Elems, Home, Shape, Track, View};
-use crate::device::DeviceInfo;
+use crate::device::{DeviceInfo, PoolInfo};
 use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
 use crate::engine::{Completion, Epoch};
 use crate::op::{Op, WritesOf};
@@ -106,6 +107,7 @@ impl WorkerEngine {
             stats.driver_held = self.hold.as_ref().is_some_and(|hold| hold.is_held());
         }
         stats.slots = self.info.processors as usize;
+        self.link.told(stats);
         stats.slots_busy = usize::try_from(self.link.unsettled()).unwrap_or(usize::MAX).min(stats.slots);
     }
 
@@ -280,8 +282,8 @@ impl WorkerEngine {
         None
     }
 
-    /// Free and total bytes, where a GPU has to be asked.
-    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64)>> {
+    /// Free and total bytes and the pool's, where a GPU has to be asked.
+    pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64, PoolInfo)>> {
         if self.info.kind == crate::DeviceKind::Host {
             return Ok(None);
         }
@@ -301,8 +303,9 @@ impl WorkerEngine {
         }
         epoch.admit()?;
         let answer = question.answer.get().cloned();
-        let free = answer.unwrap_or_else(|| Err(Error::library("the worker did not say how much memory is free")))?;
-        Ok(Some((free, self.info.total_memory)))
+        let answer = answer.unwrap_or_else(|| Err(Error::library("the worker did not say how much memory is free")))?;
+        let [free, reserved, reserved_peak, used, used_peak, ..] = answer;
+        Ok(Some((free, self.info.total_memory, PoolInfo { reserved, reserved_peak, used, used_peak })))
     }
 }
 
@@ -312,11 +315,11 @@ impl Drop for WorkerEngine {
     }
 }
 
-/// A question that is no operation: free bytes, once it is answered.
+/// A question that is no operation: free bytes and the pool's, once it is answered.
 struct Question {
     link: Arc<Link>,
     place: AtomicU32,
-    answer: OnceLock<Result<u64>>,
+    answer: OnceLock<Result<[u64; 8]>>,
     /// Who has it may look at the place: before the answer is there the place is nobody else's.
     looking: Mutex<()>,
 }
@@ -336,7 +339,7 @@ impl Flight for Question {
         }
         let place = self.place.load(Ordering::Relaxed);
         let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
-            DONE => Ok(self.link.answers.bytes(place).first_chunk().map_or(0, |b| u64::from_ne_bytes(*b))),
+            DONE => Ok(reply::words_of(&self.link.answers.bytes(place))),
             SPILLED => match self.link.spill(place) {
                 Some(Ok(_)) => Err(Error::library("an answer to another question")),
                 Some(Err(error)) => Err(error),

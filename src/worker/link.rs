@@ -11,11 +11,11 @@ use super::room::Patience;
 use super::segment::Segment;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
-use super::{layout, ring, seat};
+use super::{layout, ring, seat, told};
 use crate::dispatch::SPIN;
 use crate::engine::{Epoch, process};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
-use crate::trace::Counters;
+use crate::trace::{Counters, Stats};
 use crate::{Error, Result};
 use rustix::thread::futex;
 use std::collections::HashMap;
@@ -89,6 +89,11 @@ impl Link {
     /// The driver of its GPU refused to have shared memory registered: bulk data goes through staging.
     pub(super) fn is_staged(&self) -> bool {
         self.control.half(layout::STAGED).load(Ordering::Relaxed) != 0
+    }
+
+    /// Fills in what the worker has said last of what it holds.
+    pub(super) fn told(&self, stats: &mut Stats) {
+        told::told(&self.control, stats);
     }
 
     /// Bytes of shared memory for bulk data.

@@ -63,8 +63,8 @@
 //   hold.rs      keeps the GPU's driver awake
 //                          both
 //   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
-//   wire.rs how an operation crosses, turn.rs what an order follows, distance.rs what lies in both at the same place of
-//   the executable
+//   wire.rs how an operation crosses, turn.rs what an order follows, told.rs what the worker holds, distance.rs what lies in
+//   both at the same place of the executable
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each, so
 // that an order which takes long to be carried out (a library that loads, a queue of the driver's that is full, memory
@@ -172,6 +172,8 @@ mod succession;
 #[cfg(target_os = "linux")]
 mod task;
 #[cfg(target_os = "linux")]
+mod told;
+#[cfg(target_os = "linux")]
 mod turn;
 #[cfg(target_os = "linux")]
 mod watchdog;
@@ -249,6 +251,8 @@ mod layout {
     pub(super) const BEAT: usize = 0;
     /// Not zero once a GPU's driver has refused to register the bulk data's memory.
     pub(super) const STAGED: usize = 128;
+    /// What the worker holds: see `told.rs`.
+    pub(super) const TOLD: usize = 192;
     /// A bit for each lane that was ever used: the worker has a thread for it.
     pub(super) const OPENED: usize = 64;
     /// The orders.

@@ -99,6 +99,7 @@ impl Modules {
                 told(&self.kernel(id, kernel)?.best_block(core, epoch, shared)?.0)
             }
             Question::Limits => told(&core.inside(epoch, || core.limits(epoch))?),
+            Question::Version(library) => told(&crate::device::library_here(library)?),
         }
     }
 

@@ -65,11 +65,11 @@ impl Reply {
         }
     }
 
-    /// The answer is one number.
-    pub(super) fn word(&self, word: u64) {
+    /// The answer is a few numbers.
+    pub(super) fn words(&self, words: [u64; 8]) {
         let mut bytes = [0; 64];
-        if let Some(first) = bytes.first_chunk_mut::<8>() {
-            *first = word.to_ne_bytes();
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
         }
         self.outlet.answers.answer(self.place, DONE, &bytes, None);
     }
@@ -95,6 +95,15 @@ impl Reply {
         }
         self.outlet.answers.answer(place, SPILLED, &[0; 64], None);
     }
+}
+
+/// The numbers of an answer, on the other side.
+pub(super) fn words_of(bytes: &[u8; 64]) -> [u64; 8] {
+    let mut words = [0; 8];
+    for (to, word) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *to = u64::from_ne_bytes(*word);
+    }
+    words
 }
 
 impl Outlet {

@@ -202,7 +202,19 @@ impl Server {
             order::MEMORY => {
                 let reply = Reply { outlet: self.outlet.clone(), place };
                 match self.device.memory() {
-                    Ok(memory) => reply.word(memory.free),
+                    Ok(memory) => {
+                        let pool = memory.pool.unwrap_or_default();
+                        reply.words([
+                            memory.free,
+                            pool.reserved,
+                            pool.reserved_peak,
+                            pool.used,
+                            pool.used_peak,
+                            0,
+                            0,
+                            0,
+                        ]);
+                    }
                     Err(error) => reply.fail(error),
                 }
             }

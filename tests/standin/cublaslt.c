@@ -94,6 +94,14 @@ EXPORT cublasStatus_t cublasLtCreate(void **handle) {
     BLAS_LEAVE(CUBLAS_STATUS_SUCCESS, "context#%d", device);
 }
 
+EXPORT cublasStatus_t cublasLtGetProperty(int property, int *value) {
+    BLAS_ENTER(cublasLtGetProperty);
+    if (property < 0 || property > 2) BLAS_LEAVE(CUBLAS_STATUS_INVALID_VALUE, "%d", property);
+    const int version[] = {13, 0, 2};
+    *value = version[property];
+    BLAS_LEAVE(CUBLAS_STATUS_SUCCESS, "%d", property);
+}
+
 EXPORT cublasStatus_t cublasLtDestroy(void *handle) {
     BLAS_ENTER(cublasLtDestroy);
     if (!marked(handle, HANDLE_MARK, "handle")) BLAS_LEAVE(CUBLAS_STATUS_NOT_INITIALIZED, "%s", "");

@@ -35,3 +35,19 @@ fn limits_of_any_length_are_kept_and_none_at_all_is_refused() {
         assert!(matches!(&error, Error::InvalidArgument { argument, .. } if argument == name), "{error}");
     }
 }
+
+/// It computes with no library of CUDA; what needs no device is the program's own.
+#[cfg(feature = "cuda")]
+#[test]
+fn the_host_works_without_the_libraries_of_a_gpu_in_a_worker_too() {
+    use windlass::loader::Library;
+    let _alone = alone();
+    let (device, here) = (isolated().open().unwrap(), windlass::Device::host().unwrap());
+    for library in Library::ALL.iter().copied() {
+        let version = device.library_version(library);
+        if !matches!(library, Library::Nvrtc | Library::NvJitLink) {
+            assert_eq!(version, Ok(None), "{library}");
+        }
+        assert_eq!(version, here.library_version(library), "{library}");
+    }
+}

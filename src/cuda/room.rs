@@ -1,0 +1,101 @@
+//! Pinned memory for tables of addresses that no kernel's parameters hold.
+//!
+//! It is had before a slot is leased, for to make it may wait for all that the GPU is doing; and so before anybody can know
+//! whether the table is kept already. What is not used goes back at once. Only ops with lists of operands ask, and of
+//! those only the long ones.
+
+use super::enqueue::Enqueue;
+use super::pinned::{Block, LARGEST, NoBlock};
+use super::staging::no_staging;
+use super::{Core, Native, fault};
+use crate::buffer::Elems;
+use crate::engine::Epoch;
+use crate::op::{Op, WritesOf};
+use crate::sync::Arc;
+use crate::{Error, Result};
+
+/// The most operands whose addresses need none: they are parameters of a kernel.
+pub(super) const MOST_WITHOUT: usize = super::tables::MORE;
+
+/// Whether an op may have more.
+pub(super) const fn may_need<O: Op>() -> bool {
+    <O::Reads as Elems>::LISTED || <WritesOf<O> as Elems>::LISTED
+}
+
+/// What a dispatch may write its addresses to.
+#[derive(Default)]
+pub(crate) struct Room {
+    blocks: Vec<Block>,
+    /// What is left of a block that the dispatch keeps by now.
+    open: Option<(Native<*mut u8>, usize)>,
+    /// Why there is not enough.
+    refused: Option<Error>,
+}
+
+impl Core {
+    /// Room for `words` addresses, as far as it can be had: a table that is kept wants none. The caller has no lease.
+    pub(super) fn room(&self, epoch: &Arc<Epoch>, words: usize) -> Result<Room> {
+        let (mut room, mut left) = (Room::default(), words.saturating_mul(size_of::<u64>()));
+        while left > 0 {
+            let bytes = left.min(LARGEST);
+            let block = match self.pinned.free_block(bytes) {
+                Some(block) => Ok(block),
+                None => self.try_block(epoch, bytes)?,
+            };
+            match block {
+                Ok(block) => room.blocks.push(block),
+                Err(why) => {
+                    room.refused = Some(match why {
+                        NoBlock::Limit => no_staging(left, self.pinned.limit(), self.pinned.bytes()),
+                        NoBlock::Driver(code) => fault::classify(epoch, code, "cuMemHostAlloc"),
+                    });
+                    break;
+                }
+            }
+            left -= bytes;
+        }
+        Ok(room)
+    }
+}
+
+impl<O: Op> Enqueue<'_, O> {
+    /// Words in scratch, by way of the room. They are copied before this returns.
+    pub(super) fn write_staged(&mut self, words: &[u64]) -> Result<u64> {
+        let data: &[u8] = bytemuck::cast_slice(words);
+        let to = self.scratch(data.len())?;
+        let mut done = 0;
+        while let Some(left) = data.get(done..).filter(|left| !left.is_empty()) {
+            let (at, len) = self.piece(left.len())?;
+            let stream = self.stream();
+            // SAFETY: the piece is `len` bytes of a pinned block, which nobody else has and the task keeps; so many are
+            // left, and of the scratch as well, which was allocated for all of them.
+            let code = unsafe {
+                at.0.copy_from_nonoverlapping(left.as_ptr(), len);
+                self.core.context.api.memcpy_htod_async(to + done as u64, at.0.cast(), len, stream)
+            };
+            self.check("cuMemcpyHtoDAsync", code)?;
+            done += len;
+        }
+        Ok(to)
+    }
+
+    /// Up to `most` bytes of the room.
+    fn piece(&mut self, most: usize) -> Result<(Native<*mut u8>, usize)> {
+        let room = self.state.tables.room();
+        let (at, left) = match room.open.take().filter(|(_, left)| *left > 0) {
+            Some(open) => open,
+            None => {
+                let Some(block) = room.blocks.pop() else {
+                    return Err(room.refused.take().unwrap_or_else(|| Error::library("more addresses than operands")));
+                };
+                let all = (block.at, block.bytes());
+                self.keep.push(block);
+                all
+            }
+        };
+        let len = left.min(most);
+        // SAFETY: at most its end.
+        room.open = Some((Native(unsafe { at.0.add(len) }), left - len));
+        Ok((at, len))
+    }
+}
