@@ -154,7 +154,7 @@ pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
 #[track_caller]
 pub fn beside_work(ms: u64, mut look: impl FnMut(u64) -> bool) {
     let lasts = [ms, 8 * ms, 64 * ms];
-    assert!(lasts.into_iter().any(|ms| look(ms)), "work of {lasts:?} ms was over each time: somebody waited for it");
+    assert!(lasts.into_iter().any(&mut look), "work of {lasts:?} ms was over each time: somebody waited for it");
 }
 
 /// Holds a promise to its time: half of several times are within it, whatever else the machine had to do meanwhile, and none
