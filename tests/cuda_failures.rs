@@ -10,7 +10,7 @@ use standin::{Driver, Mode, launch, session};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer, Error, Gemm, Phase, Rejected, Result};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn open() -> Result<Device> {
     Device::builder().cuda(0).slots(2).open()
@@ -190,14 +190,7 @@ fn any_one_call_may_fault() {
         }
         // Who was between two calls, and had no turn since, may still put back what was current.
         let deeds = || driver.calls() - driver.calls_of("cuCtxSetCurrent");
-        let mut calls = driver.calls();
-        assert!(
-            eventually(5, || {
-                std::thread::sleep(Duration::from_millis(2)); // for who was inside a call
-                std::mem::replace(&mut calls, driver.calls()) == driver.calls()
-            }),
-            "call {nth}: the driver is called on and on"
-        );
+        driver.await_rest();
         for gpu in &gpus {
             let silent = (0..10).any(|_| {
                 let before = deeds();
@@ -208,6 +201,7 @@ fn any_one_call_may_fault() {
             });
             assert!(silent, "call {nth}: a lost device is called on and on\n{}", last(&driver));
         }
+        driver.await_rest();
         let before = deeds();
         drop((answers, device, other));
         std::thread::sleep(Duration::from_millis(1));
@@ -234,6 +228,7 @@ fn fails<R>(
     f: impl Fn(&Device, DeviceBuffer<f32>, DeviceBuffer<f32>) -> R,
 ) -> R {
     let (device, x, y) = ready(driver);
+    driver.await_rest(); // else the housekeeping thread may be the one to fail
     driver.fail(call, 0, code);
     let answer = f(&device, x, y);
     assert_eq!(driver.failed(), 1, "{call} was not called");
