@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use windlass::{DeviceBuffer, Enqueue, Error, LaunchDims, Op, Ptx, Result, Slices, SlicesMut, Spans};
 
 static KERNELS: Ptx = Ptx::new(
@@ -30,7 +29,7 @@ pub(crate) fn held() -> (Held, Hold) {
 impl Hold {
     #[track_caller]
     pub(crate) fn await_arrival(&self) {
-        self.arrived.recv_timeout(Duration::from_secs(20)).expect("it never came to its CUDA half");
+        self.arrived.recv_timeout(crate::common::LONG).expect("it never came to its CUDA half");
     }
 
     pub(crate) fn go_on(&self, with_work: bool) {
@@ -55,7 +54,7 @@ impl Op for Held {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.arrived.send(()).expect("the test is there");
         // Not for ever: a test that fails tells nothing.
-        if !self.go_on.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap_or(false) {
+        if !self.go_on.lock().unwrap().recv_timeout(crate::common::LONG).unwrap_or(false) {
             return Err(Error::unsupported("as the test wanted"));
         }
         let (x,) = *queue.writes();
