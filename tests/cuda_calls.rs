@@ -44,7 +44,7 @@ fn warm(driver: &Driver, device: &Device) {
             drop((device.blas().nrm2(&y).unwrap(), device.download(&y).unwrap()));
         }
         calm(driver);
-        device.synchronize(Duration::from_secs(5)).unwrap();
+        device.synchronize(Duration::from_secs(60)).unwrap();
         if device.stats().library_handles == wanted && device.stats().events >= 40 * wanted {
             break;
         }
@@ -59,11 +59,7 @@ fn warm(driver: &Driver, device: &Device) {
 /// Finishes everything and waits until the housekeeping thread sleeps.
 fn calm(driver: &Driver) {
     driver.mode(Mode::Eager);
-    let mut before = 0;
-    while before != driver.calls() {
-        before = driver.calls();
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    driver.await_rest();
 }
 
 /// How many waits `f` put on the device, as the calls and the statistics have it.

@@ -13,7 +13,7 @@ use standin::{launch, session};
 use std::time::Duration;
 use windlass::{Device, Error, Gemm, Rejected, Result};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn open() -> Result<Device> {
     Device::builder().cuda(0).slots(2).open()

@@ -10,7 +10,7 @@ mod standin;
 #[path = "worker/system.rs"]
 mod system;
 
-use common::{assert_back_at, down, eventually, up, within};
+use common::{InPlace, assert_back_at, down, eventually, up, within};
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,13 +22,13 @@ use windlass::{
 };
 
 const INSIDE: &str = "WINDLASS_TEST_INSIDE";
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 /// Runs `body` in a process whose children find the stand-in as well: this very test, started again with `variables`.
 #[track_caller]
 fn inside(test: &str, variables: &[(&str, &str)], body: impl FnOnce() + Send + 'static) {
     if std::env::var_os(INSIDE).is_some() {
-        return within(60, body);
+        return within(300, body);
     }
     let driver = standin::driver();
     let report = format!("{}/{}-{test}.violations", env!("CARGO_TARGET_TMPDIR"), std::process::id());
@@ -319,40 +319,53 @@ fn a_copy_that_fails_half_way_is_answered_while_other_threads_go_on() {
                 }
             });
             std::thread::sleep(Duration::from_millis(50));
-            let start = std::time::Instant::now();
             let mut failed = 0;
             for _ in 0..4 {
-                failed += u32::from(device.download(&x).unwrap().await_result().is_err());
+                // The load would go on for ever.
+                let answer = device.download(&x).unwrap().await_timeout(2 * LONG);
+                stop.store(answer.is_err(), Ordering::Relaxed);
+                failed += u32::from(answer.expect("it waits for the work of others").is_err());
             }
-            let took = start.elapsed();
             stop.store(true, Ordering::Relaxed);
             load.join().unwrap();
             assert_eq!((failed, device.stats().faults), (1, 0), "{:?}", device.stats().last_fault);
-            assert!(took < Duration::from_secs(8), "{took:?}");
         });
     });
+}
+
+static ENDLESS: windlass::Ptx =
+    windlass::Ptx::new(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry endless() { ret; }\n");
+
+/// Is at its buffer for as long as the worker lives.
+#[derive(Serialize, Deserialize)]
+struct Endless;
+
+impl common::Deed for Endless {
+    const NAME: &'static str = "endless";
+    type Element = u8;
+    fn cuda(&self, queue: &mut Enqueue<'_, InPlace<Self>>) -> Result<()> {
+        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        // SAFETY: no parameters; the kernel touches no memory.
+        unsafe { queue.launch(&ENDLESS, c"endless", dims, &[]) }
+    }
+    fn wire() -> Option<Wire<InPlace<Self>>> {
+        Wire::plain()
+    }
 }
 
 /// Only a GPU that may still be at shared memory is waited for.
 #[test]
 fn an_operation_that_fails_before_it_begins_waits_for_nobody() {
-    inside("an_operation_that_fails_before_it_begins_waits_for_nobody", &[], || {
+    let test = "an_operation_that_fails_before_it_begins_waits_for_nobody";
+    inside(test, &[("WINDLASS_STANDIN_MODE", "background")], || {
         let device = isolated().open().unwrap();
-        let x = up(&device, vec![1u8; 64 << 20]).share();
-        // Where the machine is busy the stand-in may have done most of them by the time that the last one is enqueued.
-        let mut left = Vec::new();
-        while left.len() < 5 && left.iter().all(|left| *left <= 100) {
-            let mut other = device.zeros::<u8>(64 << 20).unwrap();
-            device.synchronize(LONG).unwrap();
-            for _ in 0..400 {
-                other = device.copy(&x, other).unwrap().into_output();
-            }
-            let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (other,)).unwrap().split();
-            assert!(failing.await_result().is_err());
-            left.push(device.stats().in_flight);
-            device.synchronize(LONG).unwrap();
-        }
-        assert!(left.iter().any(|left| *left > 100), "of 400 copies were left: {left:?}");
+        let x = device.zeros::<u8>(1 << 20).unwrap();
+        let ((x,), endless) = device.dispatch(InPlace(Endless), (), (x,)).unwrap().split();
+        let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (x,)).unwrap().split();
+        assert!(failing.await_timeout(LONG).expect("it waits for what came before").is_err());
+        assert!(!endless.is_ready());
+        system::signal(device.worker_pid().unwrap(), 9);
+        assert!(endless.await_result().is_err());
     });
 }
 
@@ -377,7 +390,7 @@ fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
 fn the_watchdog_of_a_gpu_holds_nothing_against_work_that_waits() {
     inside("the_watchdog_of_a_gpu_holds_nothing_against_work_that_waits", &[], || {
         // Far more than any one of them takes on a busy machine.
-        let limit = Duration::from_secs(2);
+        let limit = Duration::from_secs(4);
         let device = isolated().watchdog(limit).open().unwrap();
         let x = up(&device, vec![1u8; 64 << 20]).share();
         let mut other = device.zeros::<u8>(64 << 20).unwrap();
@@ -389,7 +402,7 @@ fn the_watchdog_of_a_gpu_holds_nothing_against_work_that_waits() {
             for _ in 0..many {
                 other = device.copy(&x, other).unwrap().into_output();
             }
-            device.synchronize(LONG).unwrap();
+            device.synchronize(4 * LONG).unwrap();
             if start.elapsed() > limit {
                 break;
             }
@@ -411,7 +424,7 @@ fn a_device_fault_ends_the_worker_and_the_program_goes_on() {
             let code: i32 = std::env::var("WINDLASS_TEST_CODE").unwrap().parse().unwrap();
             let device = isolated().open().unwrap();
             let (mut right, mut lost) = (0u32, 0);
-            while right < 150 {
+            while right < 150 || lost < 3 {
                 let value = f64::from(right);
                 let attempt = || -> Result<f64, Error> {
                     let x = device.upload([value, 0.0])?.into_output();
@@ -434,8 +447,9 @@ fn a_device_fault_ends_the_worker_and_the_program_goes_on() {
                     Err(error) => panic!("{error:?}"),
                 }
             }
-            let stats = device.stats();
-            assert!(lost >= 3 && stats.faults == stats.generation && stats.faults >= 3, "{lost} lost, {stats:?}");
+            // What frees the last buffers may have been a two hundredth command.
+            assert!(eventually(10, || device.stats().faults == device.generation()), "{:?}", device.stats());
+            assert!(device.wait_healthy(LONG).unwrap().generation >= 3);
             assert_back_at(&device, (0, 0, 0));
         });
     }
@@ -510,7 +524,7 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args(["opens_for_long", "--exact", "--ignored"])
         .envs(driver.environment())
-        .env("WINDLASS_STANDIN_SLOW_INIT", "20000")
+        .env("WINDLASS_STANDIN_SLOW_INIT", "300000")
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -519,10 +533,16 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
         worker = system::children_of(parent.id()).first().copied();
         worker.is_some()
     }));
-    std::thread::sleep(Duration::from_millis(500)); // it is inside by now
+    // It has been told what to do, and is inside a moment later.
+    let tasks = format!("/proc/{}/task", worker.unwrap());
+    let heart = || {
+        let tasks = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.into_iter().any(|name| name.starts_with("windlass heart"))
+    };
+    assert!(eventually(20, heart));
+    std::thread::sleep(Duration::from_millis(300));
     parent.kill().unwrap();
     parent.wait().unwrap();
-    let start = Instant::now();
     assert!(eventually(10, || system::is_gone(worker.unwrap())));
-    assert!(start.elapsed() < Duration::from_secs(3), "after {:?}", start.elapsed());
 }

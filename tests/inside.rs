@@ -24,7 +24,7 @@ fn shared() -> DeviceBuilder {
 fn run_inside<R: Send + 'static>(device: &Device, inside: impl Fn() -> R + Send + Sync + 'static) -> R {
     let answer = Arc::new(Mutex::new(None));
     let (device, slot) = (device.clone(), answer.clone());
-    within(5, move || {
+    within(60, move || {
         let x = up(&device, [0u8]);
         drop(map(&device, x, move |_| *slot.lock().unwrap() = Some(inside())).await_result().expect("the outer one"));
     });
@@ -88,11 +88,11 @@ fn a_wait_from_inside_an_operation_is_refused() {
         let pending = Mutex::new(Some(pending));
         let error = run_inside(&device, move || {
             let pending = pending.lock().unwrap().take().unwrap();
-            assert!(!pending.is_ready() && !pending.wait_timeout(Duration::from_secs(60)), "looks, and does not wait");
-            let pending = pending.await_timeout(Duration::from_secs(60)).expect_err("still in flight");
+            assert!(!pending.is_ready() && !pending.wait_timeout(Duration::from_secs(600)), "looks, and does not wait");
+            let pending = pending.await_timeout(Duration::from_secs(600)).expect_err("still in flight");
             let (buffers, verdict) = pending.split();
             drop(buffers);
-            let verdict = verdict.await_timeout(Duration::from_secs(60)).expect_err("still in flight");
+            let verdict = verdict.await_timeout(Duration::from_secs(600)).expect_err("still in flight");
             verdict.await_result().unwrap_err()
         });
         assert_unsupported(&error);
@@ -132,7 +132,7 @@ fn what_is_ready_may_be_taken_from_inside_an_operation() {
     for device in host_devices() {
         let other = host(1).open().unwrap();
         let pending = other.download(&up(&other, [5u32])).unwrap();
-        assert!(pending.wait_timeout(Duration::from_secs(10)));
+        assert!(pending.wait_timeout(common::LONG));
         let pending = Mutex::new(Some(pending));
         let got = run_inside(&device, move || pending.lock().unwrap().take().unwrap().await_result().unwrap());
         assert_eq!(got, [5]);

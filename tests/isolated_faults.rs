@@ -15,7 +15,7 @@ use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuilder, Error, Phase, RestartPolicy};
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 const WATCHDOG: Duration = Duration::from_millis(700);
 
 /// What free memory may differ by: pools of the driver and code of kernels come in these sizes.

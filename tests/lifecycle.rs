@@ -14,13 +14,14 @@ mod several;
 mod waiting;
 
 use common::{
-    Gate, assert_back_at, builders, busy, concurrent_devices, devices, down, holdings, host, map, up, within,
+    Gate, assert_back_at, beside_work, builders, busy, concurrent_devices, devices, down, eventually, holdings, host,
+    map, up, within,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use windlass::{Device, Error, FaultPlan, Stale};
 
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_dropped_pending_changes_nothing_and_all_memory_goes_back() {
@@ -39,13 +40,13 @@ fn a_dropped_pending_changes_nothing_and_all_memory_goes_back() {
 #[test]
 fn dropping_a_pending_does_not_wait() {
     for device in concurrent_devices() {
-        let x = busy(&device, up(&device, [1.0f64]), 500);
-        let read = device.download(&x).unwrap();
-        let start = Instant::now();
-        drop(device.blas().dot(&x, &x).unwrap());
-        drop(device.blas().scal(2.0, x).unwrap());
-        assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
-        assert!(!read.is_ready());
+        beside_work(500, |ms| {
+            let x = busy(&device, up(&device, [1.0f64]), ms);
+            let read = device.download(&x).unwrap();
+            drop(device.blas().dot(&x, &x).unwrap());
+            drop(device.blas().scal(2.0, x).unwrap());
+            !read.is_ready()
+        });
     }
 }
 
@@ -109,12 +110,17 @@ fn a_pending_can_be_awaited_by_another_thread() {
 fn buffers_dropped_in_flight_last_until_their_work_is_done_and_then_go_back() {
     for device in concurrent_devices() {
         let base = holdings(&device);
-        let x = busy(&device, up(&device, vec![1.0f64; 1000]), 50);
-        let read = device.download(&x).unwrap();
-        drop(x);
-        assert!(holdings(&device).0 >= base.0 + 8000, "freed under the work that uses it: {:?}", holdings(&device));
-        assert_eq!(read.await_result().unwrap(), [1.0; 1000]);
-        assert_back_at(&device, base);
+        beside_work(50, |ms| {
+            let x = busy(&device, up(&device, vec![1.0f64; 1000]), ms);
+            let read = device.download(&x).unwrap();
+            drop(x);
+            let held = holdings(&device);
+            let lasts = !read.is_ready();
+            assert!(!lasts || held.0 >= base.0 + 8000, "freed under the work that uses it: {held:?}");
+            assert_eq!(read.await_result().unwrap(), [1.0; 1000]);
+            assert_back_at(&device, base);
+            lasts
+        });
     }
 }
 
@@ -143,7 +149,7 @@ fn buffers_of_many_sizes_come_and_go_from_many_threads_without_growth() {
 #[test]
 fn a_hundred_thousand_dispatches_are_submitted_before_the_first_is_awaited() {
     for device in devices() {
-        within(120, move || {
+        within(300, move || {
             let base = holdings(&device);
             let before = device.stats().dispatches;
             let x = up(&device, [1.0f64, 2.0]);
@@ -215,7 +221,9 @@ fn work_in_flight_when_the_device_dies_resolves_at_once_and_its_memory_stays_unt
     assert!(error.is_poisoning() && error.is_retryable(), "{error}");
     assert!(fatal.await_result().unwrap_err().error.is_poisoning());
     device.wait_healthy(LONG).unwrap();
-    assert_eq!(device.stats().allocations, 1, "the buffer at the gate is still used");
+    // That of the operation that died goes as soon as the thread that was at it comes to that.
+    let left = || device.stats().allocations;
+    assert!(eventually(10, || left() <= 1) && left() == 1, "{}: the buffer at the gate is still used", left());
     gate.open();
     assert_back_at(&device, (0, 0, 0));
 }

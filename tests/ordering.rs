@@ -9,7 +9,7 @@ mod failures;
 #[path = "ordering/program.rs"]
 mod program;
 
-use common::{Gate, busy, concurrent_devices, devices, down, host, up, within};
+use common::{Gate, beside_work, busy, concurrent_devices, devices, down, host, up, within};
 use windlass::{Device, DeviceBuffer, Gemm, GpuRef};
 
 #[test]
@@ -94,12 +94,15 @@ fn a_reader_dropped_in_flight_still_holds_the_writer_off() {
 fn work_on_unrelated_buffers_does_not_wait() {
     for device in concurrent_devices() {
         within(60, move || {
-            let held = busy(&device, up(&device, [1.0f64]), 400);
-            let slow = device.download(&held).unwrap();
-            let other = up(&device, [2.0f64]);
-            assert_eq!(device.blas().dot(&other, &other).unwrap().await_result().unwrap(), 4.0);
-            assert!(!slow.is_ready(), "400 ms of work on another buffer were waited for on {device:?}");
-            assert_eq!(slow.await_result().unwrap(), [1.0]);
+            beside_work(400, |ms| {
+                let held = busy(&device, up(&device, [1.0f64]), ms);
+                let slow = device.download(&held).unwrap();
+                let other = up(&device, [2.0f64]);
+                assert_eq!(device.blas().dot(&other, &other).unwrap().await_result().unwrap(), 4.0);
+                let lasts = !slow.is_ready();
+                assert_eq!(slow.await_result().unwrap(), [1.0]);
+                lasts
+            });
         });
     }
 }
@@ -108,16 +111,18 @@ fn work_on_unrelated_buffers_does_not_wait() {
 fn parts_of_one_buffer_are_worked_on_at_the_same_time() {
     for device in concurrent_devices() {
         within(60, move || {
-            let (left, right) = up(&device, [1.0f64; 8]).split_at(4).unwrap();
-            assert!(device.synchronize(std::time::Duration::from_secs(10)).is_ok());
-            let left = busy(&device, left, 400);
-            let slow = device.download(&left).unwrap();
-            let right = device.blas().scal(3.0, right).unwrap().await_result().unwrap();
-            assert!(!slow.is_ready(), "one part waited for the other on {device:?}");
-            // Joined, what follows waits for both.
-            assert_eq!(down(&device, &left.join(right).unwrap()), [1., 1., 1., 1., 3., 3., 3., 3.]);
-            assert!(slow.is_ready());
-            assert_eq!(slow.await_result().unwrap(), [1.0; 4]);
+            beside_work(400, |ms| {
+                let (left, right) = up(&device, [1.0f64; 8]).split_at(4).unwrap();
+                assert!(device.synchronize(common::LONG).is_ok());
+                let left = busy(&device, left, ms);
+                let slow = device.download(&left).unwrap();
+                let right = device.blas().scal(3.0, right).unwrap().await_result().unwrap();
+                let lasts = !slow.is_ready();
+                // Joined, what follows waits for both.
+                assert_eq!(down(&device, &left.join(right).unwrap()), [1., 1., 1., 1., 3., 3., 3., 3.]);
+                assert_eq!(slow.await_result().unwrap(), [1.0; 4]);
+                lasts
+            });
         });
     }
 }

@@ -14,7 +14,7 @@ mod rebuilds;
 use std::time::Duration;
 use windlass::{Device, DeviceBuilder, Error, FaultPlan, RestartPolicy};
 
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 /// The self-test of a rebuild is an upload, a fill and a download: they count as operations of the device.
 const SELF_TEST: u64 = 3;

@@ -94,7 +94,7 @@ fn an_operation_is_told_when_it_is_enqueued_and_when_it_is_complete() {
     }
     assert_eq!((field(&enqueued[0], "flops"), field(&enqueued[0], "bytes")), (Some("8"), Some("96")));
     let latency: u64 = field(&complete[0], "latency_ns").unwrap().parse().unwrap();
-    assert!(latency > 0 && latency < 10_000_000_000, "{latency}");
+    assert!(latency > 0 && latency < 60_000_000_000, "{latency}");
 }
 
 /// What became of a device, with the reason where there is one.
@@ -111,14 +111,16 @@ fn faults_and_rebuilds_are_told_as_they_come() {
     let _turn = turn();
     let once = host(1).fault_plan(FaultPlan::new().poison(0)).open().unwrap();
     assert!(once.upload([1u8]).unwrap().await_result().is_err());
-    once.wait_healthy(Duration::from_secs(20)).unwrap();
+    once.wait_healthy(Duration::from_secs(60)).unwrap();
+    // The last is told a moment after it is so.
+    assert!(eventually(10, || phases().len() == 3), "{:?}", phases());
     let told = phases();
     let words: Vec<_> = told.iter().map(|(level, word, _)| (*level, word.as_str())).collect();
     assert_eq!(words, [(Level::WARN, "poisoned"), (Level::INFO, "rebuilding"), (Level::INFO, "healthy")]);
     assert!(told[0].2.as_ref().is_some_and(|reason| !reason.is_empty()), "{told:?}");
 
     EVENTS.lock().unwrap().clear();
-    once.rebuild(Duration::from_secs(20)).unwrap();
+    once.rebuild(Duration::from_secs(60)).unwrap();
     let told = phases();
     let asked = Some("a rebuild was asked for".to_owned());
     assert_eq!(told, [(Level::INFO, "rebuilding".into(), asked), (Level::INFO, "healthy".into(), None)]);
@@ -138,10 +140,10 @@ fn a_subscriber_that_panics_costs_nobody_an_answer() {
     let device = host(2).fault_plan(FaultPlan::new().poison(4)).open().unwrap();
     let (x, y) = (up(&device, [1.0f64; 4]), up(&device, [2.0f64; 4]));
     let pending = device.blas().axpy(1.0, &x, y).unwrap();
-    let y = pending.await_timeout(Duration::from_secs(20)).ok().expect("it is told").unwrap();
+    let y = pending.await_timeout(Duration::from_secs(60)).ok().expect("it is told").unwrap();
     assert_eq!(down(&device, &y), [3.0; 4]);
     assert!(device.upload([1u8]).unwrap().await_result().is_err());
-    device.wait_healthy(Duration::from_secs(20)).unwrap();
+    device.wait_healthy(Duration::from_secs(60)).unwrap();
     PANICS.store(false, Ordering::Relaxed);
     assert_eq!((device.generation(), down(&device, &up(&device, [4u8]))), (1, vec![4]));
 }

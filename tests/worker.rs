@@ -15,6 +15,8 @@ mod callers;
 mod closing;
 #[path = "worker/ends.rs"]
 mod ends;
+#[path = "worker/gate.rs"]
+mod gate;
 #[path = "worker/kernels.rs"]
 mod kernels;
 #[path = "worker/lanes.rs"]
@@ -36,12 +38,9 @@ mod system;
 #[path = "worker/torn.rs"]
 mod torn;
 
-use common::host;
+use common::{LONG, host};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use windlass::{Device, DeviceBuilder, RestartPolicy};
-
-const LONG: Duration = Duration::from_secs(30);
 
 /// One test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -57,4 +56,10 @@ fn isolated() -> DeviceBuilder {
 /// Kills the device's worker.
 fn kill(device: &Device) {
     system::signal(device.worker_pid().expect("a worker"), libc::SIGKILL);
+}
+
+/// A loss tells how the worker ended, or that this was not known in time: the settling of what is in flight does not wait
+/// for long, and on a machine that has others to run a process may be long on its way out.
+fn tells(cause: &str, how: &str) -> bool {
+    cause.contains(how) || cause.contains("not reaped yet")
 }

@@ -237,11 +237,12 @@ impl Core {
         })
     }
 
-    /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it.
-    /// Of a lost context nothing can go.
+    /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it. Where
+    /// the context was lost it never goes, and nobody is waited for.
     fn outlive_results(&self, era: u32) {
+        let stays = || self.left.load(Ordering::Acquire) || self.context.lost();
         let mut pause = Duration::from_millis(1);
-        while self.pinned.outstanding() > 0 && !self.context.lost() {
+        while self.pinned.outstanding() > 0 && !stays() {
             if process::era() != era {
                 return;
             }

@@ -177,7 +177,7 @@ impl Keeper {
             let mut nap = if idle { self.heartbeat / 4 } else { TICK };
             if let Some(limit) = self.watchdog.filter(|_| in_flight > 0) {
                 nap = nap.min(limit / 4);
-                if let Some(outcome) = self.too_slow(limit, &awake) {
+                if let Some(outcome) = self.too_slow(limit, &mut awake) {
                     return outcome;
                 }
             }
@@ -191,8 +191,9 @@ impl Keeper {
                 Err(error) => return Outcome::because(format!("the worker cannot be heard: {error}")),
             }
             let beat = self.link.beats();
-            let slept = looked.elapsed();
-            looked = Instant::now();
+            let now = Instant::now();
+            let slept = now - looked;
+            looked = now;
             if let Some(limit) = self.watchdog {
                 awake.tick(looked, nap + limit / 8);
                 awake.forget(limit.saturating_mul(2));
@@ -200,14 +201,16 @@ impl Keeper {
             // If this process itself was stopped, so may the worker have been.
             if beat != beats.0 || slept > nap + self.heartbeat / 2 {
                 beats = (beat, looked);
-            } else if beats.1.elapsed() > self.heartbeat {
+            } else if now - beats.1 > self.heartbeat {
                 return Outcome::because(format!("the worker gave no sign of life for {:?}", self.heartbeat));
             }
         }
     }
 
-    fn too_slow(&self, limit: Duration, awake: &Awake) -> Option<Outcome> {
+    fn too_slow(&self, limit: Duration, awake: &mut Awake) -> Option<Outcome> {
         let (time, op) = self.link.slowest(limit)?;
+        // This process may have been stopped since the last round, right here too.
+        awake.tick(Instant::now(), limit / 8);
         let time = awake.lived(time);
         (time > limit).then(|| {
             Outcome::because(format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"))

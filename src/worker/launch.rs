@@ -246,7 +246,7 @@ mod tests {
             answers.iter().for_each(|answer| message::send(&mut theirs, answer).unwrap());
             hello.is_some()
         });
-        let greeted = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_secs(5));
+        let greeted = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_secs(60));
         assert!(other.join().unwrap());
         greeted
     }

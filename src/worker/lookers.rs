@@ -304,12 +304,13 @@ mod tests {
         let record = Record { queue: 0, place: 0, work: Box::new(work.clone()), reply, begun: false, arrived: 0, then };
         sender.send(Some(record)).unwrap();
         std::thread::sleep(Duration::from_millis(50));
-        let before = work.1.load(Ordering::Relaxed);
+        let (before, start) = (work.1.load(Ordering::Relaxed), Instant::now());
         std::thread::sleep(Duration::from_millis(200));
         let looks = work.1.load(Ordering::Relaxed) - before;
-        assert!(looks < 250, "{looks} looks in 200 ms");
+        let most = 50 + start.elapsed().as_millis() as u32; // one a millisecond by now
+        assert!(looks < most, "{looks} looks in {:?}", start.elapsed());
         work.0.store(DONE, Ordering::Relaxed);
-        assert!(end.recv_timeout(Duration::from_secs(10)).is_ok());
+        assert!(end.recv_timeout(Duration::from_secs(60)).is_ok());
         drop(sender);
         looking.join().unwrap();
     }

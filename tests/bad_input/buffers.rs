@@ -53,7 +53,7 @@ fn buffers_of_another_device_are_refused() {
 fn buffers_of_another_generation_are_refused_with_both_generations() {
     for device in devices() {
         let (old, shared) = (up(&device, [1.0f64, 2.0]), up(&device, [1.0f64, 2.0]).share());
-        device.rebuild(Duration::from_secs(10)).unwrap();
+        device.rebuild(Duration::from_secs(60)).unwrap();
         let fresh = up(&device, [5.0f64, 6.0]);
         assert_eq!((old.generation(), fresh.generation(), device.generation()), (0, 1, 1));
         let stale = |error: &Error| {

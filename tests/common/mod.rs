@@ -91,7 +91,7 @@ fn open(builder: DeviceBuilder) -> Device {
     drop(device.blas().axpy(1.0, &x, up(&device, [1.0f64; 4])).expect("axpy").await_result().expect("axpy"));
     let x = device.blas().scal(1.0, x).expect("scal").await_result().expect("scal");
     drop(busy(&device, x, 0));
-    device.synchronize(Duration::from_secs(10)).expect("an idle device");
+    device.synchronize(LONG).expect("an idle device");
     assert_back_at(&device, (0, 0, 0));
     device
 }
@@ -106,7 +106,11 @@ pub fn inline() -> DeviceBuilder {
     Device::builder().host().host_pool(HostPool::Inline)
 }
 
-/// Runs `f` on a thread of its own and fails when it takes longer than `seconds`; a panic in it is passed on.
+/// What stands for "for ever" takes so long at least: a test that passes never waits for it, and a machine that runs many
+/// things at once may take seconds over what is done in a millisecond elsewhere.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// Runs `f` on a thread of its own and fails when it takes longer than `seconds`, and [`LONG`]; a panic in it is passed on.
 #[track_caller]
 pub fn within<R: Send + 'static>(seconds: u64, f: impl FnOnce() -> R + Send + 'static) -> R {
     use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -114,9 +118,10 @@ pub fn within<R: Send + 'static>(seconds: u64, f: impl FnOnce() -> R + Send + 's
     let thread = std::thread::spawn(move || {
         let _ = send.send(f());
     });
-    match receive.recv_timeout(Duration::from_secs(seconds)) {
+    let limit = LONG.max(Duration::from_secs(seconds));
+    match receive.recv_timeout(limit) {
         Ok(answer) => answer,
-        Err(RecvTimeoutError::Timeout) => panic!("hung: no answer in {seconds} s"),
+        Err(RecvTimeoutError::Timeout) => panic!("hung: no answer in {limit:?}"),
         Err(RecvTimeoutError::Disconnected) => match thread.join() {
             Err(panic) => std::panic::resume_unwind(panic),
             Ok(()) => panic!("ended without an answer"),
@@ -132,9 +137,9 @@ pub fn forget<T: Send + 'static>(value: T) {
     FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
 }
 
-/// Looks until `done`, at most `seconds`. False when it never was.
+/// Looks until `done`, for `seconds` and [`LONG`] at most. False when it never was.
 pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_secs(seconds);
+    let until = Instant::now() + LONG.max(Duration::from_secs(seconds));
     while !done() {
         if Instant::now() >= until {
             return false;
@@ -142,6 +147,23 @@ pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_micros(200));
     }
     true
+}
+
+/// Looks beside work that lasts so many milliseconds, and looks again beside work that lasts longer where it was over before
+/// `look` was: the machine may have had other things to do. `look` tells whether the work was there to its end.
+#[track_caller]
+pub fn beside_work(ms: u64, mut look: impl FnMut(u64) -> bool) {
+    let lasts = [ms, 8 * ms, 64 * ms];
+    assert!(lasts.into_iter().any(&mut look), "work of {lasts:?} ms was over each time: somebody waited for it");
+}
+
+/// Holds a promise to its time: half of several times are within it, whatever else the machine had to do meanwhile, and none
+/// is out of all proportion.
+#[track_caller]
+pub fn assert_prompt(limit: Duration, mut times: Vec<Duration>) {
+    times.sort();
+    let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
+    assert!(median < limit && worst < 20 * limit, "{limit:?} were promised: {times:?}");
 }
 
 /// What a device holds: bytes, allocations, work in flight.

@@ -79,7 +79,7 @@ impl Gate {
     #[track_caller]
     pub fn await_arrivals(&self, n: usize) {
         let state = self.0.0.lock().unwrap();
-        let (state, _) = self.0.1.wait_timeout_while(state, Duration::from_secs(10), |s| s.arrived < n).unwrap();
+        let (state, _) = self.0.1.wait_timeout_while(state, super::LONG, |s| s.arrived < n).unwrap();
         assert!(state.arrived >= n, "{} of {n} pieces of work began", state.arrived);
     }
 }

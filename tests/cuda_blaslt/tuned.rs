@@ -41,7 +41,7 @@ fn tuning_asks_the_library_nothing_about_buffers_that_a_product_refuses() {
     let device = device(1);
     let (x, spec) = (up(&device, [1.0f32; 4]), Matmul::new(2, 2, 2));
     let stale = up(&device, [1.0f32; 4]);
-    device.rebuild(Duration::from_secs(5)).unwrap();
+    device.rebuild(Duration::from_secs(60)).unwrap();
     let fresh = up(&device, [1.0f32; 4]);
     let asked = driver.calls_of(ASK) + driver.calls_of(MATMUL);
     let operands = Operands::new(&fresh, &fresh);

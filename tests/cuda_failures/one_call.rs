@@ -22,6 +22,7 @@ fn fails<R>(
     f: impl Fn(&Device, DeviceBuffer<f32>, DeviceBuffer<f32>) -> R,
 ) -> R {
     let (device, x, y) = ready(driver);
+    driver.await_rest(); // else the housekeeping thread may be the one to fail
     driver.fail(call, 0, code);
     let answer = f(&device, x, y);
     assert_eq!(driver.failed(), 1, "{call} was not called");

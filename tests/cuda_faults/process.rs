@@ -141,7 +141,7 @@ fn a_child_that_was_forked_beside_drops_does_not_wait_for_who_made_them() {
                     let child = unsafe { libc::fork() };
                     if child == 0 {
                         // SAFETY: as above.
-                        unsafe { libc::alarm(5) };
+                        unsafe { libc::alarm(60) };
                         drop(x);
                         // SAFETY: as above.
                         unsafe { libc::_exit(0) };

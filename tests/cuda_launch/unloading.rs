@@ -10,7 +10,7 @@ fn config() -> LaunchConfig {
     LaunchConfig::new(1, 32)
 }
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn the_last_handle_takes_the_module_with_it_and_calls_nothing_itself() {

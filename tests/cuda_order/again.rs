@@ -32,7 +32,7 @@ fn finish(driver: &Driver, device: Device) {
 #[test]
 fn a_first_use_on_another_slot_waits_for_what_used_the_memory_before() {
     // The housekeeping thread may come between, and free it.
-    assert!((0..5).any(|_| use_again_elsewhere()), "never had again");
+    assert!((0..20).any(|_| use_again_elsewhere()), "never had again");
 }
 
 /// False where the memory was freed first.
@@ -40,7 +40,7 @@ fn use_again_elsewhere() -> bool {
     let (driver, device) = open(2);
     let (w, v) = (up(&device, vec![1.0f32; LEN]), up(&device, vec![2.0f32; 4]));
     let x = up(&device, vec![0.0f32; LEN]);
-    device.synchronize(Duration::from_secs(5)).unwrap();
+    device.synchronize(Duration::from_secs(60)).unwrap();
     driver.mode(Mode::Manual);
     let w = filled(&device, w, 3.0);
     // Where `w` was filled.
@@ -142,6 +142,12 @@ fn what_waits_to_be_had_again_is_there_for_who_asks_for_another_size() {
 /// What it was before, parted or failed or with aliases, it is no more.
 #[test]
 fn what_is_had_again_begins_anew() {
+    // Each is one allocation, and another where the housekeeping thread came between.
+    assert!((0..20).any(|_| begin_anew() < 4), "never had again");
+}
+
+/// How many allocations it took.
+fn begin_anew() -> u64 {
     let (driver, device) = open(1);
     driver.mode(Mode::Manual);
     let allocated = driver.calls_of(ALLOCATE);
@@ -165,12 +171,12 @@ fn what_is_had_again_begins_anew() {
     drop(failed);
     let (left, right) = filled(&device, again("a failure"), 5.0).split_at(1).unwrap();
     let x = left.join(right).unwrap();
-    // One, and seldom another where the housekeeping thread came between.
-    assert!(driver.calls_of(ALLOCATE) < allocated + 4, "never had again");
+    let allocations = driver.calls_of(ALLOCATE) - allocated;
     driver.mode(Mode::Auto);
     assert_eq!(down(&device, &x), [5.0; LEN]);
     drop(x);
     finish(&driver, device);
+    allocations
 }
 
 /// The epoch's end frees what is in use, and what waits.

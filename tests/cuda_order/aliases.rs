@@ -28,7 +28,7 @@ fn beside<R>(
 fn device() -> (Device, DeviceBuffer<f32>) {
     let device = Device::builder().cuda(0).slots(2).open().unwrap();
     let whole = up(&device, vec![1.0f32; 8]);
-    device.synchronize(Duration::from_secs(5)).unwrap();
+    device.synchronize(Duration::from_secs(60)).unwrap();
     (device, whole)
 }
 

@@ -146,7 +146,7 @@ fn a_process_that_ends_in_the_middle_of_a_compilation_ends_well_and_soon() {
         let delay = i.wrapping_mul(61_803) % 150_000;
         let start_time = Instant::now();
         end(start_after(if i % 2 == 0 { "leave" } else { "exit" }, &folder, delay));
-        assert!(start_time.elapsed() < Duration::from_secs(20), "{:?} after {delay} us", start_time.elapsed());
+        assert!(start_time.elapsed() < Duration::from_secs(60), "{:?} after {delay} us", start_time.elapsed());
     }
     // What they wrote is whole, or not there.
     let after = folder.compiler();

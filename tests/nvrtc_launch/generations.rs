@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass::nvrtc::{LaunchConfig, Len, TypedKernel, Write};
 use windlass::{Device, DeviceBuffer, Error, Image, Stale};
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 
 fn config() -> LaunchConfig {
     LaunchConfig::new(1, 32)

@@ -3,7 +3,7 @@
 use crate::common::{down, host, inline, up};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use windlass::nvrtc::{LaunchConfig, Out, Plain, Read, Write};
 use windlass::{Complex, Device, Element, Error, F8E4M3, F8E5M2, FaultPlan, Kernel, bf16, f16};
 
@@ -184,7 +184,7 @@ fn threads_of_a_grid_run_side_by_side() {
         let now = 1 + inside.fetch_add(1, Ordering::SeqCst);
         most.fetch_max(now, Ordering::SeqCst);
         met.fetch_or(now > 1, Ordering::SeqCst);
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + crate::common::LONG;
         // Once they have met, or the time is over for the first, nobody waits any more.
         while !met.load(Ordering::SeqCst) && Instant::now() < until {
             std::thread::yield_now();

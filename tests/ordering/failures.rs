@@ -63,7 +63,7 @@ fn a_failure_flows_on_whether_the_failed_work_is_done_or_in_flight() {
     let x = map(&device, x, |_| std::thread::sleep(std::time::Duration::from_millis(30))).into_output();
     let x = device.blas().scal(2.0, x).unwrap().into_output();
     let early = device.download(&x).unwrap(); // before the failure
-    device.synchronize(std::time::Duration::from_secs(10)).unwrap();
+    device.synchronize(std::time::Duration::from_secs(60)).unwrap();
     let late = device.download(&x).unwrap();
     assert_upstream(early.await_result());
     assert_upstream(late.await_result());
@@ -132,7 +132,7 @@ fn joined(device: &Device, left_fails: bool) -> DeviceBuffer<f64> {
     let part = if left_fails { &mut left } else { &mut right };
     let taken = std::mem::replace(part, device.uninit(0).unwrap());
     *part = device.blas().scal(-1.0, taken).unwrap().into_output();
-    device.synchronize(std::time::Duration::from_secs(10)).unwrap();
+    device.synchronize(std::time::Duration::from_secs(60)).unwrap();
     left.join(right).unwrap()
 }
 

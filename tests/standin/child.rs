@@ -8,7 +8,7 @@ use super::{Driver, driver};
 
 const CHILD: &str = "WINDLASS_STANDIN_CHILD";
 /// How long a child may take before it counts as hung.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs `body` in a process of its own, once for each of `cases`: this very test, started again. It fails when a child
 /// fails, hangs, does not exit by itself with success, or does what a real driver would not forgive.

@@ -24,13 +24,29 @@ impl Driver {
         answer
     }
 
-    /// Everything that was asked of the driver has been given back, a few seconds from now at the latest, and nothing
+    /// Waits until nobody is on the way to a call: for a while none was made, and no thread of the library's waits for a
+    /// processor, as one may between two calls. To be asked where nothing is in flight, for the housekeeping looks after
+    /// that again and again.
+    #[track_caller]
+    pub(crate) fn await_rest(&self) {
+        let until = Instant::now() + Duration::from_secs(60);
+        let (mut before, mut quiet) = (self.calls(), 0);
+        while quiet < 4 {
+            assert!(Instant::now() < until, "the driver is called on and on");
+            std::thread::sleep(Duration::from_millis(3));
+            let now = self.calls();
+            quiet = if now == before && !is_running() { quiet + 1 } else { 0 };
+            before = now;
+        }
+    }
+
+    /// Everything that was asked of the driver has been given back, a minute from now at the latest, and nothing
     /// was done that a real driver would not forgive. Every handle of every device must be gone.
     #[track_caller]
     pub(crate) fn assert_finished(&self) {
         self.mode(Mode::Eager);
         self.release();
-        let until = Instant::now() + Duration::from_secs(5);
+        let until = Instant::now() + Duration::from_secs(60);
         while !self.left().is_empty() && Instant::now() < until {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -43,6 +59,17 @@ impl Driver {
         const KINDS: [&str; 8] = ["streams", "events", "allocations", "pools", "pinned", "modules", "contexts", "blas"];
         KINDS.into_iter().map(|what| (what, self.live(what))).filter(|(_, count)| *count > 0).collect()
     }
+}
+
+/// A thread of the library's runs, or would if there were a processor for it.
+fn is_running() -> bool {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a list of threads");
+    // A thread that ends meanwhile has no such file any more.
+    let stats = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    stats.into_iter().any(|stat| {
+        let name = stat.split_once('(').is_some_and(|(_, rest)| rest.starts_with("windlass"));
+        name && stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['R', 'D']))
+    })
 }
 
 /// The function of a line of the log, without its suffix.

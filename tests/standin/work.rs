@@ -47,7 +47,7 @@ impl Launch {
 impl Hold {
     #[track_caller]
     pub(crate) fn await_arrival(&self) {
-        self.arrived.recv_timeout(Duration::from_secs(20)).expect("it never came to its CUDA half");
+        self.arrived.recv_timeout(Duration::from_secs(60)).expect("it never came to its CUDA half");
     }
 
     pub(crate) fn go_on(&self, with_work: bool) {
@@ -73,7 +73,7 @@ impl Op for Launch {
         if let Some(Stand { arrived, go_on }) = &self.1 {
             arrived.send(()).expect("the test is there");
             // Not for ever: a test that fails tells nothing.
-            if !go_on.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap_or(false) {
+            if !go_on.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap_or(false) {
                 return Err(Error::unsupported("as the test wanted"));
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::common::{InPlace, eventually, within};
 use crate::ops::{Deed, submit};
-use crate::{alone, isolated};
+use crate::{LONG, alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
@@ -91,7 +91,7 @@ impl Drop for Lingering {
         if held.is_some() {
             *held = Some(true);
             HELD.1.notify_all();
-            drop(HELD.1.wait_timeout_while(held, Duration::from_secs(20), |held| held.is_some()).unwrap());
+            drop(HELD.1.wait_timeout_while(held, 4 * LONG, |held| held.is_some()).unwrap());
         }
     }
 }
@@ -116,7 +116,7 @@ fn the_drop_of_what_an_operation_owns_holds_up_nobody_else() {
     *HELD.0.lock().unwrap() = Some(false);
     drop(device.dispatch(InPlace(Lingering), (), (x,)).unwrap());
     let held = HELD.0.lock().unwrap();
-    let (held, _) = HELD.1.wait_timeout_while(held, Duration::from_secs(10), |held| *held != Some(true)).unwrap();
+    let (held, _) = HELD.1.wait_timeout_while(held, LONG, |held| *held != Some(true)).unwrap();
     assert_eq!(*held, Some(true), "nobody has dropped it");
     drop(held);
     // Settled by whoever comes by, for nobody waits for them.

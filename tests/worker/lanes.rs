@@ -1,7 +1,8 @@
 //! Orders of several threads: none waits for what it does not follow, and all are carried out as they follow each other.
 
 use crate::common::{assert_back_at, down, up, within};
-use crate::ops::{Deed, Slow, submit};
+use crate::gate::Gate;
+use crate::ops::{Deed, Late, Slow, submit};
 use crate::{alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -48,12 +49,14 @@ fn an_operation_that_takes_long_to_read_holds_up_its_own_thread_only() {
         let device = isolated().open().unwrap();
         assert_eq!(go_on(&device), 10.0);
         let (aside, theirs) = (Aside::new(), device.clone());
-        let slow = aside.run(move || hold_up(&theirs, 2000));
-        let start = Instant::now();
+        let (gate, start) = (Gate::new(), Instant::now());
+        let pass = gate.pass();
+        let late = aside.run(move || submit(&theirs, Deed::Late(Late(pass))).unwrap());
+        gate.await_arrival();
         (0..20).for_each(|_| assert_eq!(go_on(&device), 10.0));
-        assert!(!slow.is_ready(), "20 rounds took {:?} beside an operation that was read", start.elapsed());
-        drop(slow.await_result().unwrap());
-        assert!(start.elapsed() > Duration::from_millis(1500));
+        assert!(!late.is_ready(), "20 rounds took {:?} beside an operation that was read", start.elapsed());
+        gate.open();
+        drop(late.await_result().unwrap());
     });
 }
 

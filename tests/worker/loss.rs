@@ -1,8 +1,8 @@
 //! The ways to lose a worker.
 
-use crate::common::{assert_back_at, down, up, within};
+use crate::common::{assert_back_at, assert_prompt, down, eventually, up, within};
 use crate::ops::{Deed, submit};
-use crate::{LONG, alone, isolated, kill, system};
+use crate::{LONG, alone, isolated, kill, system, tells};
 use std::time::{Duration, Instant};
 use windlass::{Device, Error, FaultPlan, Phase, RestartPolicy, Stale};
 
@@ -32,21 +32,27 @@ fn suffer(device: &Device, deed: Deed) -> Error {
 fn every_way_to_end_a_worker_is_named_and_recovered_from() {
     let _alone = alone();
     let device = isolated().open().unwrap();
+    let mut losses = 0;
     for (deed, want) in [
         (Deed::Abort, "SIGABRT"),
         (Deed::Segfault, "SIGSEGV"),
         (Deed::Exit(7), "exit status 7"),
         (Deed::Exit(0), "exit status 0"),
     ] {
-        let pid = device.worker_pid().unwrap();
-        let error = suffer(&device, deed.clone());
-        assert!(cause(&error).contains(want), "{deed:?}: {error}");
-        assert!(error.is_retryable() && error.site().unwrap().last_ops().any(|op| op == "do"), "{error}");
-        assert!(system::is_gone(pid) && device.worker_pid() != Some(pid));
+        let told = (0..5).any(|_| {
+            let pid = device.worker_pid().unwrap();
+            let error = suffer(&device, deed.clone());
+            losses += 1;
+            assert!(tells(&cause(&error), want), "{deed:?}: {error}");
+            assert!(error.is_retryable() && error.site().unwrap().last_ops().any(|op| op == "do"), "{error}");
+            assert!(eventually(10, || system::is_gone(pid)) && device.worker_pid() != Some(pid));
+            cause(&error).contains(want)
+        });
+        assert!(told, "{deed:?}: it is never told how it ended");
     }
     let stats = device.stats();
-    assert_eq!((stats.faults, stats.rebuilds, stats.generation), (4, 4, 4));
-    assert!(stats.last_fault.unwrap().contains("exit status 0") && stats.recovery.unwrap() < LONG);
+    assert_eq!((stats.faults, stats.rebuilds, stats.generation), (losses, losses, losses));
+    assert!(tells(&stats.last_fault.unwrap(), "exit status 0") && stats.recovery.unwrap() < LONG);
     assert_back_at(&device, (0, 0, 0));
 }
 
@@ -54,25 +60,29 @@ fn every_way_to_end_a_worker_is_named_and_recovered_from() {
 fn a_kill_settles_what_is_in_flight_and_makes_old_buffers_stale() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let (x, shared) = (up(&device, [1.0f64]), up(&device, [2.0f64]).share());
-    let slow = submit(&device, Deed::Sleep(60_000)).unwrap();
-    let behind: Vec<_> = (0..100).map(|_| device.blas().nrm2(&x).unwrap()).collect();
-    let start = Instant::now();
-    kill(&device);
-    let error = slow.await_result().unwrap_err().error;
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
-    assert!(cause(&error).contains("SIGKILL"), "{error}");
-    for pending in behind {
-        match pending.await_result() {
-            Ok(norm) => assert_eq!(norm, 1.0),
-            Err(rejected) => assert!(rejected.error.is_poisoning(), "{rejected}"),
+    let mut times = Vec::new();
+    for made in 0..5 {
+        let (x, shared) = (up(&device, [1.0f64]), up(&device, [2.0f64]).share());
+        let slow = submit(&device, Deed::Sleep(600_000)).unwrap();
+        let behind: Vec<_> = (0..100).map(|_| device.blas().nrm2(&x).unwrap()).collect();
+        let start = Instant::now();
+        kill(&device);
+        let error = slow.await_result().unwrap_err().error;
+        assert!(tells(&cause(&error), "SIGKILL"), "{error}");
+        for pending in behind {
+            match pending.await_result() {
+                Ok(norm) => assert_eq!(norm, 1.0),
+                Err(rejected) => assert!(rejected.error.is_poisoning(), "{rejected}"),
+            }
+        }
+        times.push(start.elapsed());
+        device.wait_healthy(LONG).unwrap();
+        for error in [device.download(&x).unwrap_err(), device.blas().dot(&shared, &x).unwrap_err()] {
+            let want = Stale::Generation { made, now: made + 1 };
+            assert!(matches!(&error, Error::GpuRefStale { reason, .. } if *reason == want), "{error}");
         }
     }
-    device.wait_healthy(LONG).unwrap();
-    for error in [device.download(&x).unwrap_err(), device.blas().dot(&shared, &x).unwrap_err()] {
-        let want = Stale::Generation { made: 0, now: 1 };
-        assert!(matches!(&error, Error::GpuRefStale { reason, .. } if *reason == want), "{error}");
-    }
+    assert_prompt(Duration::from_secs(1), times);
 }
 
 #[test]
@@ -80,44 +90,50 @@ fn a_wait_that_sleeps_is_woken_by_the_loss() {
     let _alone = alone();
     for wait in [windlass::Wait::Block, windlass::Wait::Adaptive, windlass::Wait::Yield] {
         let device = isolated().wait(wait).open().unwrap();
-        let slow = submit(&device, Deed::Sleep(60_000)).unwrap();
-        let waiter = std::thread::spawn(move || (slow.await_result().is_err(), Instant::now()));
-        std::thread::sleep(Duration::from_millis(30));
-        let start = Instant::now();
-        kill(&device);
-        let (failed, end) = waiter.join().unwrap();
-        assert!(failed && end - start < Duration::from_secs(1), "{wait:?}: {:?}", end - start);
+        let times = (0..3).map(|_| {
+            let slow = submit(&device, Deed::Sleep(600_000)).unwrap();
+            let waiter = std::thread::spawn(move || (slow.await_result().is_err(), Instant::now()));
+            std::thread::sleep(Duration::from_millis(30));
+            let start = Instant::now();
+            kill(&device);
+            let (failed, end) = waiter.join().unwrap();
+            assert!(failed, "{wait:?}");
+            device.wait_healthy(LONG).unwrap();
+            end - start
+        });
+        assert_prompt(Duration::from_secs(1), times.collect());
     }
 }
 
 #[test]
 fn the_watchdog_ends_an_operation_that_runs_too_long_and_no_other() {
     let _alone = alone();
-    let device = isolated().watchdog(Duration::from_millis(400)).open().unwrap();
-    // Longer in flight than allowed, but no single one runs for long.
+    let limit = Duration::from_secs(3);
+    let device = isolated().watchdog(limit).open().unwrap();
+    // Longer in flight than allowed, but no single one runs for long, on a machine that is busy either.
     let mut x = device.zeros::<f64>(1).unwrap();
     for _ in 0..6 {
-        x = device.dispatch(crate::common::InPlace(Deed::Sleep(100)), (), (x,)).unwrap().into_output();
+        x = device.dispatch(crate::common::InPlace(Deed::Sleep(600)), (), (x,)).unwrap().into_output();
     }
     assert_eq!(down(&device, &x), [0.0]);
     assert_eq!(device.generation(), 0);
     let start = Instant::now();
-    let error = suffer(&device, Deed::Sleep(60_000));
+    let error = suffer(&device, Deed::Sleep(600_000));
     assert!(cause(&error).contains("watchdog: `do`"), "{error}");
-    assert!(start.elapsed() >= Duration::from_millis(400) && start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() >= limit && start.elapsed() < LONG);
 }
 
 #[test]
 fn a_worker_without_a_heart_beat_is_replaced() {
     let _alone = alone();
-    let device = isolated().heartbeat(Duration::from_millis(500)).open().unwrap();
+    let device = isolated().heartbeat(Duration::from_secs(3)).open().unwrap();
     let pid = device.worker_pid().unwrap();
-    let pending = submit(&device, Deed::Sleep(60_000)).unwrap();
+    let pending = submit(&device, Deed::Sleep(600_000)).unwrap();
     system::signal(pid, libc::SIGSTOP);
     let error = pending.await_result().unwrap_err().error;
     assert!(cause(&error).contains("no sign of life"), "{error}");
     device.wait_healthy(LONG).unwrap();
-    assert!(crate::common::eventually(5, || system::is_gone(pid)), "killed, and reaped beside the recovery");
+    assert!(eventually(5, || system::is_gone(pid)), "killed, and reaped beside the recovery");
 }
 
 #[test]
@@ -126,7 +142,7 @@ fn an_idle_worker_that_is_lost_is_replaced_as_well() {
     let device = isolated().open().unwrap();
     std::thread::sleep(Duration::from_millis(200)); // its keeper has gone to sleep
     kill(&device);
-    assert!(crate::common::eventually(20, || device.generation() == 1));
+    assert!(eventually(20, || device.generation() == 1));
     assert_eq!(down(&device, &up(&device, [1u8])), [1]);
 }
 
@@ -167,7 +183,7 @@ fn a_rebuild_that_is_asked_for_replaces_the_worker() {
     device.rebuild(LONG).unwrap();
     assert!(device.generation() == 1 && device.worker_pid() != Some(pid));
     assert!(matches!(device.download(&x), Err(Error::GpuRefStale { .. })));
-    assert!(crate::common::eventually(10, || system::is_gone(pid)));
+    assert!(eventually(10, || system::is_gone(pid)));
     assert_eq!((device.stats().faults, down(&device, &up(&device, [5u8]))), (0, vec![5]));
 }
 
@@ -209,8 +225,8 @@ fn a_worker_that_hangs_before_it_is_admitted_does_not_stay() {
         .unwrap();
     suffer(&device, Deed::Abort);
     let pid = *hung.lock().unwrap().first().expect("the hook ran");
-    assert!(crate::common::eventually(10, || system::is_gone(pid)), "it still hangs");
-    assert!(crate::common::eventually(10, || system::children() == 1), "nobody reaped it");
+    assert!(eventually(10, || system::is_gone(pid)), "it still hangs");
+    assert!(eventually(10, || system::children() == 1), "nobody reaped it");
     assert_eq!(down(&device, &up(&device, [5u8])), [5]);
 }
 
@@ -237,7 +253,7 @@ fn dropping_a_device_ends_its_worker_once_its_work_is_done_and_leaves_nothing() 
     drop(device);
     assert!(pending.await_result().is_ok(), "what is in flight goes on");
     drop(x);
-    assert!(crate::common::eventually(10, || system::is_gone(pid)));
+    assert!(eventually(10, || system::is_gone(pid)));
     system::assert_back_at(base);
 }
 
@@ -248,7 +264,7 @@ fn a_standby_takes_over_and_is_followed_by_another() {
     let device = isolated().standby(true).open().unwrap();
     let mut seen = vec![device.worker_pid().unwrap()];
     for _ in 0..5 {
-        assert!(crate::common::eventually(20, || device.stats().standby.is_some()), "no standby came");
+        assert!(eventually(20, || device.stats().standby.is_some()), "no standby came");
         let next = device.stats().standby.unwrap();
         suffer(&device, Deed::Abort);
         assert_eq!(device.worker_pid(), Some(next));
@@ -257,10 +273,10 @@ fn a_standby_takes_over_and_is_followed_by_another() {
     }
     // One that dies while it waits is no help, and no harm: another takes its place.
     for _ in 0..2 {
-        assert!(crate::common::eventually(20, || device.stats().standby.is_some()));
+        assert!(eventually(20, || device.stats().standby.is_some()));
         let standby = device.stats().standby.unwrap();
         system::signal(standby, libc::SIGKILL);
-        assert!(crate::common::eventually(20, || device.stats().standby.is_some_and(|next| next != standby)));
+        assert!(eventually(20, || device.stats().standby.is_some_and(|next| next != standby)));
         assert!(device.worker_pid() != Some(standby) && device.generation() == 5);
     }
     let next = device.stats().standby.unwrap();
@@ -294,7 +310,7 @@ fn a_trace_is_told_of_each_loss_and_of_what_came_after() {
     for generation in 1..4u64 {
         drop(suffer(&device, Deed::Abort));
         let is_told = || told.1.lock().unwrap().len() as u64 == generation;
-        assert!(crate::common::eventually(10, is_told));
+        assert!(eventually(10, is_told));
         let last = *told.1.lock().unwrap().last().unwrap();
         assert_eq!(last, (generation + 1, device.stats().recovery.unwrap()));
     }

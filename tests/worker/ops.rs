@@ -1,7 +1,8 @@
 //! Operations of one's own: plain data crosses, a closure does not.
 
 use crate::common::{InPlace, down, host, map, refused, up};
-use crate::{alone, isolated};
+use crate::gate::{Gate, Pass};
+use crate::{LONG, alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use windlass::{
@@ -14,8 +15,8 @@ pub(crate) enum Deed {
     Nothing,
     /// Milliseconds.
     Sleep(u64),
-    /// That many times a millisecond.
-    Naps(u64),
+    /// Until the gate is open.
+    Held(Pass),
     /// Leaves a process behind that holds everything open for that many milliseconds.
     Fork(u64),
     Fail(String),
@@ -30,6 +31,8 @@ pub(crate) enum Deed {
     Lost(Unreadable),
     /// Takes so many milliseconds to be read: the worker cannot get it on its way before.
     Slow(Slow),
+    /// Is not read before the gate is open.
+    Late(Late),
     /// Panics where it is read.
     Startled(Startled),
 }
@@ -52,6 +55,17 @@ impl<'de> Deserialize<'de> for Slow {
         let ms = from.deserialize_newtype_struct("Slow", Visitor)?;
         std::thread::sleep(Duration::from_millis(ms));
         Ok(Slow(ms))
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Pass")]
+pub(crate) struct Late(pub(crate) Pass);
+
+impl From<Pass> for Late {
+    fn from(pass: Pass) -> Self {
+        pass.stand();
+        Late(pass)
     }
 }
 
@@ -79,9 +93,9 @@ impl crate::common::Deed for Deed {
 
     fn host(&self, x: &mut [f64]) -> Result<()> {
         match self {
-            Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Startled(_) => {}
+            Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Late(_) | Deed::Startled(_) => {}
             Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
-            Deed::Naps(n) => (0..*n).for_each(|_| std::thread::sleep(Duration::from_millis(1))),
+            Deed::Held(pass) => pass.stand(),
             Deed::Fork(ms) => {
                 // SAFETY: the child sleeps and ends, and touches nothing that a lock could guard.
                 unsafe {
@@ -296,16 +310,25 @@ fn what_is_small_is_run_by_the_thread_that_has_read_the_order() {
     let device = isolated().host_pool(windlass::HostPool::Threads(1)).open().unwrap();
     let run =
         |flops| device.dispatch(InPlace(Where(flops)), (), (device.zeros::<f64>(1).unwrap(),)).unwrap().into_output();
-    device.synchronize(Duration::from_secs(10)).unwrap();
-    for (flops, here) in [(100, 1.0), (0, 0.0), (1 << 30, 0.0), (100, 1.0)] {
+    device.synchronize(Duration::from_secs(60)).unwrap();
+    let here = |flops| {
         let x = run(flops);
-        assert_eq!(down(&device, &x), [here], "{flops}");
-        device.synchronize(Duration::from_secs(10)).unwrap();
-    }
-    let slow = submit(&device, Deed::Sleep(200)).unwrap();
-    std::thread::sleep(Duration::from_millis(50)); // the one thread is at it
+        let here = down(&device, &x) == [1.0];
+        device.synchronize(LONG).unwrap();
+        here
+    };
+    // The one thread may still be on its way out of what it ran before.
+    assert!((0..50).any(|_| here(100)), "a small one");
+    assert!(!here(0) && !here(1 << 30), "one that is not known to be small");
+    assert!((0..50).any(|_| here(100)), "a small one after others");
+    let gate = Gate::new();
+    let slow = submit(&device, Deed::Held(gate.pass())).unwrap();
+    gate.await_arrival(); // the one thread is at it
     let (beside, behind) =
         (run(100), device.dispatch(InPlace(Where(100)), (), (slow.into_output(),)).unwrap().into_output());
+    // Answered where it is read, and those before it were read before.
+    assert!(submit(&device, Deed::Lost(Unreadable)).unwrap().await_result().is_err());
+    gate.open();
     assert_eq!((down(&device, &beside), down(&device, &behind)), (vec![0.0], vec![0.0]));
 }
 
@@ -315,7 +338,7 @@ fn a_panic_where_the_worker_asks_for_an_operations_cost_is_its_answer_and_holds_
     let device = isolated().open().unwrap();
     let x = device.zeros::<f64>(1).unwrap();
     let ((x,), verdict) = device.dispatch(InPlace(Where(u64::MAX)), (), (x,)).unwrap().split();
-    let upstream = match device.blas().nrm2(&x).unwrap().await_timeout(Duration::from_secs(5)) {
+    let upstream = match device.blas().nrm2(&x).unwrap().await_timeout(Duration::from_secs(60)) {
         Ok(answer) => answer.unwrap_err().error,
         Err(_) => panic!("what came after it waits for ever"),
     };
@@ -323,7 +346,7 @@ fn a_panic_where_the_worker_asks_for_an_operations_cost_is_its_answer_and_holds_
     let panicked = verdict.await_result().unwrap_err();
     assert!(matches!(&panicked, Error::Panicked { message, .. } if message.contains("too dear")), "{panicked}");
     // What overwrites it follows it all the same.
-    let Ok(filled) = device.fill(x, 3.0).unwrap().await_timeout(Duration::from_secs(5)) else {
+    let Ok(filled) = device.fill(x, 3.0).unwrap().await_timeout(Duration::from_secs(60)) else {
         panic!("what overwrites it waits for ever")
     };
     assert_eq!((device.generation(), down(&device, &filled.unwrap())), (0, vec![3.0]));

@@ -23,7 +23,7 @@ fn limits_of_any_length_are_kept_and_none_at_all_is_refused() {
         drop(submit(&device, Deed::Sleep(100)).unwrap().await_result().unwrap());
         std::thread::sleep(Duration::from_millis(200)); // its keeper has gone to sleep
         assert_eq!((device.generation(), down(&device, &up(&device, [1u8]))), (0, vec![1]), "{limit:?}");
-        let lost = submit(&device, Deed::Sleep(60_000)).unwrap();
+        let lost = submit(&device, Deed::Sleep(600_000)).unwrap();
         kill(&device);
         let error = lost.await_result().unwrap_err().error;
         assert!(error.to_string().contains("SIGKILL"), "{error}");

@@ -31,7 +31,7 @@ pub(crate) fn children() -> usize {
     children_of(std::process::id()).len()
 }
 
-/// Descriptors, mappings of shared memory, children and threads.
+/// Descriptors, mappings of shared memory, children and threads of the library's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Held {
     pub(crate) descriptors: usize,
@@ -46,8 +46,17 @@ pub(crate) fn held() -> Held {
         descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
         mappings: maps.lines().filter(|line| line.contains("memfd:windlass")).count(),
         children: children(),
-        threads: std::fs::read_dir("/proc/self/task").unwrap().count(),
+        threads: threads(),
     }
+}
+
+/// Threads of the library's, but for those that copy for the whole process and stay. (Those of the harness come and go.)
+fn threads() -> usize {
+    let named = |task: &std::fs::DirEntry| {
+        std::fs::read_to_string(task.path().join("comm"))
+            .is_ok_and(|name| name.starts_with("windlass") && !name.starts_with("windlass copy"))
+    };
+    std::fs::read_dir("/proc/self/task").unwrap().flatten().filter(named).count()
 }
 
 /// The KiB in memory of each mapping of that name.
@@ -65,14 +74,15 @@ pub(crate) fn resident(name: &str) -> Vec<u64> {
     sizes
 }
 
-/// The same, once what earlier tests have left is gone.
+/// The same, once what earlier tests have left is gone: to be asked while there is no isolated device.
+#[track_caller]
 pub(crate) fn quiet() -> Held {
-    let mut last = (held(), 0);
-    while last.1 < 20 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        last = if held() == last.0 { (last.0, last.1 + 1) } else { (held(), 0) };
-    }
-    last.0
+    let left = || {
+        let Held { mappings, children, threads, .. } = held();
+        mappings + children + threads
+    };
+    assert!(eventually(10, || left() == 0), "something of an earlier test is left: {:?}", held());
+    held()
 }
 
 /// Asserts that the process comes to hold what it held.
