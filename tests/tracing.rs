@@ -263,11 +263,33 @@ fn a_device_counts_what_it_did_and_holds() {
         assert!(stats.bytes_used >= 4000 && stats.allocations == 2, "{stats:?}");
         let memory = device.memory().unwrap();
         assert!(memory.used == stats.bytes_used && memory.free <= memory.total && memory.limit == 1 << 24);
+        assert_eq!(memory.pool.is_none(), is_host(&device));
+        if let Some(pool) = memory.pool {
+            assert!(pool.used >= 4000 && pool.used <= pool.reserved && pool.used <= pool.used_peak, "{pool:?}");
+            assert!(pool.reserved <= pool.reserved_peak && pool.used_peak <= pool.reserved_peak, "{pool:?}");
+            assert!(eventually(10, || device.stats().pool_hits + device.stats().pool_misses >= 2));
+        }
         drop((x, y));
         assert!(eventually(10, || device.stats().bytes_used == 0 && device.stats().allocations == 0));
         assert!(device.stats().bytes_peak >= 4000 && eventually(10, || device.stats().in_flight == 0));
         device.rebuild(Duration::from_secs(60)).unwrap();
         assert_eq!((device.stats().rebuilds, device.stats().generation), (1, 1));
+    }
+}
+
+/// A GPU is asked for what it has; the host has none of it.
+#[cfg(feature = "blas")]
+#[test]
+fn a_device_says_which_libraries_it_works_with() {
+    use windlass::loader::Library;
+    for builder in builders() {
+        let device = builder.open().unwrap();
+        for library in [Library::Driver, Library::Cublas, Library::CublasLt] {
+            let version = device.library_version(library).unwrap();
+            println!("{}: {library} {version:?}", device.name());
+            assert_eq!(version.is_none(), is_host(&device), "{library}");
+            assert!(version.is_none_or(|version| version.major >= 12), "{library}: {version:?}");
+        }
     }
 }
 
