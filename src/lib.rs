@@ -80,7 +80,9 @@ pub use cuda::{KernelArg, Ptx};
 pub use cuda_enqueue::Enqueue;
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub use dispatch::raw::Landed;
-pub use dispatch::{InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any};
+pub use dispatch::{
+    Answer, InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any, await_any_timeout,
+};
 pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
 pub use fp8::{F8E4M3, F8E5M2};

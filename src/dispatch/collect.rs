@@ -4,6 +4,7 @@ use super::{Backoff, Parker, PendingDispatch, Subscribed};
 use crate::error::Rejected;
 use crate::op::{Bufs, Output};
 use crate::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Waits for all of them, in order.
 ///
@@ -17,8 +18,31 @@ pub fn await_all<O: Output>(
 
 /// Waits until one of them is ready, takes it out (the last one moves to its place) and gives its index and answer.
 /// `None` when there are none.
-#[expect(clippy::type_complexity, reason = "an index and the answer that await_result gives")]
-pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<(usize, Result<O, Rejected<Bufs<O>>>)> {
+pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<Answer<O>> {
+    take_one(pendings, None)
+}
+
+/// As [`await_any`], but waits at most `limit`: `None` also when none was ready by then, and they are all still there.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use std::time::Duration;
+/// let device = windlass::Device::host()?;
+/// let x = device.upload(vec![3.0f32, 4.0])?.into_output();
+/// let mut pendings = vec![device.blas().nrm2(&x)?, device.blas().asum(&x)?];
+/// while let Some((_, answer)) = windlass::await_any_timeout(&mut pendings, Duration::from_secs(10)) {
+///     assert!([5.0, 7.0].contains(&answer?));
+/// }
+/// # Ok(()) }
+/// ```
+pub fn await_any_timeout<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, limit: Duration) -> Option<Answer<O>> {
+    take_one(pendings, Instant::now().checked_add(limit))
+}
+
+/// The place of a pending, and what [`PendingDispatch::await_result`] gives.
+pub type Answer<O> = (usize, Result<O, Rejected<Bufs<O>>>);
+
+fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Instant>) -> Option<Answer<O>> {
     if pendings.is_empty() {
         return None;
     }
@@ -26,21 +50,24 @@ pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<(u
         Some(index) => index,
         // A wait would deadlock the device; the answer of the first one says so.
         None if crate::host::inside_op() => 0,
-        None => wait_for_one(pendings),
+        None => wait_for_one(pendings, until)?,
     };
     let pending = pendings.swap_remove(index);
     Some((index, pending.await_result()))
 }
 
-/// Sleeps on all at once. The wakers are taken back before it returns, so nothing piles up on work that lasts.
-fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>]) -> usize {
+/// Sleeps on all at once; `None` when the time was up. The wakers are taken back before it returns, so nothing piles up on work that lasts.
+fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Instant>) -> Option<usize> {
     let parker = Arc::new(Parker::default());
     let mut backoff = Backoff::new();
     let mut polled = false;
     let mut armed = false;
     let index = loop {
         if let Some(index) = pendings.iter().position(PendingDispatch::is_ready) {
-            break index;
+            break Some(index);
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            break None;
         }
         if !armed {
             // Subscribed once; a wake-up that comes before the sleep is remembered by the parker.
@@ -55,9 +82,9 @@ fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>]) -> usize {
             continue;
         }
         if polled {
-            backoff.pause(None);
+            backoff.pause(until);
         } else {
-            parker.sleep(None);
+            parker.sleep(until);
         }
     };
     for task in pendings.iter().filter_map(PendingDispatch::task) {

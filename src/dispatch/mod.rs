@@ -27,7 +27,7 @@ mod trial;
 mod wait;
 
 pub use bound::InFlight;
-pub use collect::{await_all, await_any};
+pub use collect::{Answer, await_all, await_any, await_any_timeout};
 pub(crate) use parker::Parker;
 pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use pending::{Subscribed, Task, Then};

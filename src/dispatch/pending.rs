@@ -270,6 +270,17 @@ impl<H> PendingHost<H> {
         self.work.is_ready()
     }
 
+    /// Waits by this pending's policy instead of the device's.
+    pub fn waiting(mut self, how: Wait) -> Self {
+        self.work.how = how;
+        self
+    }
+
+    /// Waits at most `limit`, and says whether it is ready.
+    pub fn wait_timeout(&self, limit: Duration) -> bool {
+        self.work.wait(Instant::now().checked_add(limit))
+    }
+
     /// Waits and gives the host's part: a scalar, or nothing.
     ///
     /// # Errors
@@ -302,3 +313,17 @@ impl<H> std::fmt::Debug for PendingHost<H> {
         write!(f, "PendingHost(ready: {})", self.is_ready())
     }
 }
+
+// Everything that a program holds goes from thread to thread, and may be looked at by several at once.
+const _: () = {
+    const fn anywhere<T: Send + Sync>() {}
+    anywhere::<crate::Device>();
+    anywhere::<crate::DeviceBuilder>();
+    anywhere::<crate::DeviceBuffer<f32>>();
+    anywhere::<crate::GpuRef<f32>>();
+    anywhere::<PendingDispatch<crate::DeviceBuffer<f32>>>();
+    anywhere::<PendingDispatch<Vec<f32>>>();
+    anywhere::<PendingHost<f32>>();
+    anywhere::<Rejected<(crate::DeviceBuffer<f32>,)>>();
+    anywhere::<Error>();
+};

@@ -15,6 +15,7 @@ use std::time::Duration;
 /// assert!(matches!(pending.await_result().unwrap_err().error, Error::LibraryError { .. }));
 /// # Ok(()) }
 /// ```
+#[must_use]
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     rules: Arc<[Rule]>,

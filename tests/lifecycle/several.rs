@@ -2,7 +2,7 @@
 
 use crate::common::{Gate, beside_work, busy, concurrent_devices, devices, down, host, up, within};
 use std::time::Duration;
-use windlass::{Error, FaultPlan, await_all, await_any};
+use windlass::{Error, FaultPlan, Wait, await_all, await_any, await_any_timeout};
 
 #[test]
 fn all_answers_come_in_the_order_of_the_pendings() {
@@ -96,4 +96,27 @@ fn any_answers_when_the_device_dies_under_all_of_them() {
     std::thread::sleep(Duration::from_millis(20));
     drop(device.upload([2u8]));
     assert!(within(10, move || sleeper.join().unwrap()).is_poisoning());
+}
+
+#[test]
+fn a_wait_for_any_that_is_too_short_takes_none() {
+    const SHORT: Duration = Duration::from_millis(20);
+    let device = host(2).open().unwrap();
+    within(30, move || {
+        let gate = Gate::default();
+        let mut pendings = vec![gate.hold(&device, up(&device, [7.0f64])), gate.hold(&device, up(&device, [8.0f64]))];
+        gate.await_arrivals(1);
+        let start = std::time::Instant::now();
+        assert!(await_any_timeout(&mut pendings, SHORT).is_none());
+        assert!(start.elapsed() >= SHORT && pendings.len() == 2);
+        let (_, verdict) = pendings.remove(1).split();
+        let verdict = verdict.waiting(Wait::Block);
+        assert!(!verdict.wait_timeout(SHORT) && !verdict.is_ready());
+        gate.open();
+        let (index, answer) = await_any_timeout(&mut pendings, Duration::MAX).unwrap();
+        assert_eq!((index, down(&device, &answer.unwrap())), (0, vec![7.0]));
+        assert!(await_any_timeout(&mut pendings, Duration::MAX).is_none(), "there are none left");
+        assert!(verdict.wait_timeout(Duration::MAX));
+        verdict.await_result().unwrap();
+    });
 }
