@@ -15,6 +15,8 @@ mod callers;
 mod closing;
 #[path = "worker/ends.rs"]
 mod ends;
+#[path = "worker/hooks.rs"]
+mod hooks;
 #[path = "worker/kernels.rs"]
 mod kernels;
 #[path = "worker/lanes.rs"]

@@ -5,7 +5,7 @@ use super::arena::Arena;
 use super::bell::Bell;
 use super::eagerness::Eagerness;
 use super::ending::Ending;
-use super::flights::{Flight, Flights, Reaper};
+use super::flights::{Flight, Flights, Reaper, Swept};
 use super::lane::{Lane, Sent};
 use super::room::Patience;
 use super::segment::Segment;
@@ -99,7 +99,7 @@ impl Link {
     /// For the keeper, once it has said that it is idle: there is something to do after all.
     pub(super) fn is_busy(&self) -> bool {
         fence(Ordering::SeqCst); // race "falling asleep"
-        self.in_flight() > 0 || self.lanes.iter().any(Lane::has_frees)
+        self.unsettled() > 0 || self.lanes.iter().any(Lane::has_frees)
     }
 
     /// The lane of this thread. The worker has a thread for each that was ever used.
@@ -214,6 +214,11 @@ impl Link {
         }
     }
 
+    /// For the keeper: something has finished, and nobody has settled it.
+    pub(super) fn is_due(&self) -> bool {
+        self.reaper.is_due(&self.answers)
+    }
+
     /// Dispatches that are not settled.
     pub(super) fn in_flight(&self) -> u64 {
         self.reap();
@@ -259,17 +264,24 @@ impl Link {
         self.arena.lock().clone()
     }
 
-    /// The worker is gone: everything that it did not answer is settled now, and nothing more is taken.
-    pub(super) fn lose(&self) {
+    /// The worker is gone: everything that it did not answer settles now, and nothing more is taken. Calls nobody: what a
+    /// trace is told of is settled by who waits for it, and the rest of it by [`clear_up`](Self::clear_up).
+    pub(super) fn lose(&self) -> Swept {
         self.lanes.iter().for_each(Lane::end);
         self.ending.close();
         *self.arena.lock() = None;
         self.bell.close();
-        let Some(flights) = self.flights.lock().take() else { return };
+        let Some(flights) = self.flights.lock().take() else { return Swept::default() };
         self.answers.lose(flights.used());
-        let settled = flights.sweep();
-        *self.spills.lock() = HashMap::new();
+        let swept = flights.sweep();
         self.reaper.end();
+        swept
+    }
+
+    /// Settles what a loss has left, and lets go of what belonged to it: calls the user's code.
+    pub(super) fn clear_up(&self, swept: Swept) {
+        let settled = swept.settle();
+        *self.spills.lock() = HashMap::new();
         // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
         // killed a moment ago may still write.)
         if settled {
@@ -322,7 +334,7 @@ mod tests {
             }
             let place = flight.0.load(Ordering::Relaxed);
             link.answers.answer(place, DONE, &[7; 64], None);
-            link.lose();
+            link.clear_up(link.lose());
             assert_eq!(link.answers.bytes(place), if claimed { [7; 64] } else { [0; 64] });
             assert_eq!(link.lanes[0].progress.carried(), if claimed { 0 } else { u64::MAX });
             let again = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();

@@ -54,6 +54,7 @@
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
 //   awake.rs     the time that counts for that        heart.rs     beats, and ends the process with its parent
 //   bell.rs      what wakes the keeper                inherited.rs what else came from the parent
+//   janitor.rs   settles what nobody waits for
 //   process.rs   the child: its end, its status       program.rs   begins and ends the process
 //   hunger.rs    was it for want of memory
 //   ending.rs    who is told of the end
@@ -127,6 +128,8 @@ mod hold;
 mod hunger;
 #[cfg(target_os = "linux")]
 mod inherited;
+#[cfg(target_os = "linux")]
+mod janitor;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
