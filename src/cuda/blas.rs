@@ -62,7 +62,7 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
 }
 
 /// Does nothing but have the slot's handle made.
-struct Warm;
+pub(super) struct Warm;
 
 impl Op for Warm {
     const NAME: &'static str = "warm";
@@ -82,16 +82,6 @@ impl Op for Warm {
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
-}
-
-/// Makes the handle of every slot of `device`.
-pub(crate) fn warm(device: &crate::Device) -> Result<()> {
-    let epoch = device.epoch();
-    let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
-    for index in 0..engine.core.slots.len() {
-        engine.core.submit_on(index, device, &epoch, Warm)?;
-    }
-    Ok(())
 }
 
 impl<O: Op> Enqueue<'_, O> {
@@ -137,6 +127,7 @@ impl<O: Op> Enqueue<'_, O> {
     }
 
     fn make_blas(&mut self) -> Result<BlasHandle> {
+        crate::worker::first_use();
         let (api, typed) = (Cublas::load()?, CublasTyped::load()?);
         let mut raw: cublasHandle_t = std::ptr::null_mut();
         // SAFETY: `raw` is valid for the write; the context is current.

@@ -38,6 +38,8 @@ pub(crate) enum Question {
     BestBlock { id: u64, kernel: u32, shared: u32 },
     /// What the device allows of launches. Answer: [`DeviceLimits`](crate::nvrtc::DeviceLimits).
     Limits,
+    /// Makes what a library needs for each slot: `blas` or `blaslt`. Answer: `()`.
+    Warm { library: String },
 }
 
 /// As it crosses.

@@ -293,8 +293,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::DONE;
-    use super::super::order;
+    use super::super::answers::{DONE, now};
+    use super::super::{first_use, order};
     use super::*;
     use crate::sync::AtomicU32;
 
@@ -340,5 +340,24 @@ mod tests {
             let again = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();
             assert!(matches!(again, Sent::Over));
         }
+    }
+
+    #[test]
+    fn a_first_use_is_left_out_of_the_watchdogs_time_until_it_takes_too_long() {
+        let (link, pause) = (link(), Duration::from_millis(30));
+        let since = link.control.word(layout::first_use(3));
+        let slowest = || {
+            std::thread::sleep(pause);
+            link.slowest(Duration::ZERO).unwrap().0
+        };
+        assert!(matches!(link.lanes[0].tell(&link, order::ALLOC, &[]), Ok(Sent::Done(..))));
+        assert_eq!((slowest(), slowest() >= pause), (Duration::ZERO, true));
+        // In another lane: it may keep the driver from all.
+        since.store(now(), Ordering::Relaxed);
+        assert_eq!((slowest(), slowest()), (Duration::ZERO, Duration::ZERO));
+        since.store(now() - first_use::LONGEST.as_nanos() as u64, Ordering::Relaxed);
+        assert!(slowest() >= pause && slowest() >= 2 * pause);
+        since.store(0, Ordering::Relaxed);
+        assert!(slowest() >= 3 * pause);
     }
 }

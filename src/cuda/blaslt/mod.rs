@@ -109,6 +109,7 @@ impl<O: Op> Enqueue<'_, O> {
         if let Some(handle) = &self.state.lt {
             return Ok((handle.raw.0, handle.api));
         }
+        crate::worker::first_use();
         let api = CublasLt::load()?;
         let mut raw: Opaque = std::ptr::null_mut();
         // SAFETY: `raw` is valid for the write; the context is current.
@@ -247,7 +248,7 @@ impl<O: Op> Enqueue<'_, O> {
 }
 
 /// Does nothing but have the slot's handle made.
-struct Warm;
+pub(super) struct Warm;
 
 impl Op for Warm {
     const NAME: &'static str = "warm";
@@ -267,14 +268,4 @@ impl Op for Warm {
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
-}
-
-/// Makes the handle of every slot of `device`.
-pub(crate) fn warm(device: &crate::Device) -> Result<()> {
-    let epoch = device.epoch();
-    let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
-    for index in 0..engine.core.slots.len() {
-        engine.core.submit_on(index, device, &epoch, Warm)?;
-    }
-    Ok(())
 }
