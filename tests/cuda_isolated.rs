@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
+#[path = "cuda_isolated/first_use.rs"]
+mod first_use;
 #[path = "cuda_isolated/kernels.rs"]
 mod kernels;
 mod standin;

@@ -17,6 +17,8 @@ mod closing;
 mod ends;
 #[path = "worker/gate.rs"]
 mod gate;
+#[path = "worker/hooks.rs"]
+mod hooks;
 #[path = "worker/kernels.rs"]
 mod kernels;
 #[path = "worker/lanes.rs"]

@@ -102,7 +102,8 @@ use crate::{Device, Submitted};
 impl Blas {
     /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot. The first handle of a process
     /// takes about 17 ms and loading its kernels ten times that; making one waits for all work in flight on the GPU, so
-    /// it is better done before there is any. A host device has nothing to make.
+    /// it is better done before there is any. A host device has nothing to make. On a GPU in a worker it waits until the
+    /// worker has made them.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuBLAS; the device's own error.
@@ -114,7 +115,7 @@ impl Blas {
     /// ```
     pub fn warm(&self) -> crate::Result<()> {
         #[cfg(feature = "blas")]
-        crate::cuda::warm_blas(&self.device)?;
+        crate::cuda::warm(&self.device, "blas")?;
         Ok(())
     }
 }

@@ -86,7 +86,7 @@ pub struct BlasLt {
 
 impl BlasLt {
     /// Makes what the library needs ahead of time: on a GPU a handle and a workspace for every stream slot. A host
-    /// device has nothing to make.
+    /// device has nothing to make. On a GPU in a worker it waits until the worker has made them.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuBLASLt; the device's own error.
@@ -98,7 +98,7 @@ impl BlasLt {
     /// ```
     pub fn warm(&self) -> crate::Result<()> {
         #[cfg(feature = "blaslt")]
-        crate::cuda::warm_lt(&self.device)?;
+        crate::cuda::warm(&self.device, "blaslt")?;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::Native;
 use super::api::{Called, Code, Cublas, CublasTyped};
 use super::enqueue::Enqueue;
 use super::library::WORKSPACE;
-use super::warm::warm;
+use super::warm::op;
 use crate::blas::Modes;
 use crate::op::Op;
 use crate::{Error, Result};
@@ -62,7 +62,7 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
     code
 }
 
-warm!("blas", |queue| queue.blas(PointerMode::Host, Modes::DEFAULT).map(drop));
+op!("blas", |queue| queue.blas(PointerMode::Host, Modes::DEFAULT).map(drop));
 
 impl<O: Op> Enqueue<'_, O> {
     /// The slot's handle, with scalars where `pointer` says and in these modes, each set only where the handle is in
@@ -107,6 +107,7 @@ impl<O: Op> Enqueue<'_, O> {
     }
 
     fn make_blas(&mut self) -> Result<BlasHandle> {
+        crate::worker::first_use();
         let (api, typed) = (Cublas::load()?, CublasTyped::load()?);
         let mut raw: cublasHandle_t = std::ptr::null_mut();
         // SAFETY: `raw` is valid for the write; the context is current.

@@ -33,6 +33,7 @@ impl Function {
         module: &Arc<LoadedModule>,
         name: &CStr,
     ) -> Result<Option<Self>> {
+        crate::worker::first_use(); // a driver may load a kernel's code when it is asked for
         core.inside(epoch, || {
             let Some(raw) = module.function(core, epoch, name)? else { return Ok(None) };
             let attribute = |which: u32| -> Result<u32> {

@@ -76,9 +76,9 @@ mod warm;
 #[cfg(feature = "blas")]
 pub(crate) use api::{Called, Code, CublasTyped};
 #[cfg(feature = "blas")]
-pub(crate) use blas::{BlasCall, PointerMode, warm as warm_blas};
+pub(crate) use blas::{BlasCall, PointerMode};
 #[cfg(feature = "blaslt")]
-pub(crate) use blaslt::{Addresses, Choice, Factor, MatrixOf, Problem, Which, warm as warm_lt};
+pub(crate) use blaslt::{Addresses, Choice, Factor, MatrixOf, Problem, Which};
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
 pub(crate) use function::Function;
@@ -94,6 +94,8 @@ pub(crate) use slot::Mark;
 pub(crate) use staging::{Reserved, Staged, Staging};
 #[cfg(feature = "blas")]
 pub(crate) use tables::Series;
+#[cfg(any(feature = "blas", feature = "blaslt"))]
+pub(crate) use warm::warm;
 
 use crate::engine::Epoch;
 use crate::error::Text;

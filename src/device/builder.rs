@@ -279,8 +279,8 @@ impl DeviceBuilder {
     /// Kills the worker of an isolated device when one operation runs for longer than `limit`; never unless set. Counts
     /// from when the device comes to the operation, not from its submission, nor while it waits for others. Also kills a
     /// worker that for as long brings no operation on its way, while none that is there ends: one that is stuck in a
-    /// driver. So the limit must be longer than the first use of a library takes. Time in which this program is stopped or
-    /// frozen does not count.
+    /// driver. Where that is the first use of a library, or code that is loaded, two minutes of it do not count; nor does
+    /// time in which this program is stopped or frozen.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.config.worker.watchdog = Some(limit);
         self

@@ -25,8 +25,9 @@ use std::time::Duration;
 ///
 /// Called with no lock of the library held, on the thread that submits (the enqueue hooks) or on the one that first
 /// learns of the completion (the completion hooks). After a failed enqueue no completion hook fires. A hook that panics
-/// is caught. A hook of an isolated device that waits, or submits where there is no room, may be called for other operations
-/// on the same thread before it returns. Unset, tracing costs one branch.
+/// is caught. A hook may wait, but not for what is held by somebody who awaits the very operation: who awaits it is told
+/// after [`before_complete`](Self::before_complete). A hook of an isolated device that waits, or submits where there is no
+/// room, may be called for other operations on the same thread before it returns. Unset, tracing costs one branch.
 #[expect(unused_variables, reason = "the names are documentation")]
 pub trait Trace: Send + Sync {
     /// Before an operation is enqueued.

@@ -116,6 +116,11 @@ impl Answers {
         Some(place)
     }
 
+    /// The `index`-th place that finished is known.
+    pub(super) fn is_finished(&self, index: u64) -> bool {
+        self.listed(index).load(Ordering::Acquire) != 0
+    }
+
     /// How many places finished, ever.
     pub(super) fn count(&self) -> u64 {
         self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)

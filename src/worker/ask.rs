@@ -42,6 +42,8 @@ pub(crate) enum Question {
     /// Which version a library has there. Answer: [`Version`](crate::loader::Version), if it tells one.
     #[cfg(feature = "cuda")]
     Version(crate::loader::Library),
+    /// Makes what a library needs for each slot: `blas` or `blaslt`. Answer: `()`.
+    Warm { library: String },
 }
 
 /// As it crosses.

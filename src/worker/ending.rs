@@ -62,7 +62,7 @@ impl Ending {
         self.over.store(true, Ordering::Release);
     }
 
-    /// The worker was reaped, and everything was settled before. `pid`: its own.
+    /// The worker was reaped, and what settles without a call of the user's code was settled before. `pid`: its own.
     pub(super) fn reap(&self, pid: u32) {
         self.gone.store(true, Ordering::Release);
         if let Some(spare) = self.post.get().and_then(Weak::upgrade) {

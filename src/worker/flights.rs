@@ -17,6 +17,10 @@ pub(super) trait Flight: Send + Sync {
     fn retire(&self) -> bool;
     /// The operation.
     fn name(&self) -> &'static str;
+    /// Somebody is told when it settles: that calls the user's code.
+    fn is_traced(&self) -> bool {
+        false
+    }
     /// Its result is being taken out, by somebody who has no handle of the dispatch any more.
     fn is_taken_out(&self) -> bool {
         false
@@ -124,15 +128,30 @@ impl Flights {
         entries.into_iter().all(|entry| entry.lock().as_ref().is_none_or(forsaken))
     }
 
-    /// Takes all out and settles what nobody will answer; nobody enters any more. False when some of it could not be
-    /// settled: another thread has claimed it, and may find that it cannot settle it yet.
-    pub(super) fn sweep(&self) -> bool {
-        let mut flights: Vec<_> = (0..self.used()).filter_map(|place| self.leave(place)).collect();
+    /// Takes all out and settles what nobody will answer, as far as that calls nobody; nobody enters any more.
+    pub(super) fn sweep(&self) -> Swept {
+        let flights: Vec<_> = (0..self.used()).filter_map(|place| self.leave(place)).collect();
+        for flight in flights.iter().filter(|flight| !flight.is_traced()) {
+            flight.retire();
+        }
+        Swept(flights)
+    }
+}
+
+/// What was in flight when the worker ended.
+#[derive(Default)]
+pub(super) struct Swept(Vec<Arc<dyn Flight>>);
+
+impl Swept {
+    /// Settles the rest and lets go of all: calls the user's code. False when some of it could not be settled: another
+    /// thread has claimed it, and may find that it cannot settle it yet.
+    pub(super) fn settle(self) -> bool {
+        let mut flights = self.0;
         let start = Instant::now();
         while !flights.is_empty() && start.elapsed() < SWEEPING {
-            for flight in std::mem::take(&mut flights) {
-                if flight.retire() { let_go(flight) } else { flights.push(flight) }
-            }
+            let (settled, left): (Vec<_>, _) = flights.into_iter().partition(|flight| flight.retire());
+            settled.into_iter().for_each(let_go);
+            flights = left;
             std::thread::yield_now();
         }
         let settled = flights.is_empty();
@@ -211,6 +230,12 @@ impl Reaper {
         }
     }
 
+    /// Something has finished, and nobody has taken it out yet, or it could not be settled.
+    pub(super) fn is_due(&self, answers: &Answers) -> bool {
+        let finished = self.finished.lock();
+        finished.flights.is_some() && (!finished.late.is_empty() || answers.is_finished(finished.next))
+    }
+
     /// The worker is gone.
     pub(super) fn end(&self) {
         let mut finished = self.finished.lock();
@@ -242,6 +267,7 @@ impl Taken<'_> {
     fn settle(mut self) -> bool {
         let full = self.places.len() >= BORROWED;
         let mut free = Places::new();
+        let mut done = SmallVec::<[Arc<dyn Flight>; BORROWED]>::new();
         for place in std::mem::take(&mut self.places) {
             let flight = self.flights.at(place).and_then(|entry| entry.lock().clone());
             if flight.as_ref().is_none_or(|flight| flight.retire()) {
@@ -251,21 +277,29 @@ impl Taken<'_> {
             } else {
                 self.late.push(place);
             }
-            flight.into_iter().for_each(let_go);
+            done.extend(flight);
         }
         self.flights.pool.lock().free.extend(free);
+        self.put_back();
+        // Last: what an operation owns may be long in its drop.
+        done.into_iter().for_each(let_go);
         full
     }
-}
 
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
+    /// Others may find now that they can be settled.
+    fn put_back(&mut self) {
         if !self.late.is_empty() {
             let mut finished = self.reaper.finished.lock();
             if finished.flights.is_some() {
                 finished.late.extend(self.late.drain(..));
             }
         }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.put_back();
         self.reaper.at_work.fetch_sub(1, Ordering::Release);
     }
 }

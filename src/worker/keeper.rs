@@ -1,9 +1,12 @@
 //! The thread that watches one worker, from its start until it is reaped.
 //!
-//! It learns of the worker's end from the process and from the socket, takes long answers out of it, reaps finished work
-//! when nobody else does, and listens for the heart-beat. However a worker ends, the order is: it is killed, the epoch ends
-//! with the cause, what was in flight is settled, it is reaped. Only where nobody knows why it ended is it reaped first, for
-//! its status tells.
+//! It learns of the worker's end from the process and from the socket, takes long answers out of it, has finished work
+//! settled when nobody else does it, and listens for the heart-beat. However a worker ends, the order is: it is killed, the
+//! epoch ends with the cause, what was in flight is settled, it is reaped. Only where nobody knows why it ended is it reaped
+//! first, for its status tells.
+//!
+//! **It calls nobody's code** until that is done, since everybody waits for it: see `janitor.rs`. What a loss leaves to call
+//! (hooks of what nobody waits for, drops) comes last.
 //!
 //! **A killed worker may write on for a moment**, so nothing that is used again may lie where it writes. Its segments are its
 //! own: the next worker has others. Blocks of its arena that are free again once their work is settled could be given out
@@ -12,6 +15,7 @@
 
 use super::awake::Awake;
 use super::ending::End;
+use super::janitor::Janitor;
 use super::link::Link;
 use super::message::{self, Message};
 use super::process::Process;
@@ -97,14 +101,16 @@ pub(super) fn start(
 ) -> Result<()> {
     let (heartbeat, watchdog) = (settings.heartbeat, settings.watchdog);
     let keeper = Keeper { link: link.clone(), process, socket, bell, heartbeat, watchdog };
-    // Should the thread not start, the socket closes with it, and the worker ends; it is reaped here.
+    // Should a thread not start, the socket closes with it, and the worker ends; it is reaped here.
     let keeper = Arc::new(crate::sync::Mutex::new(Some(keeper)));
     let theirs = keeper.clone();
-    let spawned = std::thread::Builder::new().name(format!("windlass worker {}", link.pid)).spawn(move || {
-        let keeper = theirs.lock().take();
-        if let Some(keeper) = keeper {
-            keeper.run();
-        }
+    let spawned = Janitor::new(link).and_then(|janitor| {
+        std::thread::Builder::new().name(format!("windlass worker {}", link.pid)).spawn(move || {
+            let keeper = theirs.lock().take();
+            if let Some(keeper) = keeper {
+                keeper.run(janitor);
+            }
+        })
     });
     match spawned {
         Ok(_) => Ok(()),
@@ -119,9 +125,9 @@ pub(super) fn start(
 }
 
 impl Keeper {
-    fn run(mut self) {
+    fn run(mut self, janitor: Janitor) {
         // Everybody who waits is told by this thread: it comes to the end of this, whatever it meets.
-        let watched = catch_unwind(AssertUnwindSafe(|| self.watch()));
+        let watched = catch_unwind(AssertUnwindSafe(|| self.watch(&janitor)));
         let end = match watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked")) {
             Outcome::Known(end) => end,
             Outcome::Asked => {
@@ -144,15 +150,16 @@ impl Keeper {
         };
         self.process.kill();
         let _ = catch_unwind(AssertUnwindSafe(|| self.link.ending.tell(end)));
-        let _ = catch_unwind(AssertUnwindSafe(|| self.link.lose()));
+        let swept = catch_unwind(AssertUnwindSafe(|| self.link.lose())).unwrap_or_default();
         let Keeper { link, mut process, socket, .. } = self;
-        drop(socket);
+        drop((socket, janitor));
         process.wait_long(); // no zombie stays
         link.ending.reap(link.pid);
+        let _ = catch_unwind(AssertUnwindSafe(|| link.clear_up(swept)));
     }
 
     /// Until the worker ends or is to end.
-    fn watch(&mut self) -> Outcome {
+    fn watch(&mut self, janitor: &Janitor) -> Outcome {
         let _ = self.socket.set_read_timeout(Some(self.heartbeat));
         let mut beats = (self.link.beats(), Instant::now());
         let mut looked = Instant::now();
@@ -160,7 +167,10 @@ impl Keeper {
         let mut awake = Awake::new(looked);
         let mut useless = Useless::default();
         loop {
-            let in_flight = self.link.in_flight();
+            if self.link.is_due() {
+                janitor.call();
+            }
+            let in_flight = self.link.unsettled();
             self.link.flush_frees();
             if self.link.closing.load(Ordering::Acquire) && in_flight == 0 {
                 return Outcome::Asked;

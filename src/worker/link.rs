@@ -5,7 +5,7 @@ use super::arena::Arena;
 use super::bell::Bell;
 use super::eagerness::Eagerness;
 use super::ending::Ending;
-use super::flights::{Flight, Flights, Reaper};
+use super::flights::{Flight, Flights, Reaper, Swept};
 use super::lane::{Lane, Sent};
 use super::room::Patience;
 use super::segment::Segment;
@@ -104,7 +104,7 @@ impl Link {
     /// For the keeper, once it has said that it is idle: there is something to do after all.
     pub(super) fn is_busy(&self) -> bool {
         fence(Ordering::SeqCst); // race "falling asleep"
-        self.in_flight() > 0 || self.lanes.iter().any(Lane::has_frees)
+        self.unsettled() > 0 || self.lanes.iter().any(Lane::has_frees)
     }
 
     /// The lane of this thread. The worker has a thread for each that was ever used.
@@ -219,6 +219,11 @@ impl Link {
         }
     }
 
+    /// For the keeper: something has finished, and nobody has settled it.
+    pub(super) fn is_due(&self) -> bool {
+        self.reaper.is_due(&self.answers)
+    }
+
     /// Dispatches that are not settled.
     pub(super) fn in_flight(&self) -> u64 {
         self.reap();
@@ -264,17 +269,24 @@ impl Link {
         self.arena.lock().clone()
     }
 
-    /// The worker is gone: everything that it did not answer is settled now, and nothing more is taken.
-    pub(super) fn lose(&self) {
+    /// The worker is gone: everything that it did not answer settles now, and nothing more is taken. Calls nobody: what a
+    /// trace is told of is settled by who waits for it, and the rest of it by [`clear_up`](Self::clear_up).
+    pub(super) fn lose(&self) -> Swept {
         self.lanes.iter().for_each(Lane::end);
         self.ending.close();
         *self.arena.lock() = None;
         self.bell.close();
-        let Some(flights) = self.flights.lock().take() else { return };
+        let Some(flights) = self.flights.lock().take() else { return Swept::default() };
         self.answers.lose(flights.used());
-        let settled = flights.sweep();
-        *self.spills.lock() = HashMap::new();
+        let swept = flights.sweep();
         self.reaper.end();
+        swept
+    }
+
+    /// Settles what a loss has left, and lets go of what belonged to it: calls the user's code.
+    pub(super) fn clear_up(&self, swept: Swept) {
+        let settled = swept.settle();
+        *self.spills.lock() = HashMap::new();
         // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
         // killed a moment ago may still write.)
         if settled {
@@ -286,8 +298,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::DONE;
-    use super::super::order;
+    use super::super::answers::{DONE, now};
+    use super::super::{first_use, order};
     use super::*;
     use crate::sync::AtomicU32;
 
@@ -327,11 +339,30 @@ mod tests {
             }
             let place = flight.0.load(Ordering::Relaxed);
             link.answers.answer(place, DONE, &[7; 64], None);
-            link.lose();
+            link.clear_up(link.lose());
             assert_eq!(link.answers.bytes(place), if claimed { [7; 64] } else { [0; 64] });
             assert_eq!(link.lanes[0].progress.carried(), if claimed { 0 } else { u64::MAX });
             let again = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();
             assert!(matches!(again, Sent::Over));
         }
+    }
+
+    #[test]
+    fn a_first_use_is_left_out_of_the_watchdogs_time_until_it_takes_too_long() {
+        let (link, pause) = (link(), Duration::from_millis(30));
+        let since = link.control.word(layout::first_use(3));
+        let slowest = || {
+            std::thread::sleep(pause);
+            link.slowest(Duration::ZERO).unwrap().0
+        };
+        assert!(matches!(link.lanes[0].tell(&link, order::ALLOC, &[]), Ok(Sent::Done(..))));
+        assert_eq!((slowest(), slowest() >= pause), (Duration::ZERO, true));
+        // In another lane: it may keep the driver from all.
+        since.store(now(), Ordering::Relaxed);
+        assert_eq!((slowest(), slowest()), (Duration::ZERO, Duration::ZERO));
+        since.store(now() - first_use::LONGEST.as_nanos() as u64, Ordering::Relaxed);
+        assert!(slowest() >= pause && slowest() >= 2 * pause);
+        since.store(0, Ordering::Relaxed);
+        assert!(slowest() >= 3 * pause);
     }
 }

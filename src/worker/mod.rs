@@ -54,6 +54,7 @@
 //   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
 //   awake.rs     the time that counts for that        heart.rs     beats, and ends the process with its parent
 //   bell.rs      what wakes the keeper                inherited.rs what else came from the parent
+//   janitor.rs   settles what nobody waits for        first_use.rs what takes long once
 //   process.rs   the child: its end, its status       program.rs   begins and ends the process
 //   hunger.rs    was it for want of memory
 //   ending.rs    who is told of the end
@@ -114,6 +115,8 @@ mod ending;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
+mod first_use;
+#[cfg(target_os = "linux")]
 mod flights;
 #[cfg(target_os = "linux")]
 mod frees;
@@ -127,6 +130,8 @@ mod hold;
 mod hunger;
 #[cfg(target_os = "linux")]
 mod inherited;
+#[cfg(target_os = "linux")]
+mod janitor;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
@@ -241,6 +246,13 @@ pub(crate) fn guard() {
     program::guard();
 }
 
+/// What this thread does next takes long, but only the first time: a worker's watchdog leaves it out.
+#[cfg(feature = "cuda")]
+pub(crate) fn first_use() {
+    #[cfg(target_os = "linux")]
+    first_use::begin();
+}
+
 /// The layout of the segment that is not bulk data.
 #[cfg(target_os = "linux")]
 mod layout {
@@ -267,6 +279,11 @@ mod layout {
     /// The number of the last order of a lane that was carried out.
     pub(super) const fn carried(lane: usize) -> usize {
         1024 + lane * 64
+    }
+
+    /// Since when that lane has been in a first use; 0 where it is in none.
+    pub(super) const fn first_use(lane: usize) -> usize {
+        carried(lane) + 8
     }
 
     /// A lane's ring.

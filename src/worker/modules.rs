@@ -5,8 +5,6 @@ use super::memory::Memory;
 use super::server::Server;
 use super::{Lent, wire};
 #[cfg(feature = "cuda")]
-use crate::DeviceBuffer;
-#[cfg(feature = "cuda")]
 use crate::cuda::{CudaEngine, Function, LoadedModule};
 #[cfg(feature = "cuda")]
 use crate::engine::Epoch;
@@ -14,6 +12,8 @@ use crate::engine::Epoch;
 use crate::nvrtc::Found;
 #[cfg(feature = "cuda")]
 use crate::sync::{Arc, Mutex};
+#[cfg(feature = "cuda")]
+use crate::{Device, DeviceBuffer};
 use crate::{Error, Result};
 #[cfg(feature = "cuda")]
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
     {
         let epoch = server.device.epoch();
         if let Some(engine) = epoch.engine.as_cuda() {
-            return server.modules.answer(engine, &epoch, memory, what, lent);
+            return server.modules.answer((&server.device, engine, &epoch), memory, what, lent);
         }
     }
     let _ = (memory, lent);
@@ -63,8 +63,7 @@ impl Modules {
 impl Modules {
     fn answer(
         &self,
-        engine: &CudaEngine,
-        epoch: &Arc<Epoch>,
+        (device, engine, epoch): (&Device, &CudaEngine, &Arc<Epoch>),
         memory: &Memory,
         what: Question,
         lent: Option<Lent>,
@@ -100,6 +99,13 @@ impl Modules {
             }
             Question::Limits => told(&core.inside(epoch, || core.limits(epoch))?),
             Question::Version(library) => told(&crate::device::library_here(library)?),
+            #[cfg(any(feature = "blas", feature = "blaslt"))]
+            Question::Warm { library } => crate::cuda::warm(device, &library).and_then(|()| told(&())),
+            #[cfg(not(any(feature = "blas", feature = "blaslt")))]
+            Question::Warm { library } => {
+                let _ = device;
+                Err(Error::unsupported(format!("the worker of `{library}` was built without it")))
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use super::ring::Ring;
 use super::segment::Segment;
 use super::turn::{self, LANES};
 use super::welcome::{self, Admitted};
-use super::{Lent, layout, wire};
+use super::{Lent, first_use, layout, wire};
 use crate::device::Device;
 use crate::dispatch::raw::Left;
 use crate::sync::{Arc, Ordering};
@@ -113,6 +113,7 @@ impl Server {
         let spin = if self.is_gpu() { GPU_SPIN } else { SPIN };
         let mut frame = Vec::new();
         let mut number = 0;
+        first_use::belongs_to(lane, &self.control);
         loop {
             match ring.pop(&mut frame) {
                 Ok(true) => {}
@@ -136,6 +137,7 @@ impl Server {
             if let Err(error) = carried {
                 self.garbled(error);
             }
+            first_use::end(&self.control, lane);
             // Also when it failed: what follows it finds that out by itself.
             if let Some(post) = self.posts.get(lane) {
                 post.raise(self.control.word(layout::carried(lane)), number);

@@ -295,6 +295,10 @@ impl<O: Op> Flight for WorkerTask<O> {
         O::NAME
     }
 
+    fn is_traced(&self) -> bool {
+        self.flying.traced.is_some()
+    }
+
     fn is_taken_out(&self) -> bool {
         self.flying.arriving.as_ref().is_some_and(|arriving| Arc::strong_count(arriving) > 1)
     }

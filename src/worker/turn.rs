@@ -5,8 +5,8 @@
 //! it must not be carried out before. **Carried out** means handed to the worker's device, which orders the work itself
 //! from there on: not done.
 
-use super::layout;
 use super::segment::Segment;
+use super::{first_use, layout};
 use crate::buffer::View;
 use crate::engine::Completion;
 use crate::sync::{Arc, AtomicBool, Ordering};
@@ -35,6 +35,11 @@ impl Progress {
             return u64::MAX;
         }
         self.control.word(layout::carried(self.lane)).load(Ordering::Acquire)
+    }
+
+    /// The worker makes a library's handle there or loads code, which takes long once.
+    pub(super) fn is_in_first_use(&self) -> bool {
+        !self.over.load(Ordering::Relaxed) && first_use::is_under_way(&self.control, self.lane)
     }
 
     /// The worker is gone, and all that it was sent is settled.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// What was seen at the last look.
 pub(super) struct Watchdog {
     looked: Option<Instant>,
-    /// Answers so far, and since when there were no more.
+    /// Answers so far, and since when there were no more and nothing was in its first use.
     finished: (u64, Instant),
     /// How far each lane that had orders left had come, and since when it was no further.
     carried: [Option<(u64, Instant)>; LANES],
@@ -48,10 +48,11 @@ impl Watchdog {
     }
 
     /// A lane that goes no further though there are orders, while nothing else finishes: the worker is stuck before an
-    /// operation begins, for example in a driver. While something finishes, a lane may just be waiting for it.
+    /// operation begins, for example in a driver. While something finishes, a lane may just be waiting for it; so may one
+    /// be while a library is first used in another, which keeps the driver from all.
     fn stuck(&mut self, now: Instant, answers: &Answers, lanes: &[Lane; LANES]) -> Option<(Duration, &'static str)> {
         let finished = answers.count();
-        if self.finished.0 != finished {
+        if self.finished.0 != finished || lanes.iter().any(|lane| lane.progress.is_in_first_use()) {
             self.finished = (finished, now);
         }
         let mut since = now;

@@ -130,6 +130,7 @@ CUresult standin_enter(struct call *call) {
     CUresult code;
     pthread_mutex_lock(&state.mutex);
     begin(call);
+    while (is_held(call->name)) pthread_cond_wait(&state.changed, &state.mutex);
     return must_fail(call->name, false, &code) ? leave(call, code, "(made to fail)") : CUDA_SUCCESS;
 }
 

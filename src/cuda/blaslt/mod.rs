@@ -24,7 +24,7 @@ use super::api::{Code, CublasLt, codes};
 use super::enqueue::Enqueue;
 use super::library::WORKSPACE;
 use super::lru::Lru;
-use super::warm::warm;
+use super::warm::op;
 use crate::error::Text;
 use crate::op::Op;
 use crate::sync::Ordering;
@@ -110,6 +110,7 @@ impl<O: Op> Enqueue<'_, O> {
         if let Some(handle) = &self.state.lt {
             return Ok((handle.raw.0, handle.api));
         }
+        crate::worker::first_use();
         let api = CublasLt::load()?;
         let mut raw: Opaque = std::ptr::null_mut();
         // SAFETY: `raw` is valid for the write; the context is current.
@@ -247,4 +248,4 @@ impl<O: Op> Enqueue<'_, O> {
     }
 }
 
-warm!("blaslt", |queue| queue.warm_lt());
+op!("blaslt", |queue| queue.warm_lt());
