@@ -10,6 +10,8 @@ mod bounds;
 mod callers;
 #[path = "lifecycle/several.rs"]
 mod several;
+#[path = "lifecycle/synchronize.rs"]
+mod synchronize;
 #[path = "lifecycle/waiting.rs"]
 mod waiting;
 

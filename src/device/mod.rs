@@ -181,7 +181,8 @@ impl Device {
         self.inner.memory(&self.epoch())
     }
 
-    /// Waits until everything submitted so far is complete, at most `limit`.
+    /// Waits until everything submitted so far is complete, at most `limit`. What others submit meanwhile is not waited
+    /// for, nor what may still run of a generation that a fault has ended.
     ///
     /// # Errors
     /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's host
@@ -189,7 +190,7 @@ impl Device {
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
         crate::host::refuse_inside("a wait for the device")?;
         let epoch = self.epoch();
-        if self.inner.drain(&epoch, limit)? {
+        if self.inner.synchronize(&epoch, limit)? {
             Ok(())
         } else {
             Err(Error::Timeout { waited: limit, site: crate::error::Site::none() })

@@ -9,7 +9,8 @@ use crate::{Error, Result};
 /// A bound on the dispatches in flight, counted in completions on the device: work that is done but was not awaited
 /// does not count, so a caller who submits everything and then collects cannot lock himself out.
 ///
-/// Threads that submit in the same instant may overshoot the bound by one each.
+/// Threads that submit in the same instant may overshoot the bound by one each. What puts a device to rights after a fault
+/// is not bound, the hooks before admission included; and what still runs of a generation that is over is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InFlight {
@@ -34,6 +35,10 @@ impl InFlight {
     }
 
     fn under(limit: u64, wait: bool, epoch: &Arc<Epoch>) -> Result<()> {
+        // What makes the next life of a device is bound by nothing: were it refused, the device would be lost.
+        if epoch.is_coming() {
+            return Ok(());
+        }
         let mut backoff = Backoff::new();
         loop {
             let in_flight = epoch.engine.in_flight(epoch);
