@@ -31,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) wait: Option<Wait>,
     pub(crate) timed: bool,
     pub(crate) label: Option<&'static str>,
+    /// It goes on with what was admitted already, which the bound on work in flight has let in as a whole.
+    pub(crate) goes_on: bool,
 }
 
 /// A handle to one device: a GPU, or the CPU.
@@ -84,6 +86,12 @@ impl Device {
 
     pub(crate) fn wait_policy(&self) -> Wait {
         self.options.wait.unwrap_or(self.inner.config.wait)
+    }
+
+    /// A handle for the later pieces of what goes in pieces.
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    pub(crate) fn going_on(&self) -> Self {
+        Device { options: Options { goes_on: true, ..self.options }, ..self.clone() }
     }
 
     /// A handle whose calls measure the time they take on the device; see

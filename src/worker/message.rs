@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// Raised whenever anything that crosses changes its form.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 /// What a message of this crate's begins with.
 pub(super) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
 
