@@ -8,6 +8,8 @@ mod common;
 mod bounds;
 #[path = "lifecycle/callers.rs"]
 mod callers;
+#[path = "lifecycle/memory.rs"]
+mod memory;
 #[path = "lifecycle/several.rs"]
 mod several;
 #[path = "lifecycle/synchronize.rs"]

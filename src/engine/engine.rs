@@ -52,6 +52,14 @@ impl Engine {
         }
     }
 
+    /// When memory is short, it does all that can be done itself.
+    pub(crate) fn makes_room(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return self.as_cuda().is_some();
+        #[cfg(not(feature = "cuda"))]
+        false
+    }
+
     /// Its memory is another process's.
     pub(crate) fn is_isolated(&self) -> bool {
         #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 use crate::common::{InPlace, assert_back_at, down, up, within};
 use crate::ops::Deed;
 use crate::{LONG, alone, isolated, kill};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer, Error, FaultPlan, InFlight, RestartPolicy};
 
@@ -121,4 +122,18 @@ fn a_piece_that_fails_is_a_failure_of_the_transfer_and_of_what_reads_the_buffer(
     let x = device.upload_into(vec![2.0; LARGE], buffers.0).unwrap().await_result().unwrap();
     assert!(down(&device, &x) == [2.0; LARGE]);
     drop(up(&device, [1u8]));
+}
+
+#[test]
+fn who_can_make_room_is_asked_when_the_limit_is_reached() {
+    let _alone = alone();
+    let cache: Arc<Mutex<Option<DeviceBuffer<f64>>>> = Arc::default();
+    let freed = cache.clone();
+    let callback = move |bytes| bytes == 500_000 * 8 && freed.lock().unwrap().take().is_some();
+    let device = isolated().memory_limit(8_000_000).on_out_of_memory(callback).open().unwrap();
+    *cache.lock().unwrap() = Some(device.zeros(600_000).unwrap());
+    assert!(matches!(device.zeros::<f64>(500_001).map(drop), Err(Error::OutOfMemory { .. })));
+    let x = device.zeros::<f64>(500_000).unwrap();
+    assert!(down(&device, &x) == [0.0; 500_000]);
+    assert!(matches!(device.zeros::<f64>(600_000).map(drop), Err(Error::OutOfMemory { .. })));
 }
