@@ -98,6 +98,13 @@ pub trait Op: Sized + Send + Sync + 'static {
         self.overwrites(writes)
     }
 
+    /// It writes a part of its output, and those that follow write the rest: what was there does not matter, as if this one
+    /// wrote it all.
+    #[doc(hidden)]
+    fn begins_anew(&self) -> bool {
+        false
+    }
+
     /// The element types it reads and writes, where they are not those of the declaration.
     #[doc(hidden)]
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {

@@ -10,7 +10,7 @@ use standin::{Mode, session};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, DeviceBuilder, Error};
+use windlass::{Device, DeviceBuffer, DeviceBuilder, Error, InFlight};
 
 const MIB: usize = 1 << 20;
 
@@ -311,5 +311,40 @@ fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
     assert!((requested, total, limit) == (256, 8 << 20, 8 << 20) && free > 0, "{error}");
     assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), 12.0);
     drop((x, y, device));
+    driver.assert_finished();
+}
+
+/// A transfer that goes in pieces is let in or refused as a whole; and where there is no staging for a later piece after
+/// all, who reads the buffer is told so.
+#[test]
+fn a_transfer_in_pieces_is_admitted_as_one_and_never_torn_without_a_word() {
+    const LARGE: usize = 24 * MIB;
+    let driver = session();
+    driver.set_total_memory(64 * MIB);
+    // So little staging that each piece is of 8 MiB, and made by itself.
+    let device =
+        Device::builder().cuda(0).slots(2).staging_limit(32 << 20).in_flight(InFlight::Busy(2)).open().unwrap();
+    let x = take(&device, LARGE).unwrap();
+    device.synchronize(Duration::from_secs(10)).unwrap();
+    driver.mode(Mode::Manual);
+    driver.fail("cuMemHostAlloc", 1, 2);
+    let rejected = device.upload_into(vec![1u8; LARGE], x).map(drop).expect_err("no staging for its second piece");
+    assert!(matches!(rejected.error, Error::OutOfMemory { .. }), "{rejected}");
+    let (x,) = rejected.back.expect("the buffer");
+    let error = device.download(x.as_in().slice(0..4).unwrap()).map(drop).expect_err("it is torn");
+    assert!(matches!(error, Error::Upstream { .. }), "{error:?}");
+    driver.mode(Mode::Auto);
+    device.synchronize(Duration::from_secs(10)).unwrap();
+    driver.mode(Mode::Manual);
+    let pending = device.upload_into(vec![2u8; LARGE], x).expect("three pieces under a bound of two");
+    assert!(matches!(device.upload([1u8]).map(drop), Err(Error::Busy { limit: 2, .. })));
+    driver.mode(Mode::Auto);
+    let x = pending.await_result().unwrap();
+    device.synchronize(Duration::from_secs(10)).unwrap();
+    for at in [0, LARGE / 2, LARGE - 4] {
+        assert_eq!(down(&device, x.as_in().slice(at..at + 4).unwrap()), [2; 4]);
+        device.synchronize(Duration::from_secs(10)).unwrap();
+    }
+    drop((x, device));
     driver.assert_finished();
 }

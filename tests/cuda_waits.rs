@@ -356,3 +356,39 @@ fn a_blocked_wait_does_not_sleep_on_an_event_that_was_used_again() {
     drop(device);
     driver.assert_finished();
 }
+
+/// What has been submitted by then, on every slot; nothing that comes later.
+#[test]
+fn synchronizing_waits_for_what_was_submitted_before_it() {
+    let driver = session();
+    for slots in [1, 2] {
+        driver.reset();
+        let device = device(slots);
+        let x = up(&device, [3.0f32; 4]);
+        let y = up(&device, [1.0f32; 4]);
+        device.synchronize(LONG).unwrap();
+        driver.mode(Mode::Manual);
+        let norms: Vec<_> = (0..5).map(|_| device.blas().nrm2(&x).unwrap()).collect();
+        assert!(matches!(device.synchronize(SHORT), Err(Error::Timeout { .. })));
+        std::thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let device = &device;
+            let waiter = scope.spawn(move || {
+                tell.send(()).unwrap();
+                device.synchronize(LONG)
+            });
+            told.recv().unwrap();
+            std::thread::sleep(Duration::from_millis(400)); // by now it waits
+            assert!(!waiter.is_finished());
+            let later = launch(device, c"endless", y);
+            driver.mode(Mode::Background);
+            waiter.join().unwrap().unwrap();
+            assert!(!later.is_ready() && device.stats().in_flight > 0, "{slots} slots");
+            driver.release();
+            drop(later.await_result().unwrap());
+        });
+        norms.into_iter().for_each(|norm| assert_eq!(norm.await_result().unwrap(), 6.0));
+        drop((x, device));
+        driver.assert_finished();
+    }
+}

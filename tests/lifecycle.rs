@@ -8,8 +8,12 @@ mod common;
 mod bounds;
 #[path = "lifecycle/callers.rs"]
 mod callers;
+#[path = "lifecycle/memory.rs"]
+mod memory;
 #[path = "lifecycle/several.rs"]
 mod several;
+#[path = "lifecycle/synchronize.rs"]
+mod synchronize;
 #[path = "lifecycle/waiting.rs"]
 mod waiting;
 

@@ -16,6 +16,8 @@ mod sync;
 #[path = "loom/subject.rs"]
 mod subject;
 
+#[path = "loom/flow.rs"]
+mod flow;
 #[path = "loom/graph.rs"]
 mod graph;
 #[path = "loom/handles.rs"]

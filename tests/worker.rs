@@ -9,6 +9,8 @@ mod common;
 
 #[path = "worker/arrivals.rs"]
 mod arrivals;
+#[path = "worker/bounds.rs"]
+mod bounds;
 #[path = "worker/callers.rs"]
 mod callers;
 #[path = "worker/closing.rs"]

@@ -88,7 +88,8 @@ pub(crate) struct View<'a> {
     /// The operand's window, in elements from the allocation's beginning.
     pub(crate) offset: usize,
     pub(crate) len: usize,
-    /// It is all of the region, not a narrowed window: overwriting it leaves nothing of what was there.
+    /// It is all of the region, not a narrowed window, or the first piece of all of it: overwriting it leaves nothing of
+    /// what was there.
     pub(crate) whole: bool,
     /// The operation writes every byte of it and reads none: its earlier contents do not matter.
     pub(crate) overwritten: bool,

@@ -7,12 +7,25 @@ use crate::sync::Mutex;
 use crate::{
     Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted, Wire,
 };
+use serde::{Deserialize, Serialize};
 
 /// Writes host data into a buffer.
 pub(super) struct Upload<T: Element> {
     /// Taken by whoever carries it out, so that it is gone when the copy is.
     data: Mutex<Payload<T>>,
     len: usize,
+    piece: Piece,
+}
+
+/// Which part of a transfer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Piece {
+    /// All of it, or a piece of a transfer into a window, which makes good no failure of the rest.
+    Alone,
+    /// The first of several that overwrite all of a buffer.
+    First,
+    /// Another of them. When one before it has failed, it fails as well: the last one's completion is that of all.
+    Later,
 }
 
 pub(super) enum Payload<T> {
@@ -40,7 +53,11 @@ impl<T: Element> Op for Upload<T> {
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {
-        true
+        self.piece != Piece::Later
+    }
+
+    fn begins_anew(&self) -> bool {
+        self.piece == Piece::First
     }
 
     fn cost(&self) -> Cost {
@@ -89,10 +106,10 @@ impl<T: Element> Op for Upload<T> {
                 if let Payload::Shared(block) = std::mem::replace(&mut *op.data.lock(), Payload::Gone) {
                     out.block = Some(block);
                 }
-                out.value(&op.len)
+                out.value(&(op.len, op.piece))
             },
             decode: |incoming| {
-                let len: usize = incoming.value()?;
+                let (len, piece): (usize, Piece) = incoming.value()?;
                 let lent = incoming.lent.ok_or_else(|| Error::library("an upload without its data"))?;
                 if Some(lent.len()) != len.checked_mul(size_of::<T>()) {
                     return Err(Error::library("an upload of another length than its data"));
@@ -102,9 +119,9 @@ impl<T: Element> Op for Upload<T> {
                     && !engine.reaches(incoming.epoch, &lent)?
                 {
                     let data = Payload::Staged(engine.stage(incoming.epoch, lent.bytes())?);
-                    return Ok(Upload { data: Mutex::new(data), len });
+                    return Ok(Upload { data: Mutex::new(data), len, piece });
                 }
-                Ok(Upload { data: Mutex::new(Payload::Lent(lent)), len })
+                Ok(Upload { data: Mutex::new(Payload::Lent(lent)), len, piece })
             },
         })
     }
@@ -129,8 +146,14 @@ impl Device {
 
     /// Copies host data into a buffer of the same length (a window of one, by [`DeviceBuffer::narrow`]).
     ///
+    /// Much data goes in pieces, except to a host device in this process. A [bound](crate::InFlight) admits or refuses all of
+    /// them at once. Should a later one fail after all, for want of staging memory or because the device is closed for a
+    /// rebuild, then the buffer comes back without contents: reading it answers [`Error::Upstream`] until all of it is
+    /// overwritten.
+    ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; the buffer comes back.
+    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::Busy`]; [`Error::OutOfMemory`] when there is no staging
+    /// memory; the device's own error when it cannot be used. The buffer comes back.
     pub fn upload_into<'a, T: Element>(
         &self,
         data: impl Into<HostData<'a, T>>,
@@ -158,13 +181,14 @@ impl Device {
             HostData::Owned(data) => data,
             HostData::Borrowed(data) => data.to_vec(),
         };
-        self.dispatch(Upload { data: Mutex::new(Payload::Owned(data)), len }, (), (target,))
+        let piece = Piece::Alone;
+        self.dispatch(Upload { data: Mutex::new(Payload::Owned(data)), len, piece }, (), (target,))
     }
 
     /// In pieces through staging, pinned or shared with a worker: while the device copies one piece, this thread and its
     /// helpers fill the next.
     /// Each piece is a dispatch of its own on a window of the target, so order and failure flow as always; a piece
-    /// follows the one before it, so the last one's completion is that of all.
+    /// follows the one before it, so the last one's completion is that of all. The first is admitted for all of them.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     fn upload_staged<T: Element>(&self, data: &[T], target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         use crate::buffer::Content;
@@ -174,7 +198,8 @@ impl Device {
             (window,)
         };
         if total != data.len() {
-            return self.dispatch(Upload { data: Mutex::new(Payload::Gone), len: data.len() }, (), (target,));
+            let (data, len, piece) = (Mutex::new(Payload::Gone), data.len(), Piece::Alone);
+            return self.dispatch(Upload { data, len, piece }, (), (target,));
         }
         let whole = target.len() == target.region.window.len();
         let bytes = size_of_val(data);
@@ -186,13 +211,21 @@ impl Device {
             #[cfg(feature = "host")]
             Engine::Host(_) => bytes,
         };
-        let piece = (piece / size_of::<T>()).max(1);
+        let most = (piece / size_of::<T>()).max(1);
         let mut window = target;
         let mut done = 0;
+        let mut going_on = None;
         loop {
-            let len = piece.min(total - done);
+            let len = most.min(total - done);
             let part = data.get(done..done + len).unwrap_or_default();
             (window.offset, window.len) = (offset + done, len);
+            let first = done == 0;
+            let piece = match first {
+                _ if len == total || !whole => Piece::Alone,
+                true => Piece::First,
+                false => Piece::Later,
+            };
+            let device = if first { self } else { going_on.get_or_insert_with(|| self.going_on()) };
             done += len;
             let epoch = self.epoch();
             let staged = match &epoch.engine {
@@ -204,7 +237,7 @@ impl Device {
                 Engine::Host(_) => Err(Error::library("a host engine in another device")),
             };
             let pending = match staged {
-                Ok(staged) => self.dispatch(Upload { data: Mutex::new(staged), len }, (), (window,)),
+                Ok(staged) => device.dispatch(Upload { data: Mutex::new(staged), len, piece }, (), (window,)),
                 Err(error) => {
                     let error = self.refusal(&epoch, error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY));
                     Err(Rejected::new(error, (window,)))
@@ -212,14 +245,17 @@ impl Device {
             };
             match pending {
                 Ok(pending) if done == total => {
-                    let pending = pending.map_buffers(restore);
-                    if whole {
-                        pending.buffers().0.region.worth.set(Content::Valid);
-                    }
-                    return Ok(pending);
+                    return Ok(pending.map_buffers(restore));
                 }
                 Ok(pending) => window = pending.into_output(),
-                Err(rejected) => return Err(rejected.map(restore)),
+                Err(rejected) => {
+                    let rejected = rejected.map(restore);
+                    // Some of it may be there by now, and more is on its way.
+                    if !first && let Some((window,)) = &rejected.back {
+                        window.region.worth.set(Content::Failed);
+                    }
+                    return Err(rejected);
+                }
             }
         }
     }

@@ -172,11 +172,8 @@ impl CudaEngine {
     /// The ladder: reap, wait boundedly for what is parked, trim, ask the user.
     fn make_room(&self, epoch: &Arc<Epoch>, bytes: usize, config: &Config) -> Result<()> {
         self.core.give_back(epoch)?;
-        if let Some(callback) = &config.on_out_of_memory {
-            let callback = || callback(bytes as u64);
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).unwrap_or(false) {
-                self.core.give_back(epoch)?;
-            }
+        if config.made_room(bytes as u64) {
+            self.core.give_back(epoch)?;
         }
         Ok(())
     }

@@ -138,6 +138,9 @@ pub(crate) struct Core {
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }
 
+/// The last tickets of all slots, at some moment, with their events.
+pub(crate) type Tickets = Vec<(u64, Option<Native<CUevent>>)>;
+
 /// A foreign object, or memory, that is not tied to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Native<T>(pub(crate) T);
@@ -192,6 +195,21 @@ impl CudaEngine {
     pub(crate) fn in_flight(&self) -> u64 {
         self.core.sweep();
         self.core.slots.iter().map(|s| s.shared.sequence.in_flight()).sum()
+    }
+
+    /// The last ticket of each slot.
+    pub(crate) fn issued(&self) -> Tickets {
+        self.core.slots.iter().map(|slot| slot.shared.last()).collect()
+    }
+
+    /// Those are over, after a look at the device.
+    pub(crate) fn are_over(&self, tickets: &Tickets) -> bool {
+        self.core.sweep();
+        self.core.slots.iter().zip(tickets).all(|(slot, &(ticket, event))| {
+            // Where none came after it, the device was asked about this one just now.
+            let sequence = &slot.shared.sequence;
+            sequence.reached(ticket) || (sequence.issued() > ticket && slot.shared.poll(ticket, event))
+        })
     }
 
     /// Fills in what this engine counts.

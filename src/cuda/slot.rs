@@ -230,6 +230,15 @@ impl Shared {
         }
     }
 
+    /// The last ticket issued, and what to ask about it.
+    pub(crate) fn last(&self) -> (u64, Option<Native<CUevent>>) {
+        let issued = self.sequence.issued();
+        match self.newest.after(issued.saturating_sub(1)) {
+            Some((newest, event)) => (newest, Some(Native(event))),
+            None => (issued, None),
+        }
+    }
+
     /// Whether `ticket` is over, asking about `event` if need be. Never waits.
     pub(crate) fn poll(&self, ticket: u64, event: Option<Native<CUevent>>) -> bool {
         match event {

@@ -7,6 +7,7 @@ use crate::supervisor::{Hook, RestartPolicy};
 use crate::sync::Arc;
 use crate::trace::Trace;
 use crate::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,6 +47,14 @@ pub(crate) struct Config {
     pub(crate) worker: WorkerSettings,
     /// The name that errors give the device, where another process says it.
     pub(crate) label: Option<String>,
+}
+
+impl Config {
+    /// Asks the user to give memory back: `bytes` are wanted. Whether a last try is worth it.
+    pub(crate) fn made_room(&self, bytes: u64) -> bool {
+        let Some(callback) = &self.on_out_of_memory else { return false };
+        catch_unwind(AssertUnwindSafe(|| callback(bytes))).unwrap_or(false)
+    }
 }
 
 /// How a worker process is started and watched.
@@ -221,8 +230,12 @@ impl DeviceBuilder {
         self
     }
 
-    /// Called with the bytes requested when device memory has run out and all that was parked has been given back;
-    /// true when something was freed, so that a last try is worth it.
+    /// Called with the bytes requested when device memory has run out, or the [limit](Self::memory_limit) is reached, and all
+    /// that was parked has been given back; true when something was freed, so that a last try is worth it. Called with no
+    /// lock held, on the thread that wants the memory: it may use the device. A panic in it counts as false.
+    ///
+    /// On an isolated device it is called when the limit refuses. What the worker's GPU has no room for comes later, as the
+    /// error of what uses the buffer.
     pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         self.config.on_out_of_memory = Some(Arc::new(callback));
         self

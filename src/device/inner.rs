@@ -159,10 +159,20 @@ impl Inner {
 
     /// Waits until nothing is in flight in `epoch`. False when `limit` was not enough.
     pub(crate) fn drain(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
+        Self::wait_for(epoch, limit, || epoch.engine.in_flight(epoch) == 0)
+    }
+
+    /// The same of what has been submitted by now, whatever comes after it.
+    pub(super) fn synchronize(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
+        let earlier = epoch.engine.earlier(epoch);
+        Self::wait_for(epoch, limit, || epoch.engine.is_over(&earlier))
+    }
+
+    fn wait_for(epoch: &Epoch, limit: Duration, over: impl Fn() -> bool) -> Result<bool> {
         let until = Instant::now().checked_add(limit);
         let mut backoff = Backoff::new();
         loop {
-            if epoch.engine.in_flight(epoch) == 0 {
+            if over() {
                 return Ok(true);
             }
             if epoch.dead() {

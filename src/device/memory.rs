@@ -60,7 +60,19 @@ impl Device {
         error
     }
 
+    /// Where the engine has no ladder of its own, the user is asked to make room, and then it is tried once more.
     fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
+        match self.try_allocate(epoch, bytes, len) {
+            Err(Error::OutOfMemory { .. })
+                if !epoch.engine.makes_room() && self.inner.config.made_room(bytes as u64) =>
+            {
+                self.try_allocate(epoch, bytes, len)
+            }
+            answer => answer,
+        }
+    }
+
+    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]

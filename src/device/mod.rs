@@ -35,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) wait: Option<Wait>,
     pub(crate) timed: bool,
     pub(crate) label: Option<&'static str>,
+    /// It goes on with what was admitted already, which the bound on work in flight has let in as a whole.
+    pub(crate) goes_on: bool,
 }
 
 /// A handle to one device: a GPU, or the CPU.
@@ -88,6 +90,12 @@ impl Device {
 
     pub(crate) fn wait_policy(&self) -> Wait {
         self.options.wait.unwrap_or(self.inner.config.wait)
+    }
+
+    /// A handle for the later pieces of what goes in pieces.
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    pub(crate) fn going_on(&self) -> Self {
+        Device { options: Options { goes_on: true, ..self.options }, ..self.clone() }
     }
 
     /// A handle whose calls measure the time they take on the device; see
@@ -189,7 +197,8 @@ impl Device {
         self.inner.memory(&self.epoch())
     }
 
-    /// Waits until everything submitted so far is complete, at most `limit`.
+    /// Waits until everything submitted so far is complete, at most `limit`. What others submit meanwhile is not waited
+    /// for, nor what may still run of a generation that a fault has ended.
     ///
     /// # Errors
     /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's host
@@ -197,7 +206,7 @@ impl Device {
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
         crate::host::refuse_inside("a wait for the device")?;
         let epoch = self.epoch();
-        if self.inner.drain(&epoch, limit)? {
+        if self.inner.synchronize(&epoch, limit)? {
             Ok(())
         } else {
             Err(Error::Timeout { waited: limit, site: crate::error::Site::none() })

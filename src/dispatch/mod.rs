@@ -192,7 +192,7 @@ impl Device {
         let (op, (reads, writes)) = (s.op()?, s.spans()?);
         self.admit(s.epoch, s.views, s.read_count, op)?;
         op.check(reads, writes)?;
-        self.inner().in_flight.admit(s.epoch)
+        self.inner().in_flight.admit(s.epoch, s.options)
     }
 
     /// Step 1: the life of every operand, and what it holds.
@@ -241,6 +241,7 @@ impl Device {
 pub(crate) fn mark_overwritten<O: Op>(op: &O, views: &mut [View<'_>], reads: usize, writes: &Spans<WritesOf<O>>) {
     for (index, view) in views.iter_mut().skip(reads).enumerate() {
         view.overwritten = op.overwrites_each(writes, index);
+        view.whole |= op.begins_anew();
     }
 }
 

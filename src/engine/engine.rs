@@ -1,5 +1,6 @@
 //! What executes: an enum, one layer of dispatch.
 
+use super::flow::Mark;
 use super::{Cause, Epoch};
 use crate::Result;
 use crate::device::PoolInfo;
@@ -18,6 +19,16 @@ pub(crate) enum Engine {
     /// Either of them in a child process.
     #[cfg(target_os = "linux")]
     Worker(crate::worker::WorkerEngine),
+}
+
+/// What was submitted to an epoch up to some moment.
+pub(crate) enum Earlier {
+    /// Counted by the epoch itself.
+    #[cfg_attr(not(any(feature = "host", target_os = "linux")), expect(dead_code, reason = "no such engine"))]
+    Counted(Mark),
+    /// The slots' last tickets.
+    #[cfg(feature = "cuda")]
+    Tickets(crate::cuda::Tickets),
 }
 
 impl Engine {
@@ -40,6 +51,14 @@ impl Engine {
             Engine::Worker(engine) => Some(engine),
             _ => None,
         }
+    }
+
+    /// When memory is short, it does all that can be done itself.
+    pub(crate) fn makes_room(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return self.as_cuda().is_some();
+        #[cfg(not(feature = "cuda"))]
+        false
     }
 
     /// Its memory is another process's.
@@ -88,7 +107,7 @@ impl Engine {
     pub(crate) fn in_flight(&self, epoch: &Epoch) -> u64 {
         match self {
             #[cfg(feature = "host")]
-            Engine::Host(_) => epoch.counters.in_flight(),
+            Engine::Host(_) => epoch.flow.in_flight(),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => {
                 let _ = epoch;
@@ -96,6 +115,33 @@ impl Engine {
             }
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.in_flight(),
+        }
+    }
+
+    /// All that was submitted before this.
+    pub(crate) fn earlier(&self, epoch: &Epoch) -> Earlier {
+        match self {
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => Earlier::Tickets(engine.issued()),
+            #[cfg(any(feature = "host", target_os = "linux"))]
+            _ => Earlier::Counted(Mark::of(&epoch.flow)),
+        }
+    }
+
+    /// It is complete, after a look at the device.
+    pub(crate) fn is_over(&self, earlier: &Earlier) -> bool {
+        match (self, earlier) {
+            #[cfg(feature = "cuda")]
+            (Engine::Cuda(engine), Earlier::Tickets(tickets)) => engine.are_over(tickets),
+            #[cfg(target_os = "linux")]
+            (Engine::Worker(engine), Earlier::Counted(mark)) => {
+                engine.settle();
+                mark.is_past()
+            }
+            (_, Earlier::Counted(mark)) => mark.is_past(),
+            // Of another engine.
+            #[cfg(feature = "cuda")]
+            (_, Earlier::Tickets(_)) => true,
         }
     }
 

@@ -1,6 +1,7 @@
 //! One life of a context.
 
 use super::Engine;
+use super::flow::Flow;
 use super::life::{Life, Stand};
 use super::process;
 use crate::buffer::Meter;
@@ -32,6 +33,8 @@ pub(crate) struct Epoch {
     pub(crate) engine: Engine,
     pub(crate) meter: Arc<Meter>,
     pub(crate) counters: Arc<Counters>,
+    /// Its operations, but for those that a CUDA engine's slots count.
+    pub(crate) flow: Arc<Flow>,
     /// The generation the device is in now.
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) owner: Weak<Inner>,
@@ -71,6 +74,7 @@ impl Epoch {
             life,
             engine,
             meter,
+            flow: counters.begin(),
             counters,
             now,
             owner,
@@ -84,6 +88,11 @@ impl Epoch {
     /// May be used: two loads.
     pub(crate) fn alive(&self) -> bool {
         self.life.alive() && self.era == process::era()
+    }
+
+    /// It is not the device's yet: nobody uses it but who makes it.
+    pub(crate) fn is_coming(&self) -> bool {
+        self.generation > self.now.load(Ordering::SeqCst)
     }
 
     /// What is in flight will not end by itself any more.

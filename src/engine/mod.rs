@@ -16,6 +16,7 @@ mod completion;
 #[expect(clippy::module_inception, reason = "the engine of the engines' folder")]
 mod engine;
 mod epoch;
+pub(crate) mod flow;
 #[cfg(feature = "cuda")]
 pub(crate) mod leaving;
 pub(crate) mod life;

@@ -21,6 +21,8 @@ pub(super) struct Frame {
     /// See [`Runnable::place`](super::Runnable::place).
     pub(super) place: u64,
     pub(super) epoch: Arc<Epoch>,
+    /// In the epoch's flow.
+    pub(super) number: u64,
     pub(super) engine: Arc<HostEngine>,
     pub(super) claimed: AtomicBool,
     pub(super) submitted: Option<Instant>,
@@ -33,7 +35,7 @@ pub(super) struct Frame {
 impl HostEngine {
     pub(super) fn frame(
         self: &Arc<Self>,
-        epoch: &Arc<Epoch>,
+        (epoch, number): (&Arc<Epoch>, u64),
         options: &Options,
         traced: bool,
         relay: Option<Relay>,
@@ -44,6 +46,7 @@ impl HostEngine {
             core: Core::new(),
             place: PLACES.fetch_add(1, Ordering::Relaxed),
             epoch: epoch.clone(),
+            number,
             engine: self.clone(),
             claimed: AtomicBool::new(false),
             submitted: traced.then(Instant::now),
@@ -108,7 +111,7 @@ impl Frame {
             trace.emit(Event::BeforeComplete, &told.info_at_end());
         }
         // Counted first, so that who sees it settled sees it counted.
-        self.epoch.counters.completed();
+        self.epoch.flow.leave(self.number);
         if let Some(error) = failed {
             self.epoch.counters.count_error(&error);
         }

@@ -80,12 +80,12 @@ impl HostEngine {
         let here = !self.is_inline() && s.relay.as_ref().is_some_and(|relay| relay.runs_here(op.cost()));
         #[cfg(not(target_os = "linux"))]
         let here = false;
-        epoch.counters.dispatched();
+        let number = epoch.flow.enter();
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
         }
         let node = Arc::new(Node {
-            frame: self.frame(epoch, s.options, trace.is_some(), s.relay),
+            frame: self.frame((epoch, number), s.options, trace.is_some(), s.relay),
             op,
             cargo: Mutex::new(Some(Cargo { reads, writes, _keep: kept(s.views) })),
             outcome: Mutex::new(Outcome { raw: None, time: None, abandoned: false }),

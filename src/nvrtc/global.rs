@@ -165,14 +165,18 @@ mod on_gpu {
             let epoch = self.held.epoch();
             epoch.admit()?;
             let bytes: &[u8] = bytemuck::cast_slice(data);
-            let mut last = None;
+            let (mut last, mut going_on) = (None, None);
             // Each piece follows the one before, as any two accesses do.
             let most = self.piece_of(bytes.len())?;
             for (i, piece) in bytes.chunks(most).enumerate() {
                 let part = Part { address: self.address + (i * most) as u64, bytes: piece.len() };
                 let room = Mutex::new(self.stage(piece)?);
                 let op = GlobalWrite { module: self.module.clone(), part, first: i == 0, room };
-                last = Some(self.device.dispatch(op, (), (self.token()?,))?);
+                let device = match i {
+                    0 => &self.device,
+                    _ => going_on.get_or_insert_with(|| self.device.going_on()),
+                };
+                last = Some(device.dispatch(op, (), (self.token()?,))?);
             }
             last.ok_or_else(|| Error::library("a variable without bytes"))?.retype(|_| Ok(()))
         }

@@ -2,16 +2,19 @@
 
 use super::{Sink, Trace};
 use crate::Error;
+use crate::engine::flow::Flow;
 use crate::nvrtc::CompileStats;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Counters of one device, through all its lives. The CUDA engine counts dispatches per slot instead of here, so that
-/// threads with a slot each share no cache line.
+/// Counters of one device, through all its lives. Dispatches are counted by each life for itself, and on CUDA per slot, so
+/// that threads with a slot each share no cache line.
 pub(crate) struct Counters {
+    /// Dispatches of lives that nobody holds any more.
     dispatches: AtomicU64,
-    completions: AtomicU64,
+    /// The others: what is left of a life may take long after its end.
+    lives: Mutex<Vec<Arc<Flow>>>,
     pub(crate) bytes_up: AtomicU64,
     pub(crate) bytes_down: AtomicU64,
     pub(crate) faults: AtomicU64,
@@ -37,7 +40,7 @@ impl Counters {
     pub(crate) fn new(trace: Option<Arc<dyn Trace>>) -> Self {
         Counters {
             dispatches: AtomicU64::new(0),
-            completions: AtomicU64::new(0),
+            lives: Mutex::default(),
             bytes_up: AtomicU64::new(0),
             bytes_down: AtomicU64::new(0),
             faults: AtomicU64::new(0),
@@ -57,28 +60,33 @@ impl Counters {
         self.sink.as_ref()
     }
 
-    pub(crate) fn dispatched(&self) {
-        self.dispatches.fetch_add(1, Ordering::Relaxed);
+    /// Another life begins.
+    pub(crate) fn begin(&self) -> Arc<Flow> {
+        let (flow, mut lives) = (Arc::new(Flow::new()), self.lives.lock());
+        lives.retain(|life| {
+            let held = Arc::strong_count(life) > 1;
+            if !held {
+                self.carry(life.entered());
+            }
+            held
+        });
+        lives.push(flow.clone());
+        flow
     }
 
-    /// Takes over what the slots of a finished epoch counted.
+    /// Takes over what a life, or the slots of one, counted.
     pub(crate) fn carry(&self, dispatches: u64) {
         self.dispatches.fetch_add(dispatches, Ordering::Relaxed);
-        self.completions.fetch_add(dispatches, Ordering::Release);
     }
 
-    pub(crate) fn completed(&self) {
-        self.completions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Dispatched and not yet complete.
+    /// Dispatched and not yet complete, in all lives.
     pub(crate) fn in_flight(&self) -> u64 {
-        let done = self.completions.load(Ordering::Acquire);
-        self.dispatches.load(Ordering::Relaxed).saturating_sub(done)
+        self.lives.lock().iter().map(|life| life.in_flight()).sum()
     }
 
     pub(crate) fn dispatches(&self) -> u64 {
-        self.dispatches.load(Ordering::Relaxed)
+        let lives = self.lives.lock();
+        lives.iter().map(|life| life.entered()).sum::<u64>() + self.dispatches.load(Ordering::Relaxed)
     }
 
     /// A fault was seen just now.

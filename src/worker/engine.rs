@@ -98,6 +98,11 @@ impl WorkerEngine {
         self.link.glance();
     }
 
+    /// The same, for who waits for it.
+    pub(crate) fn settle(&self) {
+        self.link.reap();
+    }
+
     pub(crate) fn fill(&self, stats: &mut Stats) {
         stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
         stats.standby_failed = self.spare.as_ref().and_then(|spare| spare.failed());
@@ -208,10 +213,15 @@ impl WorkerEngine {
         let spared = if O::SPARES.said() { s.views.len() } else { s.read_count };
         let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape, &spec)?;
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
-        let flying = Flying::new::<O>(&self.link, epoch, keep, spec.block, info);
-        let task = Arc::new(WorkerTask { flying, op: s.take_op()? });
-        epoch.remember(task.op.subject().unwrap_or(&O::NAME));
-        self.send(epoch, task.clone(), &order, (s.views, s.read_count), info)?;
+        let op = s.take_op()?;
+        epoch.remember(op.subject().unwrap_or(&O::NAME));
+        let number = epoch.flow.enter();
+        let flying = Flying::new::<O>(&self.link, (epoch, number), keep, spec.block, info);
+        let task = Arc::new(WorkerTask { flying, op });
+        if let Err(error) = self.send(epoch, task.clone(), &order, (s.views, s.read_count), info) {
+            epoch.flow.leave(number);
+            return Err(error);
+        }
         task.flying.sent();
         if self.inline {
             task.wait(Wait::Adaptive, None);
@@ -252,15 +262,9 @@ impl WorkerEngine {
         (views, read_count): (&[View<'_>], usize),
         info: Option<OpInfo>,
     ) -> Result<()> {
-        epoch.counters.dispatched();
         let follows = Follows::gather(views, read_count);
-        match self.link.send(epoch, order::RUN, &flight, &follows, order) {
-            Ok(turn) => follows.publish(views, read_count, turn),
-            Err(error) => {
-                epoch.counters.completed();
-                return Err(error);
-            }
-        }
+        let turn = self.link.send(epoch, order::RUN, &flight, &follows, order)?;
+        follows.publish(views, read_count, turn);
         for write in views.iter().skip(read_count) {
             write.written();
         }

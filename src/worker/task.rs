@@ -48,6 +48,8 @@ pub(super) struct Flying {
     arriving: Option<Arc<Arriving>>,
     link: Arc<Link>,
     epoch: Arc<Epoch>,
+    /// In the epoch's flow.
+    number: u64,
     pub(super) place: AtomicU32,
     state: AtomicU8,
     outcome: Mutex<Outcome>,
@@ -68,7 +70,7 @@ struct Outcome {
 impl Flying {
     pub(super) fn new<O: Op>(
         link: &Arc<Link>,
-        epoch: &Arc<Epoch>,
+        (epoch, number): (&Arc<Epoch>, u64),
         keep: SmallVec<[Arc<Allocation>; 4]>,
         block: Option<Block>,
         info: Option<OpInfo>,
@@ -87,6 +89,7 @@ impl Flying {
             arriving,
             link: link.clone(),
             epoch: epoch.clone(),
+            number,
             place: AtomicU32::new(0),
             state: AtomicU8::new(PENDING),
             outcome: Mutex::new(Outcome { keep, block, answer: None, time: None, abandoned: false }),
@@ -161,7 +164,7 @@ impl Flying {
         if let Some((trace, (info, _))) = trace {
             calling(|| trace.emit(Event::BeforeComplete, info));
         }
-        self.epoch.counters.completed();
+        self.epoch.flow.leave(self.number);
         if let Some(error) = &failed {
             self.epoch.counters.count_error(error);
         }

@@ -1,10 +1,10 @@
 //! Bounds on the dispatches in flight: counted in completions, never in awaits.
 
 use crate::LONG;
-use crate::common::{Gate, builders, down, eventually, host, map, up, within};
+use crate::common::{Gate, assert_back_at, builders, down, eventually, host, map, up, within};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use windlass::{Error, InFlight};
+use windlass::{Error, FaultPlan, InFlight};
 
 #[test]
 fn a_caller_who_submits_all_before_he_collects_is_not_locked_out_by_a_waiting_bound() {
@@ -92,4 +92,38 @@ fn a_caller_who_waits_at_the_bound_is_told_when_the_device_stops_admitting() {
     assert!(told, "it waits on");
     let error = within(10, move || submitter.join().unwrap()).unwrap_err();
     assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{error}");
+}
+
+/// What is left of a life that a fault has ended is no work of the next, and what puts the device to rights again is bound
+/// by nothing.
+#[test]
+fn a_device_recovers_under_its_bound_beside_what_a_dead_life_has_left() {
+    let bounds = [1, 2].map(|most| [(InFlight::Busy(most), most), (InFlight::Wait(most), most)]);
+    for (bound, most) in bounds.into_iter().flatten() {
+        let plan = FaultPlan::new().poison(most - 1);
+        let device = host(4).in_flight(bound).fault_plan(plan).open().unwrap();
+        within(40, move || {
+            let old = Gate::default();
+            // As many as are allowed, the one that ends the life among them; nobody waits for the others.
+            (1..most).for_each(|_| drop(old.hold(&device, device.zeros::<f64>(1).unwrap())));
+            let error = map(&device, device.zeros::<f64>(1).unwrap(), |_| ()).await_result().unwrap_err().error;
+            assert!(error.is_poisoning(), "{bound:?}: {error}");
+            let health = device.wait_healthy(LONG).unwrap_or_else(|error| panic!("{bound:?}: {error}"));
+            assert_eq!(health.generation, 1, "{bound:?}");
+            // The bound is that of the new life.
+            let new = Gate::default();
+            let held: Vec<_> = (0..most).map(|_| new.hold(&device, device.zeros::<f64>(1).unwrap())).collect();
+            if let InFlight::Busy(_) = bound {
+                let error = device.upload([1u8]).map(drop).unwrap_err();
+                assert!(matches!(error, Error::Busy { in_flight, limit, .. } if (in_flight, limit) == (most, most)));
+            }
+            new.open();
+            held.into_iter().for_each(|held| drop(held.await_result().unwrap()));
+            device.synchronize(LONG).unwrap();
+            device.rebuild(LONG).unwrap();
+            assert_eq!(device.stats().in_flight, most - 1, "what is left is counted all the same");
+            old.open();
+            assert_back_at(&device, (0, 0, 0));
+        });
+    }
 }

@@ -1,6 +1,8 @@
 //! The modules under test: the very files of the library.
 #![allow(dead_code, reason = "models use parts of them")]
 
+#[path = "../../src/engine/flow.rs"]
+pub(crate) mod flow;
 #[path = "../../src/buffer/handles.rs"]
 pub(crate) mod handles;
 #[path = "../../src/engine/life.rs"]

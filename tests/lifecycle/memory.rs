@@ -1,0 +1,52 @@
+//! Who is asked when memory is used up.
+
+use crate::common::{assert_back_at, builders, down};
+use std::sync::{Arc, Mutex};
+use windlass::{Device, DeviceBuffer, Error};
+
+type Shared<T> = Arc<Mutex<T>>;
+
+#[test]
+fn the_callback_is_told_the_bytes_and_what_it_frees_is_used() {
+    for builder in builders() {
+        let cache: Shared<Vec<DeviceBuffer<u8>>> = Shared::default();
+        let asked: Shared<Vec<u64>> = Shared::default();
+        let callback = {
+            let (cache, asked) = (cache.clone(), asked.clone());
+            move |bytes| {
+                asked.lock().unwrap().push(bytes);
+                cache.lock().unwrap().pop().is_some()
+            }
+        };
+        let device = builder.memory_limit(1 << 20).on_out_of_memory(callback).open().unwrap();
+        cache.lock().unwrap().push(device.zeros(600_000).unwrap());
+        let x = device.zeros::<u8>(500_000).expect("the cache gives way");
+        assert_eq!(*asked.lock().unwrap(), [500_000]);
+        assert!(down(&device, &x) == [0; 500_000]);
+        let error = device.zeros::<u8>(700_000).map(drop).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { requested: 700_000, .. }), "{error}");
+        assert_eq!(*asked.lock().unwrap(), [500_000, 700_000]);
+        drop(x);
+        assert_back_at(&device, (0, 0, 0));
+    }
+}
+
+/// No lock is held while it runs.
+#[test]
+fn the_callback_may_use_the_device_and_may_panic() {
+    for builder in builders() {
+        let saved: Shared<Option<(Device, DeviceBuffer<u8>)>> = Shared::default();
+        let cached = saved.clone();
+        let callback = move |_| {
+            let (device, cached) = cached.lock().unwrap().take().expect("asked once too often");
+            assert!(down(&device, &cached) == [0; 900_000]);
+            true
+        };
+        let device = builder.memory_limit(1 << 20).on_out_of_memory(callback).open().unwrap();
+        *saved.lock().unwrap() = Some((device.clone(), device.zeros(900_000).unwrap()));
+        let x = device.zeros::<u8>(800_000).expect("saved and freed");
+        let error = device.zeros::<u8>(800_000).map(drop).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { requested: 800_000, .. }), "{error}");
+        drop(x);
+    }
+}
