@@ -372,3 +372,31 @@ fn a_panic_of_an_operations_own_cost_at_its_end_hangs_nobody() {
         assert_eq!(told.expect("its end is told").1.flops, 0);
     }
 }
+
+/// Waits for all that came before, at the beginning of each operation.
+#[derive(Default)]
+struct Patient(Mutex<Option<Device>>, Mutex<Vec<bool>>);
+
+impl Trace for Patient {
+    fn before_enqueue(&self, _: &OpInfo) {
+        let device = self.0.lock().unwrap().clone();
+        if let Some(device) = device {
+            self.1.lock().unwrap().push(device.synchronize(Duration::from_secs(20)).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_hook_may_wait_for_what_came_before_its_operation() {
+    for builder in builders() {
+        let patient = Arc::new(Patient::default());
+        let device = builder.trace(patient.clone()).open().unwrap();
+        let x = up(&device, [1.0f64]);
+        *patient.0.lock().unwrap() = Some(device.clone());
+        let x = device.fill(x, 2.0).unwrap().into_output();
+        let x = device.fill(x, 3.0).unwrap().into_output();
+        *patient.0.lock().unwrap() = None;
+        assert_eq!(down(&device, &x), [3.0]);
+        assert_eq!(*patient.1.lock().unwrap(), [true, true], "on {device:?}");
+    }
+}

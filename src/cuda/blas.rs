@@ -113,7 +113,9 @@ impl<O: Op> Enqueue<'_, O> {
         // SAFETY: `raw` is valid for the write; the context is current.
         let code = unsafe { api.create(&mut raw) };
         self.blas_status("cublasCreate", code)?;
-        crate::engine::process::watch_exit(); // before the handlers that the library has registered by now
+        // Before the handlers that the library has registered by now.
+        static FIRST: std::sync::Once = std::sync::Once::new();
+        crate::engine::process::watch_exit_after(&FIRST);
         let handle = BlasHandle {
             raw: Native(raw),
             api,

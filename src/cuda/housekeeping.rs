@@ -81,7 +81,7 @@ impl Nudge {
     }
 
     fn keep(&self, core: &Arc<Core>) {
-        process::watch_exit();
+        process::watch_exit_again();
         let mut pause = FIRST_PAUSE;
         loop {
             if process::era() != self.era {
@@ -89,7 +89,7 @@ impl Nudge {
             }
             if self.closing.load(Ordering::Acquire) {
                 let context_too = core.context.closed();
-                process::watch_exit();
+                process::watch_exit_again();
                 process::unless_exiting(|| core.tear_down());
                 core.outlive_results(self.era);
                 let mut thread = self.thread.lock();
@@ -382,7 +382,7 @@ impl super::CudaEngine {
     /// the thread began has registered handlers of its own meanwhile, which else ran while the thread is inside it. (Seen:
     /// `cublasDestroy` ended in a segmentation fault in 3 of 40 processes that exited after their first product.)
     pub(crate) fn close(&self) {
-        process::watch_exit();
+        process::watch_exit_again();
         self.core.context.close();
         self.core.keeper.nudge.close();
     }

@@ -49,7 +49,7 @@ impl InFlight {
         }
         let mut backoff = Backoff::new();
         loop {
-            let in_flight = epoch.engine.in_flight(epoch);
+            let in_flight = epoch.engine.unfinished(epoch);
             if in_flight < limit {
                 return Ok(());
             }

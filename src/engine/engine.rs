@@ -118,6 +118,17 @@ impl Engine {
         }
     }
 
+    /// Dispatches that the device has not finished, as far as that is known: less than those in flight where somebody is
+    /// about to settle one. That may be who asks, in a trace's hook.
+    pub(crate) fn unfinished(&self, epoch: &Epoch) -> u64 {
+        match self {
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.unfinished(),
+            #[cfg(any(feature = "host", feature = "cuda"))]
+            _ => self.in_flight(epoch),
+        }
+    }
+
     /// All that was submitted before this.
     pub(crate) fn earlier(&self, epoch: &Epoch) -> Earlier {
         match self {

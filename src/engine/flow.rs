@@ -88,7 +88,8 @@ impl Mark {
         Mark { flow: flow.clone(), tally }
     }
 
-    /// It is out, all of it. Once true, always true; and while others come out at this very moment it may be said late.
+    /// It is out, all of it. Never said too soon; while others come out at this very moment it may be said late, or be false once
+    /// more.
     pub(crate) fn is_past(&self) -> bool {
         // In this order: of those that are counted, all that are not ours have been told.
         let left = self.flow.left.load(Ordering::Acquire);

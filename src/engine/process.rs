@@ -100,20 +100,30 @@ pub(crate) fn watch_fork() {
 /// used; so this is called after `cuInit`, after a handle of a library was made, and when a device is closed, whose
 /// housekeeping thread then goes to work: then ours runs before theirs, and waits for the thread. (Without that,
 /// `cublasDestroy` beside the exit of the process ended in a segmentation fault.)
-///
-/// The C library keeps every handler for good, so there is an end to them: a process that has made so many handles and
-/// closed so many devices has long used for the first time what it uses.
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit() {
-    const MOST: u32 = 1024;
-    static HANDLERS: AtomicU32 = AtomicU32::new(0);
-    if HANDLERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < MOST).then_some(n + 1)).is_err() {
-        return;
-    }
     // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.
     unsafe {
         libc::atexit(on_exit);
     }
+}
+
+/// The same, for who comes again and again. The C library keeps every handler for good, so there is an end to them: a
+/// process that has made so many handles and closed so many devices has long used for the first time what it uses.
+#[cfg(feature = "cuda")]
+pub(crate) fn watch_exit_again() {
+    const MOST: u32 = 1024;
+    static HANDLERS: AtomicU32 = AtomicU32::new(0);
+    if HANDLERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < MOST).then_some(n + 1)).is_ok() {
+        watch_exit();
+    }
+}
+
+/// The same, for handles of a library, of which `first` is used for the first.
+#[cfg(any(feature = "blas", feature = "blaslt"))]
+pub(crate) fn watch_exit_after(first: &Once) {
+    first.call_once(watch_exit);
+    watch_exit_again();
 }
 
 #[cfg(all(test, feature = "cuda"))]

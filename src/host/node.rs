@@ -80,10 +80,11 @@ impl HostEngine {
         let here = !self.is_inline() && s.relay.as_ref().is_some_and(|relay| relay.runs_here(op.cost()));
         #[cfg(not(target_os = "linux"))]
         let here = false;
-        let number = epoch.flow.enter();
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
         }
+        // After the hook, which may wait for all that is in flight.
+        let number = epoch.flow.enter();
         let node = Arc::new(Node {
             frame: self.frame((epoch, number), s.options, trace.is_some(), s.relay),
             op,

@@ -89,6 +89,11 @@ impl WorkerEngine {
         self.link.ending.bind(epoch);
     }
 
+    /// Dispatches that the worker has not finished.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.link.unfinished()
+    }
+
     pub(crate) fn in_flight(&self) -> u64 {
         self.link.in_flight()
     }

@@ -233,7 +233,17 @@ impl Link {
     /// The same, as far as it was seen.
     pub(super) fn unsettled(&self) -> u64 {
         let concluded = self.concluded.load(Ordering::Acquire);
-        self.lanes.iter().map(Lane::submitted).sum::<u64>().saturating_sub(concluded)
+        self.submitted().saturating_sub(concluded)
+    }
+
+    /// Dispatches that the worker has not finished. A hook that asks this may itself keep others from being settled.
+    pub(super) fn unfinished(&self) -> u64 {
+        let answered = self.answers.count();
+        self.in_flight().min(self.submitted().saturating_sub(answered))
+    }
+
+    fn submitted(&self) -> u64 {
+        self.lanes.iter().map(Lane::submitted).sum()
     }
 
     /// Nobody can learn any more of what is in flight.

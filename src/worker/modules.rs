@@ -98,7 +98,10 @@ impl Modules {
                 told(&self.kernel(id, kernel)?.best_block(core, epoch, shared)?.0)
             }
             Question::Limits => told(&core.inside(epoch, || core.limits(epoch))?),
-            Question::Version(library) => told(&crate::device::library_here(library)?),
+            Question::Version(library) => {
+                crate::worker::first_use(); // it may be loaded for that
+                told(&crate::device::library_here(library)?)
+            }
             #[cfg(any(feature = "blas", feature = "blaslt"))]
             Question::Warm { library } => crate::cuda::warm(device, &library).and_then(|()| told(&())),
             #[cfg(not(any(feature = "blas", feature = "blaslt")))]

@@ -12,13 +12,16 @@ pub(super) struct Watchdog {
     looked: Option<Instant>,
     /// Answers so far, and since when there were no more and nothing was in its first use.
     finished: (u64, Instant),
+    /// Something was in its first use then, for the last time: it keeps the driver from all, so that nobody can see either
+    /// whether what runs on the device is over.
+    first_use: Option<Instant>,
     /// How far each lane that had orders left had come, and since when it was no further.
     carried: [Option<(u64, Instant)>; LANES],
 }
 
 impl Default for Watchdog {
     fn default() -> Self {
-        Watchdog { looked: None, finished: (0, Instant::now()), carried: [None; LANES] }
+        Watchdog { looked: None, finished: (0, Instant::now()), first_use: None, carried: [None; LANES] }
     }
 }
 
@@ -36,6 +39,9 @@ impl Watchdog {
             return None;
         }
         self.looked = Some(now);
+        if lanes.iter().any(|lane| lane.progress.is_in_first_use()) {
+            self.first_use = Some(now);
+        }
         let running = (0..flights.used()).filter_map(|place| {
             let time = answers.running(place)?;
             // Looked at after: a place that was given on meanwhile has its time set back first.
@@ -43,7 +49,8 @@ impl Watchdog {
         });
         let running = running
             .max_by_key(|(time, _)| *time)
-            .and_then(|(time, place)| Some((time, flights.at(place)?.lock().as_ref()?.name())));
+            .and_then(|(time, place)| Some((time, flights.at(place)?.lock().as_ref()?.name())))
+            .map(|(time, op)| (self.first_use.map_or(time, |then| time.min(now - then)), op));
         running.into_iter().chain(self.stuck(now, answers, lanes)).max_by_key(|(time, _)| *time)
     }
 
@@ -52,7 +59,7 @@ impl Watchdog {
     /// be while a library is first used in another, which keeps the driver from all.
     fn stuck(&mut self, now: Instant, answers: &Answers, lanes: &[Lane; LANES]) -> Option<(Duration, &'static str)> {
         let finished = answers.count();
-        if self.finished.0 != finished || lanes.iter().any(|lane| lane.progress.is_in_first_use()) {
+        if self.finished.0 != finished || self.first_use == Some(now) {
             self.finished = (finished, now);
         }
         let mut since = now;

@@ -1,11 +1,12 @@
 //! Bounds on work in flight, and the transfers that go in pieces.
 
-use crate::common::{InPlace, assert_back_at, down, up, within};
+use crate::common::{InPlace, assert_back_at, down, eventually, up, within};
 use crate::ops::Deed;
 use crate::{LONG, alone, isolated, kill};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, FaultPlan, InFlight, RestartPolicy};
+use windlass::{Device, DeviceBuffer, Error, FaultPlan, InFlight, OpInfo, RestartPolicy, Trace};
 
 /// Elements of a buffer that is transferred in several pieces.
 const LARGE: usize = 4 << 20;
@@ -136,4 +137,38 @@ fn who_can_make_room_is_asked_when_the_limit_is_reached() {
     let x = device.zeros::<f64>(500_000).unwrap();
     assert!(down(&device, &x) == [0.0; 500_000]);
     assert!(matches!(device.zeros::<f64>(600_000).map(drop), Err(Error::OutOfMemory { .. })));
+}
+
+/// Submits something at the end of each piece.
+#[derive(Default)]
+struct Follower {
+    device: Mutex<Option<Device>>,
+    pieces: AtomicUsize,
+}
+
+impl Trace for Follower {
+    fn before_complete(&self, op: &OpInfo) {
+        let device = self.device.lock().unwrap().clone();
+        if let (Some(device), "upload") = (device, op.op) {
+            drop(crate::ops::submit(&device, Deed::Nothing).unwrap());
+            self.pieces.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+/// The others are finished, and cannot be settled before the hook returns.
+#[test]
+fn a_hook_of_one_piece_of_many_may_submit_however_few_may_be_in_flight() {
+    let _alone = alone();
+    within(60, || {
+        let follower = Arc::new(Follower::default());
+        let device = isolated().in_flight(InFlight::Wait(2)).trace(follower.clone()).open().unwrap();
+        let target = device.zeros::<f64>(3 * LARGE).unwrap();
+        *follower.device.lock().unwrap() = Some(device.clone());
+        let x = device.upload_into(&vec![2.0; 3 * LARGE][..], target).unwrap().into_output();
+        assert!(eventually(30, || follower.pieces.load(SeqCst) >= 12), "{:?}", follower.pieces);
+        assert_eq!(down(&device, x.as_in().slice(0..2).unwrap()), [2.0; 2]);
+        device.synchronize(LONG).unwrap();
+        *follower.device.lock().unwrap() = None;
+    });
 }

@@ -117,7 +117,9 @@ impl<O: Op> Enqueue<'_, O> {
         let code = unsafe { api.create(&mut raw) };
         // Nothing is on the stream by that: what the library refuses after it has cost nothing.
         self.library_status("cublasLtCreate", code)?;
-        crate::engine::process::watch_exit(); // before the handlers that the library has registered by now
+        // Before the handlers that the library has registered by now.
+        static FIRST: std::sync::Once = std::sync::Once::new();
+        crate::engine::process::watch_exit_after(&FIRST);
         self.state.lt = Some(LtHandle { raw: Native(raw), api, plans: Lru::new(REMEMBERED) });
         Ok((raw, api))
     }
