@@ -6,6 +6,7 @@ mod common;
 
 use common::{Gate, builders, down, eventually, host, inline, is_host, up, within};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -293,8 +294,8 @@ fn a_device_says_which_libraries_it_works_with() {
     }
 }
 
-/// An operation whose cost cannot be told, for want of a product that fits.
-struct Priceless;
+/// An operation that tells its cost so many times, and panics when it is asked once more.
+struct Priceless(AtomicU32);
 
 impl Op for Priceless {
     const NAME: &'static str = "priceless";
@@ -306,7 +307,8 @@ impl Op for Priceless {
         Ok(())
     }
     fn cost(&self) -> Cost {
-        panic!("too dear")
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        left.map(|_| Cost { flops: 7, bytes: 7 }).expect("too dear")
     }
     fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
         Ok(())
@@ -321,36 +323,10 @@ fn a_panic_of_an_operations_own_cost_leaves_nothing_in_flight() {
     for builder in [host(2), inline()] {
         let device = builder.trace(Arc::new(Recorder::default())).open().unwrap();
         let x = up(&device, [1.0f64]);
-        let panicked = catch_unwind(AssertUnwindSafe(|| device.dispatch(Priceless, (), (x,)).map(drop)));
+        let panicked = catch_unwind(AssertUnwindSafe(|| device.dispatch(Priceless(0.into()), (), (x,)).map(drop)));
         assert!(panicked.is_err(), "it is the caller's to know");
         device.synchronize(Duration::from_secs(60)).unwrap();
         assert_eq!(device.stats().in_flight, 0);
-    }
-}
-
-/// An operation that tells its cost once, to who submits it.
-struct Forgetful(std::sync::atomic::AtomicU32);
-
-impl Op for Forgetful {
-    const NAME: &'static str = "forgetful";
-    type Reads = ();
-    type Output = DeviceBuffer<f64>;
-    type Raw = ();
-
-    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
-        Ok(())
-    }
-    fn cost(&self) -> Cost {
-        match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-            0 => Cost { flops: 7, bytes: 7 },
-            _ => panic!("asked again"),
-        }
-    }
-    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Ok(())
-    }
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -362,13 +338,13 @@ fn a_panic_of_an_operations_own_cost_at_its_end_hangs_nobody() {
         let x = up(&device, [1.0f64]);
         recorder.complete(1);
         recorder.clear();
-        let x = device.dispatch(Forgetful(0.into()), (), (x,)).unwrap().into_output();
+        let x = device.dispatch(Priceless(1.into()), (), (x,)).unwrap().into_output();
         let x = within(10, move || device.download(&x).unwrap().await_result());
         assert_eq!(x.unwrap(), [1.0]);
         let told = recorder
             .complete(2)
             .into_iter()
-            .find(|(event, info, _)| matches!(event, Event::AfterComplete(_)) && info.op == "forgetful");
+            .find(|(event, info, _)| matches!(event, Event::AfterComplete(_)) && info.op == "priceless");
         assert_eq!(told.expect("its end is told").1.flops, 0);
     }
 }

@@ -168,11 +168,11 @@ impl<O: Op> Runnable for Node<O> {
         let mut raw = None;
         let (result, time) = self.carry_out(&mut || {
             let (reads, writes) = (&cargo.reads, &cargo.writes);
-            // SAFETY: the allocations are kept by the cargo and are this process's memory. Nobody writes what is read and
-            // nobody touches what is written: what used these regions before has settled (its completions were
-            // dependencies), what comes after waits for this node, and different operands of one op are different regions,
-            // for buffers are unique owners. Where an `alias` makes two of one, and where two threads submit through both
-            // so that one does not follow the other, its maker has promised that the windows do not overlap.
+            // What used these regions before has settled (its completions were dependencies), what comes after waits for this
+            // node, and different operands of one op are different regions, for buffers are unique owners. Where an `alias`
+            // makes two of one, and two threads submit through both, its maker has promised that the windows do not overlap.
+            // SAFETY: the cargo keeps the allocations, which are this process's memory; so nobody writes what is read and
+            // nobody touches what is written.
             let left = unsafe { self.op.host(O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
             raw = Some(left?);
             Ok(())

@@ -375,4 +375,25 @@ mod tests {
         since.store(0, Ordering::Relaxed);
         assert!(slowest() >= 3 * pause);
     }
+
+    /// Whoever would see that it is over stands in the driver behind the first use.
+    #[test]
+    fn what_runs_beside_a_first_use_is_not_held_to_have_run_all_that_time() {
+        let (link, pause) = (link(), Duration::from_millis(30));
+        let flight: Arc<dyn Flight> = Arc::new(Claimed::default());
+        let sent = link.lanes[0].send(&link, order::MEMORY, &flight, &Follows::default().ahead(0, |_| 0), &[]);
+        assert!(matches!(sent, Ok(Sent::Done(..))));
+        link.answers.start(flight.place().load(Ordering::Relaxed));
+        let slowest = || {
+            std::thread::sleep(pause);
+            link.slowest(Duration::ZERO).unwrap()
+        };
+        let (time, name) = slowest();
+        assert!(time >= pause && name == "claimed", "{time:?} at {name}");
+        let since = link.control.word(layout::first_use(3));
+        since.store(now(), Ordering::Relaxed);
+        assert_eq!((slowest().0, slowest().0), (Duration::ZERO, Duration::ZERO));
+        since.store(0, Ordering::Relaxed);
+        assert!(slowest().0 >= pause && slowest().0 >= 2 * pause);
+    }
 }

@@ -83,7 +83,33 @@ fn a_hook_that_only_looks_is_not_called_from_within_itself() {
 static HELD: (Mutex<Option<bool>>, Condvar) = (Mutex::new(None), Condvar::new());
 
 #[derive(Serialize, Deserialize)]
-struct Lingering;
+pub(crate) struct Lingering;
+
+/// It goes on with its drop when this goes.
+pub(crate) struct Dropping;
+
+impl Drop for Dropping {
+    fn drop(&mut self) {
+        *HELD.0.lock().unwrap() = None;
+        HELD.1.notify_all();
+    }
+}
+
+impl Lingering {
+    /// One that nobody waits for is in the middle of its drop.
+    pub(crate) fn dropping(device: &Device) -> Dropping {
+        let x = device.zeros(1).unwrap();
+        *HELD.0.lock().unwrap() = Some(false);
+        let dropping = Dropping;
+        drop(device.dispatch(InPlace(Lingering), (), (x,)).unwrap());
+        let held = HELD.0.lock().unwrap();
+        let (held, _) = HELD.1.wait_timeout_while(held, LONG, |held| *held != Some(true)).unwrap();
+        let found = *held;
+        drop(held);
+        assert_eq!(found, Some(true), "nobody has dropped it");
+        dropping
+    }
+}
 
 impl Drop for Lingering {
     fn drop(&mut self) {
@@ -112,20 +138,13 @@ impl crate::common::Deed for Lingering {
 fn the_drop_of_what_an_operation_owns_holds_up_nobody_else() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let x = device.zeros(1).unwrap();
-    *HELD.0.lock().unwrap() = Some(false);
-    drop(device.dispatch(InPlace(Lingering), (), (x,)).unwrap());
-    let held = HELD.0.lock().unwrap();
-    let (held, _) = HELD.1.wait_timeout_while(held, LONG, |held| *held != Some(true)).unwrap();
-    assert_eq!(*held, Some(true), "nobody has dropped it");
-    drop(held);
+    let dropping = Lingering::dropping(&device);
     // Settled by whoever comes by, for nobody waits for them.
     for _ in 0..100 {
         drop(submit(&device, Deed::Nothing).unwrap());
     }
     let settled = eventually(5, || device.stats().in_flight == 0);
-    *HELD.0.lock().unwrap() = None;
-    HELD.1.notify_all();
+    drop(dropping);
     assert!(settled, "{:?}", device.stats());
     crate::common::assert_back_at(&device, (0, 0, 0));
 }

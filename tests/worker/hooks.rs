@@ -1,13 +1,13 @@
 //! The user's own code may take long and wait: whoever watches the worker is not held up by it.
 
-use crate::common::{InPlace, eventually, within};
+use crate::callers::Lingering;
+use crate::common::{eventually, within};
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill};
-use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use windlass::{Device, OpInfo, Phase, Result, Trace, Wire};
+use windlass::{Device, OpInfo, Phase, Trace};
 
 /// What a test's hook does at the end of operations.
 type Hook = dyn Fn(&Device, &OpInfo) + Send + Sync;
@@ -102,7 +102,8 @@ fn a_hook_that_takes_long_hides_no_loss() {
     });
 }
 
-/// The worker is killed: whoever waits learns it within a second, and another takes its place.
+/// The worker is killed: whoever waits learns it soon, and another takes its place. (How soon is `loss`'s to hold: a loss
+/// that is hidden here stays so until the test lets go.)
 fn loses(device: &Device) {
     let waiting: Vec<_> = (0..4).map(|_| submit(device, Deed::Sleep(60_000)).unwrap()).collect();
     let generation = device.generation();
@@ -113,36 +114,9 @@ fn loses(device: &Device) {
         assert!(settled.is_err());
     }
     let took = killed.elapsed();
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
     let healthy = || device.health().phase == Phase::Healthy && device.generation() > generation;
     assert!(eventually(20, healthy), "{:?}", device.health());
-}
-
-/// Nobody drops one; one may be dropped and takes its time; it is being dropped.
-static DROP: AtomicU8 = AtomicU8::new(0);
-
-#[derive(Serialize, Deserialize)]
-struct Lingering;
-
-impl Drop for Lingering {
-    fn drop(&mut self) {
-        if DROP.compare_exchange(1, 2, SeqCst, SeqCst).is_ok() {
-            std::thread::sleep(Duration::from_secs(3));
-            DROP.store(0, SeqCst);
-        }
-    }
-}
-
-impl crate::common::Deed for Lingering {
-    const NAME: &'static str = "lingering";
-    type Element = f64;
-
-    fn host(&self, _: &mut [f64]) -> Result<()> {
-        Ok(())
-    }
-    fn wire() -> Option<Wire<InPlace<Self>>> {
-        Wire::plain()
-    }
 }
 
 #[test]
@@ -150,12 +124,9 @@ fn a_drop_that_takes_long_hides_no_loss() {
     let _alone = alone();
     within(60, || {
         let device = isolated().open().unwrap();
-        let x = device.zeros(1).unwrap();
-        DROP.store(1, SeqCst);
-        drop(device.dispatch(InPlace(Lingering), (), (x,)).unwrap());
-        assert!(eventually(10, || DROP.load(SeqCst) == 2), "nobody drops it");
+        let dropping = Lingering::dropping(&device);
         loses(&device);
-        assert!(eventually(10, || DROP.load(SeqCst) == 0), "it is dropped for ever");
+        drop(dropping);
     });
 }
 
