@@ -254,6 +254,58 @@ fn a_download_larger_than_the_staging_is_refused_and_a_larger_upload_waits_for_i
     driver.assert_finished();
 }
 
+/// Pinned memory is kept by size, but what lies idle in one size does not keep another from being had.
+#[test]
+fn many_small_transfers_leave_room_for_a_large_one() {
+    let driver = session();
+    driver.set_total_memory(256 * MIB);
+    for limit in [256 << 10, 64 * MIB] {
+        let device = Device::builder().cuda(0).slots(2).staging_limit(limit as u64).open().unwrap();
+        let small = device.zeros::<u8>(4096).unwrap();
+        let large = device.zeros::<u8>(limit / 2 + 1).unwrap();
+        device.synchronize(Duration::from_secs(60)).unwrap();
+        for _ in 0..3 {
+            driver.mode(Mode::Manual); // nothing is over, so each has its own
+            let most = limit / 4096;
+            let all: Vec<_> = (0..most).map(|_| device.download(&small).expect("all of the staging")).collect();
+            assert_eq!(device.stats().pinned_bytes, limit as u64);
+            driver.mode(Mode::Auto);
+            assert!(all.into_iter().all(|small| small.await_result().unwrap() == [0; 4096]));
+            assert_eq!(down(&device, &large), vec![0; limit / 2 + 1]);
+            assert!(device.stats().pinned_bytes <= limit as u64);
+        }
+        drop((small, large, device));
+    }
+    driver.assert_finished();
+}
+
+/// Who has some of a piece that the driver made at once keeps all of it.
+#[test]
+fn pinned_memory_that_somebody_has_is_not_given_back() {
+    let driver = session();
+    driver.set_total_memory(256 * MIB);
+    let limit = 64 * MIB;
+    let device = Device::builder().cuda(0).slots(2).staging_limit(limit as u64).open().unwrap();
+    let data: Vec<u8> = (0..4096).map(|i| i as u8).collect();
+    let small = up(&device, data.clone());
+    let large = device.zeros::<u8>(limit / 2 + 1).unwrap();
+    device.synchronize(Duration::from_secs(60)).unwrap();
+    driver.mode(Mode::Manual);
+    let mut all: Vec<_> = (0..limit / 4096).map(|_| device.download(&small).expect("all of the staging")).collect();
+    driver.mode(Mode::Auto);
+    device.synchronize(Duration::from_secs(60)).unwrap();
+    // One of each MiB is not fetched yet.
+    let mut nth = 0;
+    all.retain(|_| (nth += 1, nth % 256 == 0).1);
+    let error = device.download(&large).map(drop).expect_err("all pieces have somebody");
+    assert!(matches!(error, Error::OutOfMemory { free: 0, .. }), "{error:?}");
+    all.truncate(all.len() / 3);
+    assert_eq!(down(&device, &large), vec![0; limit / 2 + 1]);
+    assert!(all.into_iter().all(|small| small.await_result().unwrap() == data));
+    drop((small, large, device));
+    driver.assert_finished();
+}
+
 /// Asks for scratch of so many bytes.
 struct Scratch(usize);
 

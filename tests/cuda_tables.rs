@@ -173,6 +173,32 @@ fn a_kept_table_wants_no_room() {
     driver.assert_finished();
 }
 
+/// What holds the staging is over in a moment: a call that wants some waits, as a transfer does.
+#[test]
+fn room_that_transfers_have_is_waited_for() {
+    let driver = session();
+    let limit = 64 << 10;
+    let device = Device::builder().cuda(0).slots(1).staging_limit(limit).open().unwrap();
+    let numbers = Numbers::new(&device, 1..=700);
+    drop(Numbers::new(&device, 1..=1).invert(&device)); // makes the handle
+    let data = device.zeros::<u8>(4096).unwrap();
+    device.synchronize(common::LONG).unwrap();
+    driver.mode(Mode::Manual);
+    // As many as leave no 16 KiB.
+    let uploads: Vec<_> = (0..limit / 4096).map(|_| up(&device, vec![1u8; 4096])).collect();
+    let held = driver.calls();
+    let numbers = std::thread::scope(|scope| {
+        let inverted = scope.spawn(|| numbers.invert(&device));
+        assert!(common::eventually(20, || driver.calls() > held + 100), "it looks again and again");
+        driver.mode(Mode::Auto);
+        driver.release();
+        inverted.join().unwrap()
+    });
+    numbers.check(&device);
+    drop((numbers, uploads, data, device));
+    driver.assert_finished();
+}
+
 #[test]
 fn matrices_at_even_distances_are_told_by_a_launch_and_remembered() {
     let driver = session();

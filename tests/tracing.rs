@@ -80,10 +80,15 @@ fn each_operation_has_its_four_hooks_once_and_in_order() {
         let x = up(&device, [1.0f64; 4]);
         let x = device.blas().scal(2.0, x).unwrap().into_output();
         assert_eq!(device.blas().dot(&x, &x).unwrap().await_result().unwrap(), 16.0);
-        let events = recorder.complete(3);
-        assert_eq!(events.len(), 12);
+        recorder.complete(3);
+        assert!(eventually(10, || recorder.events().len() == 12));
+        let events = recorder.events();
         for op in ["upload", "scal", "dot"] {
-            let own: Vec<_> = events.iter().filter(|e| e.1.op == op).collect();
+            let mut own: Vec<_> = events.iter().filter(|e| e.1.op == op).collect();
+            if !is_host(&device) || device.is_isolated() {
+                // What is short may be over before its submitter comes to say that it was enqueued.
+                own[1..].sort_by_key(|e| e.0 != Event::AfterEnqueue);
+            }
             let kinds = own.iter().map(|e| e.0).collect::<Vec<_>>();
             let Event::AfterComplete(latency) = kinds[3] else { panic!("{kinds:?}") };
             let want = [Event::BeforeEnqueue, Event::AfterEnqueue, Event::BeforeComplete, kinds[3]];

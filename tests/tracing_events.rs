@@ -98,9 +98,9 @@ fn an_operation_is_told_when_it_is_enqueued_and_when_it_is_complete() {
 }
 
 /// What became of a device, with the reason where there is one.
-fn phases() -> Vec<(Level, String, Option<String>)> {
+fn phases(of: &windlass::Device) -> Vec<(Level, String, Option<String>)> {
     let phase = |told: &Told| {
-        field(told, "device").filter(|device| device.starts_with("host:"))?;
+        field(told, "device").filter(|device| *device == of.name())?;
         Some((told.0, field(told, "message")?.to_owned(), field(told, "reason").map(str::to_owned)))
     };
     events().iter().filter_map(phase).collect()
@@ -113,23 +113,23 @@ fn faults_and_rebuilds_are_told_as_they_come() {
     assert!(once.upload([1u8]).unwrap().await_result().is_err());
     once.wait_healthy(Duration::from_secs(60)).unwrap();
     // The last is told a moment after it is so.
-    assert!(eventually(10, || phases().len() == 3), "{:?}", phases());
-    let told = phases();
+    assert!(eventually(10, || phases(&once).len() == 3), "{:?}", phases(&once));
+    let told = phases(&once);
     let words: Vec<_> = told.iter().map(|(level, word, _)| (*level, word.as_str())).collect();
     assert_eq!(words, [(Level::WARN, "poisoned"), (Level::INFO, "rebuilding"), (Level::INFO, "healthy")]);
     assert!(told[0].2.as_ref().is_some_and(|reason| !reason.is_empty()), "{told:?}");
 
     EVENTS.lock().unwrap().clear();
     once.rebuild(Duration::from_secs(60)).unwrap();
-    let told = phases();
+    let told = phases(&once);
     let asked = Some("a rebuild was asked for".to_owned());
     assert_eq!(told, [(Level::INFO, "rebuilding".into(), asked), (Level::INFO, "healthy".into(), None)]);
 
     EVENTS.lock().unwrap().clear();
     let never = host(1).fault_plan(FaultPlan::new().poison(0)).restart_policy(RestartPolicy::never()).open().unwrap();
     assert!(never.upload([1u8]).unwrap().await_result().is_err());
-    let last = || phases().last().map(|(level, word, _)| (*level, word.clone()));
-    assert!(eventually(10, || last() == Some((Level::ERROR, "lost".into()))), "{:?}", phases());
+    let last = || phases(&once).last().map(|(level, word, _)| (*level, word.clone()));
+    assert!(eventually(10, || last() == Some((Level::ERROR, "lost".into()))), "{:?}", phases(&once));
     assert_eq!(never.health().phase, Phase::Lost);
 }
 

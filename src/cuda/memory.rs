@@ -9,7 +9,7 @@ use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::buffer::{Allocation, Home, Track};
-use crate::device::{Config, PoolInfo};
+use crate::device::{Config, PATIENCE, PoolInfo};
 use crate::engine::{Completion, Epoch};
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Frees wait behind a dispatch in small portions, so that no dispatch pays for many.
 pub(crate) const FREES_PER_LEASE: usize = 4;
-/// How long an allocation that found no memory waits for work in flight to give some back.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The pool of one epoch.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Pinned host memory: blocks for staging, and small slots for results.
 //!
-//! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class and never given back
-//! before the epoch ends. Portable, touched, not write-combined: the CPU reads it. A block goes back to its pool in
-//! `Drop`, which is only a push; who uses blocks for asynchronous copies keeps them on the slot's ring until then.
+//! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class and given back when the
+//! epoch ends, or when the limit leaves no room for a class and what others have lies idle ([`PinnedPool::give_back`]).
+//! Portable, touched, not write-combined: the CPU reads it. A block goes back to its pool in `Drop`, which is only a push;
+//! who uses blocks for asynchronous copies keeps them on the slot's ring until then.
 
 use super::Native;
 use super::api::Code;
@@ -27,11 +28,20 @@ pub(crate) struct PinnedPool {
     context: Arc<Context>,
     free: [SegQueue<Native<*mut u8>>; CLASSES],
     slots: SegQueue<Native<*mut u8>>,
-    all: Mutex<Vec<Native<*mut u8>>>,
+    all: Mutex<Vec<Made>>,
+    /// Held while blocks of one class are turned into another's.
+    recutting: Mutex<()>,
     bytes: AtomicU64,
     hits: AtomicU64,
     outstanding: AtomicU64,
     limit: u64,
+}
+
+/// What the driver made at once: blocks of one class, or small slots.
+struct Made {
+    at: Native<*mut u8>,
+    bytes: usize,
+    class: Option<usize>,
 }
 
 /// A block of pinned memory.
@@ -51,8 +61,8 @@ pub(crate) struct SmallSlot {
 pub(crate) enum NoBlock {
     /// The limit on pinned memory is reached.
     Limit,
-    /// The driver refused.
-    Driver(Code),
+    /// The driver refused, in this call.
+    Driver(Code, &'static str),
 }
 
 impl PinnedPool {
@@ -62,6 +72,7 @@ impl PinnedPool {
             free: std::array::from_fn(|_| SegQueue::new()),
             slots: SegQueue::new(),
             all: Mutex::default(),
+            recutting: Mutex::default(),
             bytes: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             outstanding: AtomicU64::new(0),
@@ -107,37 +118,93 @@ impl PinnedPool {
         Some(Block { at, class, pool: self.hand_out() })
     }
 
-    /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current.
+    /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current; there is no lease, for making and
+    /// giving back may both wait for all that the GPU is doing.
     pub(crate) fn block(self: &Arc<Self>, bytes: usize) -> Result<Block, NoBlock> {
         if let Some(block) = self.free_block(bytes) {
             return Ok(block);
         }
         let class = class_of(bytes);
+        match self.make_block(class) {
+            Err(NoBlock::Limit) => {}
+            answer => return answer,
+        }
+        // Nothing more may be made, unless what lies idle is given back.
+        let _recutting = self.recutting.lock();
+        // Whoever held the lock had all free blocks in hand, and may have made what is wanted.
+        if let Some(block) = self.free_block(bytes) {
+            return Ok(block);
+        }
+        self.give_back(LEAST << class)?;
+        match self.make_block(class) {
+            // At last a larger one will do.
+            Err(NoBlock::Limit) => self.larger_block(class).ok_or(NoBlock::Limit),
+            answer => answer,
+        }
+    }
+
+    fn make_block(self: &Arc<Self>, class: usize) -> Result<Block, NoBlock> {
         let free = self.free.get(class).ok_or(NoBlock::Limit)?;
         let size = LEAST << class;
         // Small ones are cut from a slab: making pinned memory may wait for all that the GPU is doing.
         let slab = if self.roomy() { size.max(SLAB) } else { size };
-        let made = match self.make(slab) {
+        let at = match self.make(slab, class) {
             Ok(at) => {
                 for i in 1..slab / size {
                     // SAFETY: inside the slab that was just made.
                     free.push(Native(unsafe { at.0.add(i * size) }));
                 }
-                Ok(at)
+                at
             }
-            Err(NoBlock::Limit) if slab > size => self.make(size),
-            refused => refused,
+            Err(NoBlock::Limit) if slab > size => self.make(size, class)?,
+            Err(refused) => return Err(refused),
         };
-        match made {
-            Ok(at) => Ok(Block { at, class, pool: self.hand_out() }),
-            // Nothing more may be made: a larger one will do.
-            Err(NoBlock::Limit) => {
-                let mut larger = self.free.iter().enumerate().skip(class + 1);
-                let (class, at) = larger.find_map(|(class, free)| Some((class, free.pop()?))).ok_or(NoBlock::Limit)?;
-                Ok(Block { at, class, pool: self.hand_out() })
+        Ok(Block { at, class, pool: self.hand_out() })
+    }
+
+    fn larger_block(self: &Arc<Self>, class: usize) -> Option<Block> {
+        let mut larger = self.free.iter().enumerate().skip(class + 1);
+        let (class, at) = larger.find_map(|(class, free)| Some((class, free.pop()?)))?;
+        Some(Block { at, class, pool: self.hand_out() })
+    }
+
+    /// Gives what the driver made back to it where all of it is free, until the limit leaves room for `bytes`. Else a
+    /// program that once had many small transfers in flight could never have a large one.
+    fn give_back(&self, bytes: usize) -> Result<(), NoBlock> {
+        for (class, free) in self.free.iter().enumerate() {
+            let mut blocks: Vec<_> = std::iter::from_fn(|| free.pop()).collect();
+            blocks.sort_unstable_by_key(|block| block.0.addr());
+            let mut all = self.all.lock();
+            let mut refused = None;
+            all.retain(|made| {
+                let (at, end) = (made.at.0.addr(), made.at.0.addr() + made.bytes);
+                let from = blocks.partition_point(|block| block.0.addr() < at);
+                let to = blocks.partition_point(|block| block.0.addr() < end);
+                let whole = made.class == Some(class) && (to - from) << class == made.bytes / LEAST;
+                if !whole || refused.is_some() || self.bytes() + bytes as u64 <= self.limit {
+                    return true;
+                }
+                // SAFETY: from `mem_host_alloc`. Nobody has a block of it, all of them are in hand here, and its entry
+                // goes; the context is current.
+                match unsafe { self.context.api.mem_free_host(made.at.0.cast()) }.ok() {
+                    Ok(()) => {
+                        blocks.drain(from..to);
+                        self.bytes.fetch_sub(made.bytes as u64, Ordering::Relaxed);
+                        false
+                    }
+                    Err(code) => {
+                        refused = Some(code);
+                        true
+                    }
+                }
+            });
+            drop(all);
+            blocks.into_iter().for_each(|block| free.push(block));
+            if let Some(code) = refused {
+                return Err(NoBlock::Driver(code, "cuMemFreeHost"));
             }
-            Err(refused) => Err(refused),
         }
+        Ok(())
     }
 
     /// The limit leaves room for more than what is asked for.
@@ -164,7 +231,7 @@ impl PinnedPool {
             return Ok(slot);
         }
         // Not counted against the limit: without these no result could come back.
-        let at = self.make_unlimited(SLOT * SLOTS_AT_ONCE)?;
+        let at = self.make_unlimited(SLOT * SLOTS_AT_ONCE, None)?;
         for i in 1..SLOTS_AT_ONCE {
             // SAFETY: inside the block that was just made.
             self.slots.push(Native(unsafe { at.0.add(i * SLOT) }));
@@ -172,19 +239,19 @@ impl PinnedPool {
         Ok(SmallSlot { at, pool: self.hand_out() })
     }
 
-    fn make(&self, bytes: usize) -> Result<Native<*mut u8>, NoBlock> {
+    fn make(&self, bytes: usize, class: usize) -> Result<Native<*mut u8>, NoBlock> {
         let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         if before + bytes as u64 > self.limit {
             self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
             return Err(NoBlock::Limit);
         }
-        self.make_unlimited(bytes).map_err(|code| {
+        self.make_unlimited(bytes, Some(class)).map_err(|code| {
             self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
-            NoBlock::Driver(code)
+            NoBlock::Driver(code, "cuMemHostAlloc")
         })
     }
 
-    fn make_unlimited(&self, bytes: usize) -> Result<Native<*mut u8>, Code> {
+    fn make_unlimited(&self, bytes: usize, class: Option<usize>) -> Result<Native<*mut u8>, Code> {
         const PORTABLE: u32 = 1;
         let mut at: *mut std::ffi::c_void = std::ptr::null_mut();
         // SAFETY: `at` is valid for the write; the context is current.
@@ -192,15 +259,15 @@ impl PinnedPool {
         let at = Native(at.cast::<u8>());
         // SAFETY: `bytes` bytes were just allocated. Touched, because copies into untouched pages are slow.
         unsafe { at.0.write_bytes(0, bytes) };
-        self.all.lock().push(at);
+        self.all.lock().push(Made { at, bytes, class });
         Ok(at)
     }
 
     /// Frees everything: the epoch has ended in order, nothing is in flight, and the context is current.
     pub(crate) fn free_all(&self, gone: &mut dyn FnMut(Code)) {
-        for at in std::mem::take(&mut *self.all.lock()) {
+        for made in std::mem::take(&mut *self.all.lock()) {
             // SAFETY: from `mem_host_alloc`, freed once; nothing uses it any more.
-            gone(unsafe { self.context.api.mem_free_host(at.0.cast()) });
+            gone(unsafe { self.context.api.mem_free_host(made.at.0.cast()) });
         }
     }
 

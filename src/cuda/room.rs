@@ -5,9 +5,9 @@
 //! those only the long ones.
 
 use super::enqueue::Enqueue;
-use super::pinned::{Block, LARGEST, NoBlock};
-use super::staging::no_staging;
-use super::{Core, Native, fault};
+use super::pinned::{Block, LARGEST};
+use super::staging::Patience;
+use super::{Core, Native};
 use crate::buffer::Elems;
 use crate::engine::Epoch;
 use crate::op::{Op, WritesOf};
@@ -34,21 +34,19 @@ pub(crate) struct Room {
 
 impl Core {
     /// Room for `words` addresses, as far as it can be had: a table that is kept wants none. The caller has no lease.
-    pub(super) fn room(&self, epoch: &Arc<Epoch>, words: usize) -> Result<Room> {
+    pub(super) fn room(&self, epoch: &Arc<Epoch>, words: usize, patience: Patience) -> Result<Room> {
         let (mut room, mut left) = (Room::default(), words.saturating_mul(size_of::<u64>()));
         while left > 0 {
             let bytes = left.min(LARGEST);
             let block = match self.pinned.free_block(bytes) {
                 Some(block) => Ok(block),
-                None => self.try_block(epoch, bytes)?,
+                None if patience == Patience::Some => self.block(epoch, bytes),
+                None => self.try_block(epoch, bytes)?.map_err(|why| self.no_block(epoch, why, left)),
             };
             match block {
                 Ok(block) => room.blocks.push(block),
-                Err(why) => {
-                    room.refused = Some(match why {
-                        NoBlock::Limit => no_staging(left, self.pinned.limit(), self.pinned.bytes()),
-                        NoBlock::Driver(code) => fault::classify(epoch, code, "cuMemHostAlloc"),
-                    });
+                Err(refused) => {
+                    room.refused = Some(refused);
                     break;
                 }
             }

@@ -23,6 +23,15 @@ const _: () = assert!(LARGE_PIECE <= LARGEST);
 /// How long a staging request waits for blocks to come back before it says that there are none.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How hard a dispatch looks for staging.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// It takes what can be had at once: it may want none after all.
+    None,
+    /// It does want some, and waits for others' transfers.
+    Some,
+}
+
 /// Host data in pinned memory, to be copied to the device.
 pub(crate) struct Staging {
     pub(super) block: Option<Block>,
@@ -155,7 +164,7 @@ impl Core {
     }
 
     /// A block, waiting for others to come back while the limit leaves none.
-    fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
+    pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
         let until = Instant::now() + PATIENCE;
         let mut backoff = Backoff::new();
         let mut hope = true;
@@ -163,18 +172,23 @@ impl Core {
             epoch.admit()?;
             match self.try_block(epoch, bytes)? {
                 Ok(block) => return Ok(block),
-                Err(NoBlock::Driver(code)) => return Err(fault::classify(epoch, code, "cuMemHostAlloc")),
-                Err(NoBlock::Limit) => {
-                    if !hope || Instant::now() >= until {
-                        return Err(no_staging(bytes, self.pinned.limit(), self.pinned.bytes()));
-                    }
+                Err(NoBlock::Limit) if hope && Instant::now() < until => {
                     // What this sweep finds to be over may be just what is wanted: so one more attempt after the last.
                     hope = self.sweep();
                     if hope {
                         backoff.pause(None);
                     }
                 }
+                Err(why) => return Err(self.no_block(epoch, why, bytes)),
             }
+        }
+    }
+
+    /// Why there is no block for what is left.
+    pub(super) fn no_block(&self, epoch: &Arc<Epoch>, why: NoBlock, left: usize) -> Error {
+        match why {
+            NoBlock::Limit => no_staging(left, self.pinned.limit(), self.pinned.bytes()),
+            NoBlock::Driver(code, call) => fault::classify(epoch, code, call),
         }
     }
 

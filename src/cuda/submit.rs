@@ -9,6 +9,7 @@ use super::ring::Retired;
 #[cfg(feature = "blas")]
 use super::room;
 use super::slot::{Mark, Shared, State};
+use super::staging::Patience;
 use super::task::{CudaTask, Extra, Flight, Landed};
 use super::timer::Timer;
 use super::{Core, CudaEngine, Enqueue, fault};
@@ -28,13 +29,16 @@ use std::time::Instant;
 
 impl CudaEngine {
     pub(crate) fn submit<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
-        match self.core.submit(&mut s) {
+        match self.core.submit(&mut s, Patience::None) {
             Ok(task) => Ok(task),
             // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
-            // driver-side rungs it may be able to.
-            Err(Undone { error: Error::OutOfMemory { .. }, untouched: true }) => {
-                self.core.give_back(s.epoch)?;
-                self.core.submit(&mut s).map(|task| task as _).map_err(|undone| self.told(s.epoch, undone.error))
+            // driver-side rungs it may be able to. Nor has who found no staging, which tells its limit.
+            Err(Undone { error: Error::OutOfMemory { limit, .. }, untouched: true }) => {
+                if limit == 0 {
+                    self.core.give_back(s.epoch)?;
+                }
+                let again = self.core.submit(&mut s, Patience::Some);
+                again.map(|task| task as _).map_err(|undone| self.told(s.epoch, undone.error))
             }
             Err(undone) => Err(self.told(s.epoch, undone.error)),
         }
@@ -110,7 +114,11 @@ fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
 }
 
 impl Core {
-    fn submit<O: Op>(self: &Arc<Self>, s: &mut Submission<'_, '_, O>) -> Result<Arc<CudaTask<O>>, Undone> {
+    fn submit<O: Op>(
+        self: &Arc<Self>,
+        s: &mut Submission<'_, '_, O>,
+        patience: Patience,
+    ) -> Result<Arc<CudaTask<O>>, Undone> {
         let (around, label) = (Around::of(s), s.options.label);
         let trace = s.epoch.counters.trace();
         if let Some(trace) = trace {
@@ -122,9 +130,11 @@ impl Core {
             0 => Landed::Nothing,
             _ => Landed::Slot(self.small_slot(s.epoch)?),
         };
+        #[cfg(not(feature = "blas"))]
+        let _ = patience;
         #[cfg(feature = "blas")]
         let room = match const { room::may_need::<O>() } && s.views.len() > room::MOST_WITHOUT {
-            true => Some(self.room(s.epoch, s.views.len())?),
+            true => Some(self.room(s.epoch, s.views.len(), patience)?),
             false => None,
         };
         let gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };

@@ -5,6 +5,10 @@ use crate::buffer::{Allocation, Content, Region, Track};
 use crate::engine::{Engine, Epoch};
 use crate::sync::Arc;
 use crate::{DeviceBuffer, Element, Error, Result};
+use std::time::{Duration, Instant};
+
+/// How long an allocation that found no memory waits for work in flight to give some back. As on CUDA.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Device {
     /// A buffer of `len` zeros.
@@ -60,15 +64,38 @@ impl Device {
         error
     }
 
-    /// Where the engine has no ladder of its own, the user is asked to make room, and then it is tried once more.
+    /// Where the engine has no ladder of its own: what is in flight is waited for, then the user is asked to make room, and
+    /// it is tried once more.
     fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
-        match self.try_allocate(epoch, bytes, len) {
-            Err(Error::OutOfMemory { .. })
-                if !epoch.engine.makes_room() && self.inner.config.made_room(bytes as u64) =>
-            {
-                self.try_allocate(epoch, bytes, len)
+        if epoch.engine.makes_room() {
+            return self.try_allocate(epoch, bytes, len);
+        }
+        match self.allocate_patiently(epoch, bytes, len) {
+            Err(Error::OutOfMemory { .. }) if self.inner.config.made_room(bytes as u64) => {
+                self.allocate_patiently(epoch, bytes, len)
             }
             answer => answer,
+        }
+    }
+
+    /// Buffers that were dropped keep their memory until what uses them is over.
+    fn allocate_patiently(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
+        epoch.admit()?;
+        if epoch.engine.allocation_is_to_fail() {
+            return Err(epoch.meter.refusal(bytes as u64));
+        }
+        let (start, mut idle) = (Instant::now(), false);
+        loop {
+            match self.try_allocate(epoch, bytes, len) {
+                // One more attempt after all was over.
+                Err(Error::OutOfMemory { .. }) if !idle && start.elapsed() < PATIENCE => {
+                    idle = epoch.engine.in_flight(epoch) == 0;
+                    if !idle {
+                        std::thread::sleep(Duration::from_micros(200));
+                    }
+                }
+                answer => return answer,
+            }
         }
     }
 
@@ -76,12 +103,7 @@ impl Device {
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]
-            Engine::Host(engine) => {
-                if engine.plan().is_some_and(|plan| plan.next_allocation_fails()) {
-                    return Err(epoch.meter.refusal(bytes as u64));
-                }
-                Ok((Arc::new(Allocation::host(bytes, epoch.meter.clone())?), Track::default()))
-            }
+            Engine::Host(_) => Ok((Arc::new(Allocation::host(bytes, epoch.meter.clone())?), Track::default())),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate(epoch, bytes, &self.inner.config),
             #[cfg(target_os = "linux")]

@@ -20,6 +20,7 @@ pub use info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub(crate) use inner::{Inner, Opened};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use libraries::here as library_here;
+pub(crate) use memory::PATIENCE;
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;

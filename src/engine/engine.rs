@@ -61,6 +61,18 @@ impl Engine {
         false
     }
 
+    /// The fault plan says that the next allocation fails.
+    pub(crate) fn allocation_is_to_fail(&self) -> bool {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(engine) => engine.plan().is_some_and(|plan| plan.next_allocation_fails()),
+            #[cfg(all(feature = "host", target_os = "linux"))]
+            Engine::Worker(engine) => engine.plan.as_ref().is_some_and(|plan| plan.next_allocation_fails()),
+            #[allow(unreachable_patterns, reason = "depends on the features")]
+            _ => false,
+        }
+    }
+
     /// Its memory is another process's.
     pub(crate) fn is_isolated(&self) -> bool {
         #[cfg(target_os = "linux")]

@@ -150,8 +150,8 @@ impl Supervisor {
             return Err(error);
         }
         drop(device);
+        inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed); // who sees the generation finds it counted
         inner.install(epoch.clone());
-        inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed);
         let recovery = inner.counters.recovered();
         self.admitted(generation);
         if let (Some(time), Some(trace)) = (recovery, inner.counters.trace()) {

@@ -26,7 +26,8 @@ use std::time::Duration;
 /// Called with no lock of the library held, on the thread that submits (the enqueue hooks) or on the one that first
 /// learns of the completion (the completion hooks). After a failed enqueue no completion hook fires. A hook that panics
 /// is caught. A hook may wait, but not for what is held by somebody who awaits the very operation: who awaits it is told
-/// after [`before_complete`](Self::before_complete). A hook of an isolated device that waits, or submits where there is no
+/// after [`before_complete`](Self::before_complete). On a GPU and on an isolated device what is short may be over before the
+/// thread that submitted it comes to [`after_enqueue`](Self::after_enqueue), and another thread tells of that first. A hook of an isolated device that waits, or submits where there is no
 /// room, may be called for other operations on the same thread before it returns. Unset, tracing costs one branch.
 #[expect(unused_variables, reason = "the names are documentation")]
 pub trait Trace: Send + Sync {

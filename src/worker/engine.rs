@@ -34,7 +34,7 @@ pub(crate) struct WorkerEngine {
     #[cfg(feature = "cuda")]
     pub(super) hold: Option<Arc<super::hold::Hold>>,
     #[cfg(feature = "host")]
-    pub(super) plan: Option<crate::host::FaultPlan>,
+    pub(crate) plan: Option<crate::host::FaultPlan>,
 }
 
 /// How memory of a worker goes back.
@@ -148,15 +148,7 @@ impl WorkerEngine {
 
     /// Memory in the worker, given out at once, and the order that its users follow.
     pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, Track)> {
-        #[cfg(feature = "host")]
-        if self.plan.as_ref().is_some_and(|plan| plan.next_allocation_fails()) {
-            return Err(epoch.meter.refusal(bytes as u64));
-        }
-        if epoch.meter.take(bytes as u64).is_err() {
-            // What is done may not have been seen to be.
-            self.link.reap_all();
-            epoch.meter.take(bytes as u64)?;
-        }
+        epoch.meter.take(bytes as u64)?;
         let id = next_address(bytes);
         let size = bytes.checked_div(len).unwrap_or(1);
         let order = Alloc { id, len: len as u64, size: size as u32, freeing: self.link.freeing() };

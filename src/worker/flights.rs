@@ -230,6 +230,11 @@ impl Reaper {
         }
     }
 
+    /// Nobody has taken anything out and is not done with it, but for those who ask from within that.
+    pub(super) fn is_at_rest(&self) -> bool {
+        DEPTH.get() > 0 || self.at_work.load(Ordering::Acquire) == 0
+    }
+
     /// Something has finished, and nobody has taken it out yet, or it could not be settled.
     pub(super) fn is_due(&self, answers: &Answers) -> bool {
         let finished = self.finished.lock();

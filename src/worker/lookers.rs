@@ -303,6 +303,9 @@ mod tests {
         let then: Then = Box::new(move || ended.send(Instant::now()).unwrap());
         let record = Record { queue: 0, place: 0, work: Box::new(work.clone()), reply, begun: false, arrived: 0, then };
         sender.send(Some(record)).unwrap();
+        while work.1.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now(); // the thread has not begun
+        }
         std::thread::sleep(Duration::from_millis(50));
         let (before, start) = (work.1.load(Ordering::Relaxed), Instant::now());
         std::thread::sleep(Duration::from_millis(200));

@@ -52,7 +52,7 @@ impl Link {
             }
             drop(arena);
             self.reap_all();
-            idle = if self.in_flight() == 0 { idle + 1 } else { 0 };
+            idle = if self.is_idle() { idle + 1 } else { 0 };
             if idle != 1 {
                 backoff.pause(None);
             }

@@ -231,5 +231,10 @@ pub fn footprint() -> (u64, usize) {
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
         .expect("/proc/self/statm");
-    (pages * 4096, std::fs::read_dir("/proc/self/task").expect("/proc/self/task").count())
+    // Threads of the harness come and go.
+    let is_ours = |task: &std::fs::DirEntry| {
+        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("windlass"))
+    };
+    let tasks = std::fs::read_dir("/proc/self/task").expect("/proc/self/task");
+    (pages * 4096, tasks.flatten().filter(is_ours).count())
 }

@@ -15,7 +15,9 @@ fn a_caller_who_submits_all_before_he_collects_is_not_locked_out_by_a_waiting_bo
             let pendings: Vec<_> = (0..3000)
                 .map(|_| {
                     let pending = device.blas().dot(&x, &x).unwrap();
-                    assert!(device.stats().in_flight <= 4);
+                    // A thread of an isolated device may still be at the last few, which its worker has finished.
+                    let most = if device.is_isolated() { 8 } else { 4 };
+                    assert!(device.stats().in_flight <= most);
                     pending
                 })
                 .collect();

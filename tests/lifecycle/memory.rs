@@ -1,7 +1,8 @@
 //! Who is asked when memory is used up.
 
-use crate::common::{assert_back_at, builders, down};
+use crate::common::{Gate, assert_back_at, builders, down, host};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use windlass::{Device, DeviceBuffer, Error};
 
 type Shared<T> = Arc<Mutex<T>>;
@@ -29,6 +30,36 @@ fn the_callback_is_told_the_bytes_and_what_it_frees_is_used() {
         drop(x);
         assert_back_at(&device, (0, 0, 0));
     }
+}
+
+/// A buffer that was dropped keeps its memory until what uses it is over: that is waited for, before anybody is asked.
+#[test]
+fn memory_of_work_in_flight_is_waited_for() {
+    let in_time = || {
+        let device = host(1).memory_limit(1 << 20).on_out_of_memory(|_| false).open().unwrap();
+        let gate = Gate::default();
+        drop(gate.hold(&device, device.zeros::<u8>(700_000).unwrap()));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| device.zeros::<u8>(700_000).map(drop));
+            std::thread::sleep(Duration::from_millis(20));
+            gate.open();
+            waiting.join().unwrap().is_ok()
+        })
+    };
+    // It waits for half a second, which may be over where a thread was held up for so long.
+    assert!((0..5).any(|_| in_time()), "it is refused at once");
+}
+
+#[test]
+fn memory_that_work_in_flight_keeps_is_not_waited_for_without_end() {
+    let device = host(1).memory_limit(1 << 20).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, device.zeros::<u8>(700_000).unwrap());
+    let error = device.zeros::<u8>(700_000).map(drop).unwrap_err();
+    assert!(matches!(error, Error::OutOfMemory { requested: 700_000, .. }), "{error}");
+    gate.open();
+    drop(held.await_result().unwrap());
+    drop(device.zeros::<u8>(700_000).expect("there is room again"));
 }
 
 /// No lock is held while it runs.

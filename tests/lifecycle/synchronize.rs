@@ -40,7 +40,7 @@ fn it_waits_for_what_was_submitted_before_and_not_for_what_others_submit_after()
                 std::thread::sleep(Duration::from_millis(100));
                 for _ in 0..5 {
                     let before = device.download(&busy(&device, up(&device, [2.0f64]), 5)).unwrap();
-                    device.synchronize(Duration::from_secs(10)).unwrap();
+                    device.synchronize(LONG).unwrap();
                     assert!(before.wait_timeout(Duration::ZERO), "{device:?}");
                 }
             });

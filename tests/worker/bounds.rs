@@ -1,6 +1,7 @@
 //! Bounds on work in flight, and the transfers that go in pieces.
 
 use crate::common::{InPlace, assert_back_at, down, eventually, up, within};
+use crate::gate::Gate;
 use crate::ops::Deed;
 use crate::{LONG, alone, isolated, kill};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -58,10 +59,12 @@ fn a_transfer_in_pieces_is_admitted_as_one() {
 fn a_transfer_that_is_refused_leaves_all_as_it_was() {
     let _alone = alone();
     let device = isolated().in_flight(InFlight::Busy(1)).open().unwrap();
-    let x = doing(&device, Deed::Sleep(1_000), device.zeros(LARGE).unwrap());
+    let gate = Gate::new();
+    let x = doing(&device, Deed::Held(gate.pass()), device.zeros(LARGE).unwrap());
     let rejected = device.upload_into(vec![1.0; LARGE], x).map(drop).unwrap_err();
     assert!(matches!(rejected.error, Error::Busy { in_flight: 1, limit: 1, .. }), "{rejected}");
     let (x,) = rejected.back.unwrap();
+    drop(gate);
     device.synchronize(LONG).unwrap();
     assert!(down(&device, &x) == [0.0; LARGE]);
 }
@@ -73,15 +76,21 @@ fn a_transfer_that_is_torn_is_told_of_until_the_buffer_is_written_anew() {
     // Two pieces at a time have room.
     let device = isolated().staging_limit(16 << 20).open().unwrap();
     for narrowed in [false, true] {
-        let x = doing(&device, Deed::Sleep(2_500), device.zeros(LARGE + 1).unwrap());
+        let gate = Gate::new();
+        let x = doing(&device, Deed::Held(gate.pass()), device.zeros(LARGE + 1).unwrap());
         let x = if narrowed { x.narrow(0..LARGE).unwrap() } else { x.split_at(LARGE).unwrap().0 };
         let rejected = std::thread::scope(|scope| {
             let transfer = scope.spawn(|| device.upload_into(vec![1.0; LARGE], x).map(drop));
-            std::thread::sleep(Duration::from_millis(600));
-            assert!(!transfer.is_finished());
-            assert!(matches!(device.rebuild(Duration::from_millis(50)), Err(Error::Timeout { .. })));
+            // Behind the gate: two pieces. The next one looks for room.
+            assert!(eventually(20, || device.stats().in_flight == 3));
+            let refused = || {
+                assert!(matches!(device.rebuild(Duration::from_millis(50)), Err(Error::Timeout { .. })));
+                transfer.is_finished()
+            };
+            assert!(eventually(20, refused), "it waits on");
             transfer.join().unwrap().unwrap_err()
         });
+        drop(gate);
         assert!(matches!(rejected.error, Error::ContextPoisoned { .. }), "{rejected}");
         let (x,) = rejected.back.unwrap();
         assert_eq!((x.len(), device.generation()), (LARGE, 0));

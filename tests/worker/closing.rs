@@ -13,12 +13,12 @@ fn what_nobody_waits_for_does_not_keep_the_worker_of_a_device_that_was_dropped()
     let device = isolated().open().unwrap();
     let pid = device.worker_pid().unwrap();
     let endless = submit(&device, Deed::Sleep(600_000)).unwrap().into_output();
+    let start = Instant::now();
     let waited_for = submit(&device, Deed::Sleep(4_000)).unwrap();
     drop(device);
     assert!(waited_for.await_result().is_ok(), "longer than the worker has once nobody waits, and somebody did");
-    let start = Instant::now();
     let gone = system::is_gone(pid);
-    assert!(!gone || start.elapsed() > Duration::from_secs(1), "it has two seconds from now on");
+    assert!(!gone || start.elapsed() > Duration::from_secs(5), "it has two seconds from now on");
     assert!(eventually(10, || system::is_gone(pid)), "an operation without end has kept it");
     drop(endless);
     system::assert_back_at(base);

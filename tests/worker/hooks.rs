@@ -36,7 +36,7 @@ fn in_hook(hook: impl Fn(&Device, &OpInfo) + Send + Sync + 'static, test: impl F
     within(60, move || {
         let (ready, begun) = (AtomicBool::new(true), AtomicBool::new(false));
         let hooked = Arc::new(Hooked { device: Mutex::default(), ready, begun, hook: Box::new(hook) });
-        let device = isolated().heartbeat(Duration::from_secs(2)).trace(hooked.clone()).open().unwrap();
+        let device = isolated().trace(hooked.clone()).open().unwrap();
         *hooked.device.lock().unwrap() = Some(device.clone());
         drop(submit(&device, Deed::Nothing).unwrap());
         assert!(eventually(10, || hooked.begun.load(SeqCst)), "the hook is not called");
@@ -76,7 +76,7 @@ fn a_hook_may_want_a_lock_of_one_who_waits_for_an_operation_that_fails() {
     in_hook(hook, move |device| {
         let held = lock.lock().unwrap();
         wanted.store(true, SeqCst);
-        let failed = submit(device, Deed::Fail("meanwhile".into())).unwrap().await_timeout(Duration::from_secs(10));
+        let failed = submit(device, Deed::Fail("meanwhile".into())).unwrap().await_timeout(Duration::from_secs(30));
         let failed = failed.expect("no answer while the hook waits").unwrap_err();
         assert!(failed.to_string().contains("meanwhile") && !had.load(SeqCst), "{failed}");
         drop(held);
@@ -114,7 +114,7 @@ fn loses(device: &Device) {
         assert!(settled.is_err());
     }
     let took = killed.elapsed();
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
     let healthy = || device.health().phase == Phase::Healthy && device.generation() > generation;
     assert!(eventually(20, healthy), "{:?}", device.health());
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{down, up};
 use crate::ops::{Deed, submit};
-use crate::{LONG, alone, isolated, kill};
+use crate::{LONG, alone, isolated, kill, tells};
 use std::time::Duration;
 use windlass::{DeviceBuilder, Error};
 
@@ -26,7 +26,7 @@ fn limits_of_any_length_are_kept_and_none_at_all_is_refused() {
         let lost = submit(&device, Deed::Sleep(600_000)).unwrap();
         kill(&device);
         let error = lost.await_result().unwrap_err().error;
-        assert!(error.to_string().contains("SIGKILL"), "{error}");
+        assert!(tells(&error.to_string(), "SIGKILL"), "{error}");
         device.wait_healthy(LONG).unwrap();
         assert_eq!((device.generation(), down(&device, &up(&device, [2u8]))), (1, vec![2]), "{limit:?}");
     }
