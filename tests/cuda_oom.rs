@@ -106,8 +106,8 @@ fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
     let device = small().open().unwrap();
     let kept = take(&device, 2 * MIB).unwrap();
     let busy = standin::endless(&device);
+    driver.mode(Mode::Manual); // before the housekeeping is called
     drop(device.fill(take(&device, 4 * MIB).unwrap(), 7).unwrap());
-    driver.mode(Mode::Manual);
     let start = Instant::now();
     let error = take(&device, 5 * MIB).expect_err("6 MiB of 8 are in use");
     assert!(start.elapsed() < common::LONG, "{:?}", start.elapsed());

@@ -140,6 +140,7 @@ fn room_for_addresses_is_made_before_a_slot_is_leased() {
         numbers
     });
     numbers.check(&device);
+    driver.await_rest();
     let (numbers, calls) = told(&driver, || numbers.invert(&device));
     assert_eq!(calls, [MATINV], "the room is there, and the table too");
     drop((numbers, device));
@@ -156,6 +157,7 @@ fn a_kept_table_wants_no_room() {
     let numbers = numbers.invert(&device);
     let data = device.zeros::<u8>(4096).unwrap();
     driver.mode(Mode::Eager);
+    driver.await_rest(); // nobody has any of the staging
     // They have all that may be pinned.
     let all: Vec<_> = std::iter::from_fn(|| device.download(&data).ok()).take(100).collect();
     assert!(all.len() < 100);

@@ -371,14 +371,11 @@ fn synchronizing_waits_for_what_was_submitted_before_it() {
         let norms: Vec<_> = (0..5).map(|_| device.blas().nrm2(&x).unwrap()).collect();
         assert!(matches!(device.synchronize(SHORT), Err(Error::Timeout { .. })));
         std::thread::scope(|scope| {
-            let (tell, told) = std::sync::mpsc::channel();
             let device = &device;
-            let waiter = scope.spawn(move || {
-                tell.send(()).unwrap();
-                device.synchronize(LONG)
-            });
-            told.recv().unwrap();
-            std::thread::sleep(Duration::from_millis(400)); // by now it waits
+            let before = driver.calls();
+            let waiter = scope.spawn(move || device.synchronize(LONG));
+            // It has seen what there is, and looks at it again and again.
+            assert!(common::eventually(20, || driver.calls() > before + 200));
             assert!(!waiter.is_finished());
             let later = launch(device, c"endless", y);
             driver.mode(Mode::Background);

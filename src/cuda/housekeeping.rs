@@ -11,7 +11,7 @@ use super::reclaim::free_some;
 use super::ring::Retired;
 use crate::engine::life::Stand;
 use crate::engine::process;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::thread::Thread;
 use std::time::Duration;
@@ -32,11 +32,14 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 /// The engine's end of it.
 pub(crate) struct Keeper {
     pub(crate) nudge: Arc<Nudge>,
+    /// Those who sweep just now.
+    sweeping: AtomicUsize,
 }
 
 impl Keeper {
     pub(crate) fn new() -> Self {
         Keeper {
+            sweeping: AtomicUsize::new(0),
             nudge: Arc::new(Nudge {
                 awake: AtomicBool::new(false),
                 closing: AtomicBool::new(false),
@@ -128,9 +131,31 @@ impl Nudge {
     }
 }
 
+/// While it lives, its owner may have in hand what held memory.
+struct Sweeping<'a>(&'a AtomicUsize);
+
+impl<'a> Sweeping<'a> {
+    fn begin(keeper: &'a Keeper) -> Self {
+        keeper.sweeping.fetch_add(1, Ordering::Relaxed); // others learn of it by the leases
+        Sweeping(&keeper.sweeping)
+    }
+
+    fn is_not_alone(&self) -> bool {
+        self.0.load(Ordering::Acquire) > 1
+    }
+}
+
+impl Drop for Sweeping<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
 impl Core {
-    /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left.
+    /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left, or in
+    /// the hands of another who does the same.
     pub(crate) fn sweep(&self) -> bool {
+        let sweeping = Sweeping::begin(&self.keeper);
         let mut left = false;
         let mut out = Retired::new();
         for slot in &self.slots {
@@ -173,7 +198,9 @@ impl Core {
             }
         }
         left |= self.unload_some();
-        left | self.reclaim.unpark()
+        left |= self.reclaim.unpark();
+        // What was unparked just now waits on a slot, and what others took out they may not have dropped yet.
+        left || self.slots.iter().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
     }
 
     /// Something was queued that nobody has looked at.

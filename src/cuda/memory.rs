@@ -9,7 +9,7 @@ use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::buffer::{Allocation, Home, Track};
-use crate::device::{Config, PATIENCE, PoolInfo};
+use crate::device::{Config, PoolInfo, is_patient};
 use crate::engine::{Completion, Epoch};
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -209,11 +209,12 @@ impl CudaEngine {
 impl Core {
     /// Gives up tables, waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
-        let until = Instant::now() + PATIENCE;
+        let (start, mut looks) = (Instant::now(), 0);
         #[cfg(feature = "blas")]
         self.drop_tables(epoch)?;
-        while (self.sweep() || !self.frees_have_run(epoch)?) && Instant::now() < until {
+        while (self.sweep() || !self.frees_have_run(epoch)?) && is_patient(start, looks) {
             epoch.admit()?;
+            looks += 1;
             std::thread::sleep(Duration::from_micros(200));
         }
         self.trim(epoch)

@@ -167,15 +167,16 @@ impl Core {
     pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
         let until = Instant::now() + PATIENCE;
         let mut backoff = Backoff::new();
-        let mut hope = true;
+        // How often nothing was left to come back *before* there was no block. Not once: what another submitter has just
+        // taken out of its ring it may not have dropped yet.
+        let mut idle = 0;
         loop {
             epoch.admit()?;
             match self.try_block(epoch, bytes)? {
                 Ok(block) => return Ok(block),
-                Err(NoBlock::Limit) if hope && Instant::now() < until => {
-                    // What this sweep finds to be over may be just what is wanted: so one more attempt after the last.
-                    hope = self.sweep();
-                    if hope {
+                Err(NoBlock::Limit) if idle < 3 && Instant::now() < until => {
+                    idle = if self.sweep() { 0 } else { idle + 1 };
+                    if idle != 1 {
                         backoff.pause(None);
                     }
                 }

@@ -247,10 +247,14 @@ impl State {
 }
 
 impl Core {
-    /// Frees the tables of every slot that nobody holds.
+    /// Frees the tables of every slot. The caller has no lease.
     pub(super) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<()> {
         for slot in &self.slots {
-            let Some(mut state) = slot.lease.try_lock().filter(|state| state.tables.count() > 0) else { continue };
+            epoch.admit()?; // a forked child cannot take a lease: its holder may be a thread that is not there
+            let mut state = slot.lease.lock();
+            if state.tables.count() == 0 {
+                continue;
+            }
             epoch.admit()?;
             let _bound = self.bind(epoch)?;
             state.drop_tables(self, epoch)?;

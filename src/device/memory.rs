@@ -7,8 +7,15 @@ use crate::sync::Arc;
 use crate::{DeviceBuffer, Element, Error, Result};
 use std::time::{Duration, Instant};
 
-/// How long an allocation that found no memory waits for work in flight to give some back. As on CUDA.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
+/// How long an allocation that found no memory waits for work in flight to give some back.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often it looks at least: the time may have passed while its thread stood still.
+const LOOKS: usize = 100;
+
+/// Whether one that began to wait then, and has looked so often, looks again.
+pub(crate) fn is_patient(start: Instant, looks: usize) -> bool {
+    looks < LOOKS || start.elapsed() < PATIENCE
+}
 
 impl Device {
     /// A buffer of `len` zeros.
@@ -84,11 +91,12 @@ impl Device {
         if epoch.engine.allocation_is_to_fail() {
             return Err(epoch.meter.refusal(bytes as u64));
         }
-        let (start, mut idle) = (Instant::now(), false);
+        let (start, mut looks, mut idle) = (Instant::now(), 0, false);
         loop {
             match self.try_allocate(epoch, bytes, len) {
                 // One more attempt after all was over.
-                Err(Error::OutOfMemory { .. }) if !idle && start.elapsed() < PATIENCE => {
+                Err(Error::OutOfMemory { .. }) if !idle && is_patient(start, looks) => {
+                    looks += 1;
                     idle = epoch.engine.in_flight(epoch) == 0;
                     if !idle {
                         std::thread::sleep(Duration::from_micros(200));

