@@ -269,7 +269,7 @@ fn many_small_transfers_leave_room_for_a_large_one() {
             let most = limit / 4096;
             let all: Vec<_> = (0..most).map(|_| device.download(&small).expect("all of the staging")).collect();
             assert_eq!(device.stats().pinned_bytes, limit as u64);
-            driver.mode(Mode::Auto);
+            driver.mode(Mode::Eager);
             assert!(all.into_iter().all(|small| small.await_result().unwrap() == [0; 4096]));
             assert_eq!(down(&device, &large), vec![0; limit / 2 + 1]);
             assert!(device.stats().pinned_bytes <= limit as u64);
@@ -292,7 +292,7 @@ fn pinned_memory_that_somebody_has_is_not_given_back() {
     device.synchronize(Duration::from_secs(60)).unwrap();
     driver.mode(Mode::Manual);
     let mut all: Vec<_> = (0..limit / 4096).map(|_| device.download(&small).expect("all of the staging")).collect();
-    driver.mode(Mode::Auto);
+    driver.mode(Mode::Eager);
     device.synchronize(Duration::from_secs(60)).unwrap();
     // One of each MiB is not fetched yet.
     let mut nth = 0;

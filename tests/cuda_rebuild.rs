@@ -190,8 +190,10 @@ fn fifty_rebuilds_leave_nothing_behind() {
     let (left, contexts, threads) = counts();
     assert!(threads <= first.2 + 1, "{} threads, then {threads}", first.2);
     assert_eq!(contexts, 1);
-    for ((what, before), (same, now)) in first.0.iter().zip(&left) {
-        assert!(what == same && now <= &(before + 4), "{before} {what}, then {now} {same}");
+    for (what, now) in left {
+        // Of an earlier generation something may be on its way out.
+        let before = first.0.iter().find(|(same, _)| *same == what).map_or(0, |(_, count)| *count);
+        assert!(now <= before + 4, "{before} {what}, then {now}");
     }
     assert_eq!(device.stats().leaked, 0);
     drop(device);

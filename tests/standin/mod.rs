@@ -21,7 +21,8 @@
 use std::ffi::{CString, c_char, c_int};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
@@ -118,9 +119,20 @@ impl Deref for Session {
 /// Waits for the other tests of this process, then forgets all that they left behind.
 pub(crate) fn session() -> Session {
     static TURN: Mutex<()> = Mutex::new(());
-    // A test that failed has poisoned the lock; the reset makes good what it broke.
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let driver = driver();
+    // A test that failed has poisoned the lock. Its device is on its way out, and would be at work after the reset, which
+    // makes good the rest.
+    let turn = TURN.lock().unwrap_or_else(|poisoned| {
+        TURN.clear_poison();
+        driver.clear();
+        driver.mode(Mode::Eager);
+        driver.release();
+        let until = Instant::now() + Duration::from_secs(10);
+        while !driver.left().is_empty() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        poisoned.into_inner()
+    });
     driver.reset();
     Session { driver, _turn: turn }
 }
