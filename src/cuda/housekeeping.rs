@@ -12,6 +12,7 @@ use super::ring::Retired;
 use crate::engine::life::Stand;
 use crate::engine::process;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
+use std::cell::Cell;
 use std::sync::{OnceLock, Weak};
 use std::thread::Thread;
 use std::time::Duration;
@@ -131,22 +132,29 @@ impl Nudge {
     }
 }
 
+thread_local! {
+    /// How many sweeps this thread is in: a hook or a drop that is called from one may want memory.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
 /// While it lives, its owner may have in hand what held memory.
 struct Sweeping<'a>(&'a AtomicUsize);
 
 impl<'a> Sweeping<'a> {
     fn begin(keeper: &'a Keeper) -> Self {
         keeper.sweeping.fetch_add(1, Ordering::Relaxed); // others learn of it by the leases
+        DEPTH.set(DEPTH.get() + 1);
         Sweeping(&keeper.sweeping)
     }
 
     fn is_not_alone(&self) -> bool {
-        self.0.load(Ordering::Acquire) > 1
+        self.0.load(Ordering::Acquire) > DEPTH.get()
     }
 }
 
 impl Drop for Sweeping<'_> {
     fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
         self.0.fetch_sub(1, Ordering::Release);
     }
 }

@@ -210,9 +210,15 @@ impl Core {
     /// Gives up tables, waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let (start, mut looks) = (Instant::now(), 0);
-        #[cfg(feature = "blas")]
-        self.drop_tables(epoch)?;
-        while (self.sweep() || !self.frees_have_run(epoch)?) && is_patient(start, looks) {
+        loop {
+            #[cfg(feature = "blas")]
+            let dropped = self.drop_tables(epoch)?;
+            #[cfg(not(feature = "blas"))]
+            let dropped = true;
+            let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
+            if !left || !is_patient(start, looks) {
+                break;
+            }
             epoch.admit()?;
             looks += 1;
             std::thread::sleep(Duration::from_micros(200));

@@ -8,6 +8,7 @@
 use super::Native;
 use super::api::Code;
 use super::context::Context;
+use super::staging::Patience;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
 
@@ -42,6 +43,19 @@ struct Made {
     at: Native<*mut u8>,
     bytes: usize,
     class: Option<usize>,
+}
+
+impl Made {
+    fn has(&self, block: &Native<*mut u8>) -> bool {
+        (self.at.0.addr()..self.at.0.addr() + self.bytes).contains(&block.0.addr())
+    }
+
+    /// All of its blocks are among these of its class, which are in order.
+    fn is_whole(&self, class: usize, idle: &[Native<*mut u8>]) -> bool {
+        let before = |end: usize| idle.partition_point(|block| block.0.addr() < end);
+        let count = before(self.at.0.addr() + self.bytes) - before(self.at.0.addr());
+        count << class == self.bytes / LEAST
+    }
 }
 
 /// A block of pinned memory.
@@ -120,7 +134,7 @@ impl PinnedPool {
 
     /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current; there is no lease, for making and
     /// giving back may both wait for all that the GPU is doing.
-    pub(crate) fn block(self: &Arc<Self>, bytes: usize) -> Result<Block, NoBlock> {
+    pub(super) fn block(self: &Arc<Self>, bytes: usize, patience: Patience) -> Result<Block, NoBlock> {
         if let Some(block) = self.free_block(bytes) {
             return Ok(block);
         }
@@ -129,16 +143,25 @@ impl PinnedPool {
             Err(NoBlock::Limit) => {}
             answer => return answer,
         }
-        // Nothing more may be made, unless what lies idle is given back.
+        // Nothing more may be made. A larger one will do; but where there is room for slabs one of those that lie idle
+        // makes many small ones.
+        let larger = || self.larger_block(class).ok_or(NoBlock::Limit);
+        if patience == Patience::None {
+            return larger();
+        }
+        if !self.roomy()
+            && let Ok(block) = larger()
+        {
+            return Ok(block);
+        }
         let _recutting = self.recutting.lock();
         // Whoever held the lock had all free blocks in hand, and may have made what is wanted.
         if let Some(block) = self.free_block(bytes) {
             return Ok(block);
         }
-        self.give_back(LEAST << class)?;
+        self.give_back(class)?;
         match self.make_block(class) {
-            // At last a larger one will do.
-            Err(NoBlock::Limit) => self.larger_block(class).ok_or(NoBlock::Limit),
+            Err(NoBlock::Limit) => self.free_block(bytes).ok_or(NoBlock::Limit).or_else(|_| larger()),
             answer => answer,
         }
     }
@@ -168,43 +191,58 @@ impl PinnedPool {
         Some(Block { at, class, pool: self.hand_out() })
     }
 
-    /// Gives what the driver made back to it where all of it is free, until the limit leaves room for `bytes`. Else a
-    /// program that once had many small transfers in flight could never have a large one.
-    fn give_back(&self, bytes: usize) -> Result<(), NoBlock> {
-        for (class, free) in self.free.iter().enumerate() {
-            let mut blocks: Vec<_> = std::iter::from_fn(|| free.pop()).collect();
-            blocks.sort_unstable_by_key(|block| block.0.addr());
-            let mut all = self.all.lock();
-            let mut refused = None;
-            all.retain(|made| {
-                let (at, end) = (made.at.0.addr(), made.at.0.addr() + made.bytes);
-                let from = blocks.partition_point(|block| block.0.addr() < at);
-                let to = blocks.partition_point(|block| block.0.addr() < end);
-                let whole = made.class == Some(class) && (to - from) << class == made.bytes / LEAST;
-                if !whole || refused.is_some() || self.bytes() + bytes as u64 <= self.limit {
-                    return true;
+    /// Gives what the driver made of other classes back to it where all of it is free, if so the limit comes to leave room
+    /// for a block of this one. Else a program that once had many small transfers in flight could never have a large one.
+    fn give_back(&self, class: usize) -> Result<(), NoBlock> {
+        let mut idle: [Vec<Native<*mut u8>>; CLASSES] = std::array::from_fn(|_| Vec::new());
+        for (_, (free, idle)) in self.free.iter().zip(&mut idle).enumerate().filter(|(of, _)| *of != class) {
+            idle.extend(std::iter::from_fn(|| free.pop()));
+            idle.sort_unstable_by_key(|block| block.0.addr());
+        }
+        let chosen = self.choose(LEAST << class, &idle);
+        for (of, (free, idle)) in self.free.iter().zip(idle).enumerate() {
+            let is_chosen =
+                |block: &Native<*mut u8>| chosen.iter().any(|made| made.class == Some(of) && made.has(block));
+            idle.into_iter().filter(|block| !is_chosen(block)).for_each(|block| free.push(block));
+        }
+        let mut answer = Ok(());
+        for made in chosen {
+            // SAFETY: from `mem_host_alloc`, freed once: its entry is in hand here. So are all of its blocks, which nobody
+            // has; the context is current.
+            match unsafe { self.context.api.mem_free_host(made.at.0.cast()) }.ok() {
+                Ok(()) => drop(self.bytes.fetch_sub(made.bytes as u64, Ordering::Relaxed)),
+                Err(code) => {
+                    // Never to be had again, and given up with the epoch.
+                    self.all.lock().push(made);
+                    answer = Err(NoBlock::Driver(code, "cuMemFreeHost"));
                 }
-                // SAFETY: from `mem_host_alloc`. Nobody has a block of it, all of them are in hand here, and its entry
-                // goes; the context is current.
-                match unsafe { self.context.api.mem_free_host(made.at.0.cast()) }.ok() {
-                    Ok(()) => {
-                        blocks.drain(from..to);
-                        self.bytes.fetch_sub(made.bytes as u64, Ordering::Relaxed);
-                        false
-                    }
-                    Err(code) => {
-                        refused = Some(code);
-                        true
-                    }
-                }
-            });
-            drop(all);
-            blocks.into_iter().for_each(|block| free.push(block));
-            if let Some(code) = refused {
-                return Err(NoBlock::Driver(code, "cuMemFreeHost"));
             }
         }
-        Ok(())
+        answer
+    }
+
+    /// Takes out what has to go for `bytes` to be made, all of whose blocks are idle; nothing when that is not enough.
+    fn choose(&self, bytes: usize, idle: &[Vec<Native<*mut u8>>; CLASSES]) -> Vec<Made> {
+        if bytes as u64 > self.limit {
+            return Vec::new();
+        }
+        let mut all = self.all.lock();
+        let wanted = (self.bytes() + bytes as u64).saturating_sub(self.limit);
+        let (mut sum, mut places) = (0, Vec::new());
+        for (place, made) in all.iter().enumerate() {
+            if sum >= wanted {
+                break;
+            }
+            if made.class.is_some_and(|of| idle.get(of).is_some_and(|idle| made.is_whole(of, idle))) {
+                sum += made.bytes as u64;
+                places.push(place);
+            }
+        }
+        if sum < wanted {
+            places.clear();
+        }
+        // From the back, so that those before stay where they are.
+        places.into_iter().rev().map(|place| all.swap_remove(place)).collect()
     }
 
     /// The limit leaves room for more than what is asked for.
@@ -216,7 +254,7 @@ impl PinnedPool {
     /// is current.
     pub(crate) fn warm(self: &Arc<Self>) {
         if self.roomy() {
-            let _ = (self.slot(), self.block(LEAST));
+            let _ = (self.slot(), self.block(LEAST, Patience::None));
         }
     }
 

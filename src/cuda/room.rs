@@ -41,7 +41,7 @@ impl Core {
             let block = match self.pinned.free_block(bytes) {
                 Some(block) => Ok(block),
                 None if patience == Patience::Some => self.block(epoch, bytes),
-                None => self.try_block(epoch, bytes)?.map_err(|why| self.no_block(epoch, why, left)),
+                None => self.try_block(epoch, bytes, patience)?.map_err(|why| self.no_block(epoch, why, left)),
             };
             match block {
                 Ok(block) => room.blocks.push(block),

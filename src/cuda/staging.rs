@@ -113,7 +113,7 @@ pub(super) fn ended(slot: &Shared) -> Error {
 impl CudaEngine {
     /// How many of `bytes` bytes are moved at a time. Measured on an H200: at 1 and 4 MiB small pieces reach 0.8 to 1.1 of
     /// the driver's own pageable copy, large ones by several threads half of that; from 16 MiB on it is the other way
-    /// round. Where pinned memory is scarce the blocks are all of one size, for they are not cut again.
+    /// round. Where pinned memory is scarce the blocks are all of one size, for to cut them anew is dear.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
         if bytes <= LARGE_PIECE && self.core.pinned.roomy() { SMALL_PIECE } else { LARGE_PIECE }
     }
@@ -172,7 +172,7 @@ impl Core {
         let mut idle = 0;
         loop {
             epoch.admit()?;
-            match self.try_block(epoch, bytes)? {
+            match self.try_block(epoch, bytes, Patience::Some)? {
                 Ok(block) => return Ok(block),
                 Err(NoBlock::Limit) if idle < 3 && Instant::now() < until => {
                     idle = if self.sweep() { 0 } else { idle + 1 };
@@ -194,13 +194,18 @@ impl Core {
     }
 
     /// A block, made if need be. The caller has no lease, as with [`small_slot`](Self::small_slot).
-    pub(super) fn try_block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Result<Block, NoBlock>> {
+    pub(super) fn try_block(
+        &self,
+        epoch: &Arc<Epoch>,
+        bytes: usize,
+        patience: Patience,
+    ) -> Result<Result<Block, NoBlock>> {
         let _inside = self.blockers.enter();
         epoch.admit()?;
         let _bound = self.bind(epoch)?;
         if !self.pinned.has(bytes) {
             self.sweep(); // what is over may hold one: far cheaper than making one
         }
-        Ok(self.pinned.block(bytes))
+        Ok(self.pinned.block(bytes, patience))
     }
 }

@@ -247,11 +247,15 @@ impl State {
 }
 
 impl Core {
-    /// Frees the tables of every slot. The caller has no lease.
-    pub(super) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<()> {
+    /// Frees the tables of every slot that nobody holds; false when one was held. (It may be the caller's own: an
+    /// operation's CUDA half may want memory.)
+    pub(super) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<bool> {
+        let mut all = true;
         for slot in &self.slots {
-            epoch.admit()?; // a forked child cannot take a lease: its holder may be a thread that is not there
-            let mut state = slot.lease.lock();
+            let Some(mut state) = slot.lease.try_lock() else {
+                all = false;
+                continue;
+            };
             if state.tables.count() == 0 {
                 continue;
             }
@@ -259,7 +263,7 @@ impl Core {
             let _bound = self.bind(epoch)?;
             state.drop_tables(self, epoch)?;
         }
-        Ok(())
+        Ok(all)
     }
 }
 

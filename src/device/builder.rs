@@ -231,8 +231,9 @@ impl DeviceBuilder {
     }
 
     /// Called with the bytes requested when device memory has run out, or the [limit](Self::memory_limit) is reached, and all
-    /// that was parked has been given back; true when something was freed, so that a last try is worth it. Called with no
-    /// lock held, on the thread that wants the memory: it may use the device. A panic in it counts as false.
+    /// that was parked has been given back, and what is in flight was waited for, up to half a second; true when something
+    /// was freed, so that a last try is worth it. Called with no lock held, on the thread that wants the memory: it may use
+    /// the device. A panic in it counts as false.
     ///
     /// On an isolated device it is called when the limit refuses. What the worker's GPU has no room for comes later, as the
     /// error of what uses the buffer.

@@ -17,6 +17,14 @@ pub(crate) fn is_patient(start: Instant, looks: usize) -> bool {
     looks < LOOKS || start.elapsed() < PATIENCE
 }
 
+/// The caller is an operation's host half.
+fn is_inside_an_operation() -> bool {
+    #[cfg(feature = "host")]
+    return crate::host::inside_op();
+    #[cfg(not(feature = "host"))]
+    false
+}
+
 impl Device {
     /// A buffer of `len` zeros.
     ///
@@ -91,13 +99,15 @@ impl Device {
         if epoch.engine.allocation_is_to_fail() {
             return Err(epoch.meter.refusal(bytes as u64));
         }
+        // What can never be, and who would wait for himself.
+        let hopeless = bytes as u64 > epoch.meter.limit() || is_inside_an_operation();
         let (start, mut looks, mut idle) = (Instant::now(), 0, false);
         loop {
             match self.try_allocate(epoch, bytes, len) {
                 // One more attempt after all was over.
-                Err(Error::OutOfMemory { .. }) if !idle && is_patient(start, looks) => {
+                Err(Error::OutOfMemory { .. }) if !hopeless && !idle && is_patient(start, looks) => {
                     looks += 1;
-                    idle = epoch.engine.in_flight(epoch) == 0;
+                    idle = epoch.engine.is_idle(epoch);
                     if !idle {
                         std::thread::sleep(Duration::from_micros(200));
                     }

@@ -130,6 +130,16 @@ impl Engine {
         }
     }
 
+    /// Nothing is in flight, and nobody is about to let go of what was, as far as that is known.
+    pub(crate) fn is_idle(&self, epoch: &Epoch) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => engine.is_idle(),
+            #[cfg(any(feature = "host", feature = "cuda"))]
+            _ => self.in_flight(epoch) == 0,
+        }
+    }
+
     /// Dispatches that the device has not finished, as far as that is known: less than those in flight where somebody is
     /// about to settle one. That may be who asks, in a trace's hook.
     pub(crate) fn unfinished(&self, epoch: &Epoch) -> u64 {

@@ -94,6 +94,10 @@ impl WorkerEngine {
         self.link.unfinished()
     }
 
+    pub(crate) fn is_idle(&self) -> bool {
+        self.link.is_idle()
+    }
+
     pub(crate) fn in_flight(&self) -> u64 {
         self.link.in_flight()
     }

@@ -1,8 +1,8 @@
 //! Who is asked when memory is used up.
 
-use crate::common::{Gate, assert_back_at, builders, down, host};
+use crate::common::{Gate, assert_back_at, builders, down, host, map};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, Error};
 
 type Shared<T> = Arc<Mutex<T>>;
@@ -80,4 +80,42 @@ fn the_callback_may_use_the_device_and_may_panic() {
         assert!(matches!(error, Error::OutOfMemory { requested: 800_000, .. }), "{error}");
         drop(x);
     }
+}
+
+/// An operation that wants memory would wait for itself, and with a pool of one thread for all others too.
+#[test]
+fn an_operation_that_wants_memory_is_refused_at_once() {
+    let device = host(1).memory_limit(1 << 20).open().unwrap();
+    let kept = device.zeros::<u8>(700_000).unwrap();
+    let (inside, told) = (device.clone(), Arc::new(Mutex::new(None)));
+    let tell = told.clone();
+    let asked = map(&device, device.zeros::<f64>(1).unwrap(), move |_| {
+        let times = (0..20).map(|_| {
+            let start = Instant::now();
+            assert!(matches!(inside.zeros::<u8>(700_000), Err(Error::OutOfMemory { .. })));
+            start.elapsed()
+        });
+        *tell.lock().unwrap() = times.min();
+    });
+    drop(asked.await_result().unwrap());
+    let least = told.lock().unwrap().expect("it ran");
+    assert!(least < Duration::from_millis(400), "{least:?}");
+    drop(kept);
+}
+
+/// Nor is what the limit never allows waited for.
+#[test]
+fn what_the_limit_never_allows_is_refused_at_once() {
+    let device = host(1).memory_limit(1 << 20).open().unwrap();
+    let gate = Gate::default();
+    let held = gate.hold(&device, device.zeros::<u8>(1).unwrap());
+    let times = (0..20).map(|_| {
+        let start = Instant::now();
+        assert!(matches!(device.zeros::<u8>(2 << 20), Err(Error::OutOfMemory { .. })));
+        start.elapsed()
+    });
+    let least = times.min().unwrap();
+    gate.open();
+    drop(held.await_result().unwrap());
+    assert!(least < Duration::from_millis(400), "{least:?}");
 }
