@@ -13,7 +13,7 @@
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
-//!       └─ housekeeping.rs  one thread that does all this when nobody else calls
+//!       └─ housekeeping.rs  one thread that does all this when nobody else calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device    lease.rs: which slot it gets
 //! enqueue.rs: what an op's CUDA half works with    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
@@ -66,6 +66,7 @@ mod sequence;
 mod slot;
 mod staging;
 mod submit;
+mod sweep;
 #[cfg(feature = "blas")]
 mod tables;
 mod task;

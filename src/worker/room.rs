@@ -30,6 +30,11 @@ impl Patience {
 }
 
 impl Link {
+    /// Nothing is in flight, and nobody is about to let go of what was.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight() == 0 && self.reaper.is_at_rest()
+    }
+
     /// Shared memory for `len` bytes.
     pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
         let mut waiting: Option<(Instant, Backoff)> = None;

@@ -1,0 +1,88 @@
+//! A look at every slot: what is over is let go of, and what waits is freed.
+
+use super::Core;
+use super::housekeeping::Keeper;
+use super::reclaim::free_some;
+use super::ring::Retired;
+use crate::sync::{AtomicUsize, Ordering};
+use std::cell::Cell;
+
+thread_local! {
+    /// How many sweeps this thread is in: a hook or a drop that is called from one may want memory.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While it lives, its owner may have in hand what held memory.
+struct Sweeping<'a>(&'a AtomicUsize);
+
+impl<'a> Sweeping<'a> {
+    fn begin(keeper: &'a Keeper) -> Self {
+        keeper.sweeping.fetch_add(1, Ordering::Relaxed); // others learn of it by the leases
+        DEPTH.set(DEPTH.get() + 1);
+        Sweeping(&keeper.sweeping)
+    }
+
+    fn is_not_alone(&self) -> bool {
+        self.0.load(Ordering::Acquire) > DEPTH.get()
+    }
+}
+
+impl Drop for Sweeping<'_> {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Core {
+    /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left, or in
+    /// the hands of another who does the same.
+    pub(crate) fn sweep(&self) -> bool {
+        let sweeping = Sweeping::begin(&self.keeper);
+        let mut left = false;
+        let mut out = Retired::new();
+        for slot in &self.slots {
+            let shared = &slot.shared;
+            let idle = shared.sequence.in_flight() == 0 && shared.frees.is_empty();
+            let Some(mut state) = slot.lease.try_lock() else {
+                left = true;
+                continue;
+            };
+            if shared.over() {
+                return false;
+            }
+            if idle && state.ring.is_empty() {
+                continue;
+            }
+            let looks = [state.ring.newest(), state.ring.oldest()];
+            for (ticket, event) in looks.into_iter().flatten() {
+                if shared.poll(ticket, Some(event)) {
+                    break;
+                }
+            }
+            let before = out.len();
+            state.ring.reap(&shared.sequence, usize::MAX, &mut out);
+            if !state.ring.is_empty() && state.ring.newest().is_none() {
+                // Only open tickets are left: record one that answers for them.
+                if let Ok(_bound) = self.context.bind() {
+                    let (ticket, event, _) = state.record(shared);
+                    state.ring.push(ticket, event, None);
+                }
+            }
+            if !shared.frees.is_empty()
+                && let Ok(_bound) = self.context.bind()
+            {
+                left |= free_some(shared, &mut state, 256);
+            }
+            left |= !state.ring.is_empty();
+            drop(state);
+            for cargo in out.drain(before..) {
+                cargo.retire();
+            }
+        }
+        left |= self.unload_some();
+        left |= self.reclaim.unpark();
+        // What was unparked just now waits on a slot, and what others took out they may not have dropped yet.
+        left || self.slots.iter().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
+    }
+}
