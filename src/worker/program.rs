@@ -4,6 +4,7 @@ use super::message::Identity;
 use crate::{Error, Result};
 use rustix::fs::{Stat, fstat, stat};
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,8 +59,9 @@ pub(super) fn guard() {
     if *CHECKED.get_or_init(is_worker) && !SERVING.swap(true, Ordering::Relaxed) {
         const WHY: &str = "this program was started as the worker of another process, and came to open a device of its own: \
                            `windlass::worker::init()` does not stand first in its `main`";
+        // First: once the parent knows, it ends this process.
+        let _ = writeln!(std::io::stderr(), "windlass: {WHY}");
         super::welcome::refuse(Error::unsupported(WHY));
-        eprintln!("windlass: {WHY}");
         exit(super::reply::REFUSED);
     }
 }
