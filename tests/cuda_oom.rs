@@ -7,12 +7,12 @@ mod common;
 mod staging;
 mod standin;
 
-use common::{down, up};
+use common::{Deed, InPlace, down, up};
 use standin::{Mode, session};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, DeviceBuilder, Error};
+use windlass::{Device, DeviceBuffer, DeviceBuilder, Enqueue, Error};
 
 const MIB: usize = 1 << 20;
 
@@ -234,44 +234,22 @@ fn eight_threads_that_want_more_than_there_is_take_turns() {
 /// Asks for scratch of so many bytes.
 struct Scratch(usize);
 
-impl windlass::Op for Scratch {
+impl Deed for Scratch {
     const NAME: &'static str = "scratch";
-    type Reads = ();
-    type Output = DeviceBuffer<f32>;
-    type Raw = ();
-    fn check(&self, (): &windlass::Spans<()>, _: &windlass::Spans<(f32,)>) -> windlass::Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): windlass::Slices<'_, Self>, _: windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
-        Err(Error::unsupported("scratch of a GPU"))
-    }
-    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> windlass::Result<()> {
+    type Element = f32;
+    fn cuda(&self, queue: &mut Enqueue<'_, InPlace<Self>>) -> windlass::Result<()> {
         queue.scratch(self.0).map(drop)
-    }
-    fn finish(&self, (): ()) -> windlass::Result<()> {
-        Ok(())
     }
 }
 
 /// Wants memory of the device while it is enqueued.
 struct Greedy(Device);
 
-impl windlass::Op for Greedy {
+impl Deed for Greedy {
     const NAME: &'static str = "greedy";
-    type Reads = ();
-    type Output = DeviceBuffer<f32>;
-    type Raw = ();
-    fn check(&self, (): &windlass::Spans<()>, _: &windlass::Spans<(f32,)>) -> windlass::Result<()> {
-        Ok(())
-    }
-    fn host(&self, (): windlass::Slices<'_, Self>, _: windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
-        Err(Error::unsupported("greed of a GPU"))
-    }
-    fn cuda(&self, _: &mut windlass::Enqueue<'_, Self>) -> windlass::Result<()> {
+    type Element = f32;
+    fn cuda(&self, _: &mut Enqueue<'_, InPlace<Self>>) -> windlass::Result<()> {
         take(&self.0, 5 * MIB).map(drop)
-    }
-    fn finish(&self, (): ()) -> windlass::Result<()> {
-        Ok(())
     }
 }
 
@@ -282,9 +260,9 @@ fn an_operation_that_wants_memory_while_it_is_enqueued_gets_it_or_is_told_that_t
     let device = small().slots(2).open().unwrap();
     common::within(60, move || {
         let y = up(&device, [2.0f32; 4]);
-        let y = device.dispatch(Greedy(device.clone()), (), (y,)).expect("there is some").into_output();
+        let y = device.dispatch(InPlace(Greedy(device.clone())), (), (y,)).expect("there is some").into_output();
         let kept = take(&device, 4 * MIB).unwrap();
-        let rejected = device.dispatch(Greedy(device.clone()), (), (y,)).expect_err("4 MiB of 8 are in use");
+        let rejected = device.dispatch(InPlace(Greedy(device.clone())), (), (y,)).expect_err("4 MiB of 8 are in use");
         assert!(matches!(rejected.error, Error::OutOfMemory { requested: 0x50_0000, .. }), "{}", rejected.error);
         drop(kept);
     });
@@ -306,7 +284,7 @@ fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
     let device = small().slots(1).open().unwrap();
     let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
     let kept = take(&device, 4 * MIB).unwrap();
-    let rejected = device.dispatch(Scratch(5 * MIB), (), (y,)).expect_err("4 MiB of 8 are in use");
+    let rejected = device.dispatch(InPlace(Scratch(5 * MIB)), (), (y,)).expect_err("4 MiB of 8 are in use");
     let (requested, free, total, limit) = numbers(&rejected.error);
     assert_eq!((requested, total, limit), (5 << 20, 8 << 20, 8 << 20), "{}", rejected.error);
     assert!(free > 3 << 20 && free <= 4 << 20, "{free}");
