@@ -1,10 +1,13 @@
 //! Pinned memory for transfers: its limit, and who waits for it.
 
-use crate::common::{down, up};
+use crate::common::{down, eventually, up};
 use crate::standin::{Mode, session};
 use crate::{MIB, take};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
-use windlass::{Device, Error, InFlight};
+use windlass::{Device, Error, InFlight, OpInfo, Trace};
 
 #[test]
 fn a_download_larger_than_the_staging_is_refused_and_a_larger_upload_waits_for_it() {
@@ -116,5 +119,42 @@ fn a_transfer_in_pieces_is_admitted_as_one_and_never_torn_without_a_word() {
         device.synchronize(Duration::from_secs(10)).unwrap();
     }
     drop((x, device));
+    driver.assert_finished();
+}
+
+/// Holds up whoever tells of a completion first, but for its own thread.
+struct Slow {
+    begun: AtomicBool,
+    over: AtomicBool,
+    own: ThreadId,
+}
+
+impl Trace for Slow {
+    fn before_complete(&self, _: &OpInfo) {
+        if thread::current().id() != self.own && !self.begun.swap(true, Relaxed) {
+            eventually(60, || self.over.load(Relaxed));
+        }
+    }
+}
+
+/// The housekeeping has taken it out of a ring and not dropped it yet: nothing is in flight, and all of it comes back.
+#[test]
+fn staging_in_the_hands_of_the_housekeeping_is_waited_for() {
+    let driver = session();
+    let (begun, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let slow = Arc::new(Slow { begun, over, own: thread::current().id() });
+    let device = Device::builder().cuda(0).slots(1).staging_limit(4096).trace(slow.clone()).open().unwrap();
+    driver.mode(Mode::Eager);
+    let kept = up(&device, [1u8; 4096]); // all of it
+    assert!(eventually(20, || slow.begun.load(Relaxed)), "the housekeeping is not called");
+    let more = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            slow.over.store(true, Relaxed);
+        });
+        device.upload([2u8; 4096]).expect("it comes back").into_output()
+    });
+    assert_eq!((down(&device, &kept), down(&device, &more)), (vec![1; 4096], vec![2; 4096]));
+    drop((kept, more, device));
     driver.assert_finished();
 }
