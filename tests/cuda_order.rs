@@ -8,6 +8,8 @@ mod again;
 #[path = "cuda_order/aliases.rs"]
 mod aliases;
 mod common;
+#[path = "cuda_order/leases.rs"]
+mod leases;
 #[path = "cuda_order/program.rs"]
 mod program;
 mod standin;

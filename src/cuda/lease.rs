@@ -1,7 +1,8 @@
 //! Which slot a dispatch goes to.
 //!
 //! The slot of an unfinished predecessor, if nothing was enqueued behind it: then no wait is needed at all. Else the
-//! thread's own slot, or another, if nothing is in flight on it. Else the slot of any predecessor, else the least loaded.
+//! thread's own slot, or another, if nothing is in flight on it. Else the slot of any predecessor, else the least loaded,
+//! else whichever is given back first.
 //! Each thread has a slot of its own to begin with, so threads that work on unrelated buffers neither share a stream nor
 //! search for one.
 
@@ -10,6 +11,10 @@ use super::follow::Follow;
 use super::slot::{Slot, State};
 use crate::sync::{AtomicUsize, Ordering};
 use parking_lot::MutexGuard;
+use std::time::Duration;
+
+/// For one slot, before the others are tried again.
+const ONE_WAIT: Duration = Duration::from_millis(1);
 
 thread_local! {
     static HOME: usize = {
@@ -44,22 +49,27 @@ impl Core {
         if let Some(lease) = follows.iter().filter_map(slot_of).find_map(try_lease) {
             return lease;
         }
-        let least = order.clone().min_by_key(|slot| slot.shared.sequence.in_flight()).or_else(|| order.next());
-        match least {
-            Some(slot) => match try_lease(slot) {
-                Some(lease) => lease,
-                // Every enqueue is short, so waiting for one is.
-                None => order.find_map(try_lease).unwrap_or_else(|| Lease { slot, state: slot.lease.lock() }),
-            },
-            None => self.first(),
-        }
+        let least = order.clone().min_by_key(|slot| slot.shared.sequence.in_flight());
+        least.and_then(try_lease).or_else(|| order.find_map(try_lease)).unwrap_or_else(|| self.whichever(home))
     }
 
-    /// There is at least one slot: the builder refuses zero, and `open` makes as many as it was asked for.
+    /// Waits for the first that is given back. Most are within microseconds; but a first use of a library, a module that
+    /// is loaded, or an operation of the user's may hold one for long, and must not keep the others from this caller.
+    #[cold]
     #[expect(clippy::indexing_slicing, reason = "an engine without slots cannot be made")]
-    fn first(&self) -> Lease<'_> {
-        let slot = &self.slots[0];
-        Lease { slot, state: slot.lease.lock() }
+    fn whichever(&self, home: usize) -> Lease<'_> {
+        let mut turn = home;
+        loop {
+            // There is at least one: the builder refuses zero, and `open` makes as many as it was asked for.
+            let slot = &self.slots[turn % self.slots.len()];
+            if let Some(state) = slot.lease.try_lock_for(ONE_WAIT) {
+                return Lease { slot, state };
+            }
+            if let Some(lease) = self.slots.iter().find_map(try_lease) {
+                return lease;
+            }
+            turn = turn.wrapping_add(1);
+        }
     }
 }
 
