@@ -106,8 +106,6 @@ impl Device {
         from: Option<crate::cuda::Peer>,
     ) -> Submitted<DeviceBuffer<T>> {
         let op = PeerCopy { len: source.len(), from, _type: PhantomData };
-        let pending = self.dispatch(op, (source,), (target,))?;
-        crate::cuda::Peer::close(&pending, source.region);
-        Ok(pending)
+        self.dispatch(op, (source,), (target,))
     }
 }

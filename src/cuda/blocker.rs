@@ -76,7 +76,10 @@ impl Blockers {
         // SAFETY: as above.
         let code = waits.and_then(|()| unsafe { api.event_synchronize(blocking.0) }.ok());
         self.free.push(pair);
-        code.map(|()| true)
+        code.map(|()| {
+            slot.sequence.observe(ticket);
+            true
+        })
     }
 
     /// One whose stream has nothing left to wait for.

@@ -239,13 +239,13 @@ impl<'q, O: Op> Enqueue<'q, O> {
     pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
         let stream = self.stream();
         let mut arriving = Arriving {
-            pieces: Vec::with_capacity(reserved.0.len()),
+            pieces: Vec::with_capacity(reserved.blocks.len()),
             bytes: 0,
             slot: self.shared.clone(),
             end: std::sync::OnceLock::new(),
         };
         let mut outcome = Ok(());
-        let mut pieces = reserved.0.into_iter().peekable();
+        let mut pieces = reserved.blocks.into_iter().peekable();
         while let Some((block, len)) = pieces.next() {
             if outcome.is_ok() {
                 // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is

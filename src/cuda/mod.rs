@@ -40,6 +40,7 @@ mod fault;
 mod follow;
 mod frees;
 mod function;
+mod hands;
 mod housekeeping;
 mod launch;
 mod lease;
@@ -195,7 +196,23 @@ impl CudaEngine {
     /// Dispatches not known to be complete, after a look at the device.
     pub(crate) fn in_flight(&self) -> u64 {
         self.core.sweep();
-        self.core.slots.iter().map(|s| s.shared.sequence.in_flight()).sum()
+        let in_flight = |slot: &slot::Slot| {
+            if slot.lease.is_locked() {
+                slot.shared.poll_last(); // the sweep did not
+            }
+            slot.shared.sequence.in_flight()
+        };
+        self.core.slots.iter().map(in_flight).sum()
+    }
+
+    /// Nothing is in flight, nor does anybody who was admitted hold a lease.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.core.sweep();
+        let is_drained = |slot: &slot::Slot| {
+            let state = slot.lease.try_lock();
+            state.is_some() && slot.shared.sequence.in_flight() == 0
+        };
+        self.core.slots.iter().all(is_drained)
     }
 
     /// The last ticket of each slot.
@@ -207,9 +224,10 @@ impl CudaEngine {
     pub(crate) fn are_over(&self, tickets: &Tickets) -> bool {
         self.core.sweep();
         self.core.slots.iter().zip(tickets).all(|(slot, &(ticket, event))| {
-            // Where none came after it, the device was asked about this one just now.
+            // The sweep has asked about the last of each slot, but for those that somebody holds.
             let sequence = &slot.shared.sequence;
-            sequence.reached(ticket) || (sequence.issued() > ticket && slot.shared.poll(ticket, event))
+            let asked = sequence.issued() == ticket && !slot.lease.is_locked();
+            sequence.reached(ticket) || (!asked && slot.shared.poll(ticket, event))
         })
     }
 
@@ -232,7 +250,7 @@ impl CudaEngine {
             stats.pool_misses += slot.shared.memory.misses.load(Ordering::Relaxed);
         }
         stats.streams = core.slots.len() as u64 + core.blockers.made();
-        stats.parked = core.reclaim.parked_at_a_glance();
+        stats.parked = core.reclaim.parked();
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();
         #[cfg(feature = "blaslt")]

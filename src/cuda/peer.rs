@@ -5,19 +5,20 @@
 //! remembers as its reader: so everything that touches the source's memory, also the drain before a rebuild of its
 //! device, needs to look at its own streams only.
 //!
-//! While the copy is enqueued, its thread counts as inside the source's epoch (`blocker.rs`), so that the events it
-//! waits for cannot be destroyed meanwhile. Memory of a pool is reached from another GPU only after the pool was told
-//! (`cuMemPoolSetAccess`), and a path is checked once by a known answer, because drivers have been seen that copy nothing.
+//! From before the copy is enqueued until it is followed there, its thread counts as inside the source's epoch
+//! (`blocker.rs`), so that neither the events it waits for nor the memory it reads can go meanwhile. Memory of a pool is
+//! reached from another GPU only after the pool was told (`cuMemPoolSetAccess`), and a path is checked once by a known
+//! answer, because drivers have been seen that copy nothing.
 
 use super::context::Context;
 use super::enqueue::Enqueue;
 use super::slot::Mark;
+use super::submit::Around;
 use super::{Core, CudaEngine, fault};
-use crate::buffer::Region;
 use crate::engine::{Completion, Epoch};
 use crate::op::Op;
 use crate::sync::Arc;
-use crate::{Device, DeviceBuffer, Element, Error, PendingDispatch, Result};
+use crate::{Device, Error, Result};
 use cudarc::driver::sys::CUmemAccessDesc;
 
 /// The device that a peer copy reads from.
@@ -46,19 +47,26 @@ impl Peer {
             ))),
         }
     }
+}
 
-    /// After the copy was enqueued: the source's own stream follows it.
-    pub(crate) fn close<T: Element>(pending: &PendingDispatch<DeviceBuffer<T>>, source: &Region) {
-        let Some(from) = engine(&source.epoch) else { return };
-        let target = &pending.buffers().0.region;
+/// After a copy was enqueued: the sources' own streams follow it. The caller counts as inside the sources' epochs since
+/// before, so that their memory stays until this is done; it has no lease.
+pub(super) fn follow_back(s: Around<'_, '_>) {
+    let Some((sources, targets)) = s.views.split_at_checked(s.read_count) else { return };
+    let pairs = sources.iter().flat_map(|source| targets.iter().map(move |target| (source.region, target.region)));
+    for (source, target) in pairs {
+        let Some(from) = engine(&source.epoch) else { continue };
         if Arc::ptr_eq(&target.epoch, &source.epoch) {
-            return;
+            continue;
         }
         let marks = target.track.lock().writers.clone();
         for completion in marks {
             let Completion::Cuda(mark) = completion else { continue };
-            // Where the source's stream cannot follow (its epoch has ended), the copy's own mark has to do.
-            let reader = from.core.mirror(&source.epoch, &mark).unwrap_or(mark);
+            let reader = from.core.mirror(&source.epoch, &mark).unwrap_or_else(|| {
+                // The source is being closed, and looks at its own streams only: then this is what it waits for.
+                mark.outlast();
+                mark
+            });
             source.track.lock().publish_read(&Completion::Cuda(reader));
         }
     }

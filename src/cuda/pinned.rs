@@ -8,9 +8,11 @@
 use super::Native;
 use super::api::Code;
 use super::context::Context;
+use super::hands::{Hands, InHand};
 use super::staging::Patience;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
+use std::time::Duration;
 
 /// The smallest block.
 const LEAST: usize = 4 << 10;
@@ -24,6 +26,9 @@ const SLAB: usize = 1 << 20;
 pub(crate) const SLOT: usize = 64;
 const SLOTS_AT_ONCE: usize = 1024;
 
+/// For the turn to recut, before a block is looked for again: the driver may take long over giving memory back.
+const ONE_WAIT: Duration = Duration::from_millis(1);
+
 /// The pool of one epoch.
 pub(crate) struct PinnedPool {
     context: Arc<Context>,
@@ -32,9 +37,12 @@ pub(crate) struct PinnedPool {
     all: Mutex<Vec<Made>>,
     /// Held while blocks of one class are turned into another's.
     recutting: Mutex<()>,
+    /// Held by who takes several blocks.
+    pub(super) reserving: Mutex<()>,
     bytes: AtomicU64,
     hits: AtomicU64,
     outstanding: AtomicU64,
+    pub(super) hands: Hands,
     limit: u64,
 }
 
@@ -87,9 +95,11 @@ impl PinnedPool {
             slots: SegQueue::new(),
             all: Mutex::default(),
             recutting: Mutex::default(),
+            reserving: Mutex::default(),
             bytes: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             outstanding: AtomicU64::new(0),
+            hands: Hands::default(),
             limit,
         }
     }
@@ -154,11 +164,16 @@ impl PinnedPool {
         {
             return Ok(block);
         }
-        let _recutting = self.recutting.lock();
-        // Whoever held the lock had all free blocks in hand, and may have made what is wanted.
-        if let Some(block) = self.free_block(bytes) {
-            return Ok(block);
-        }
+        let _recutting = loop {
+            let turn = self.recutting.try_lock_for(ONE_WAIT);
+            // Whoever holds or held the lock has all free blocks in hand, and may have made what is wanted; others come back.
+            if let Some(block) = self.free_block(bytes) {
+                return Ok(block);
+            }
+            if let Some(turn) = turn {
+                break turn;
+            }
+        };
         self.give_back(class)?;
         match self.make_block(class) {
             Err(NoBlock::Limit) => self.free_block(bytes).ok_or(NoBlock::Limit).or_else(|_| larger()),
@@ -278,11 +293,9 @@ impl PinnedPool {
     }
 
     fn make(&self, bytes: usize, class: usize) -> Result<Native<*mut u8>, NoBlock> {
-        let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        if before + bytes as u64 > self.limit {
-            self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
-            return Err(NoBlock::Limit);
-        }
+        // Not added first and taken back where it was too much: meanwhile a smaller request would find no room.
+        let more = |before: u64| before.checked_add(bytes as u64).filter(|after| *after <= self.limit);
+        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| NoBlock::Limit)?;
         self.make_unlimited(bytes, Some(class)).map_err(|code| {
             self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
             NoBlock::Driver(code, "cuMemHostAlloc")
@@ -318,6 +331,13 @@ impl PinnedPool {
 fn class_of(bytes: usize) -> usize {
     let blocks = bytes.max(1).div_ceil(LEAST).next_power_of_two();
     blocks.trailing_zeros() as usize
+}
+
+impl Block {
+    /// As [`Hands::hold`].
+    pub(super) fn in_hand(&self) -> InHand {
+        self.pool.hands.hold()
+    }
 }
 
 #[cfg(feature = "blas")]

@@ -18,6 +18,7 @@ use crate::engine::Completion;
 use crate::engine::life::Stand;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::trace::Counters;
+use crossbeam_queue::SegQueue;
 
 /// Where an allocation came from.
 #[derive(Debug)]
@@ -29,12 +30,17 @@ pub(crate) struct PoolBytes {
 
 /// What waits to be given back.
 pub(crate) struct Reclaim {
-    parked: Mutex<Vec<(Arc<Allocation>, Track)>>,
-    /// How many, for who may not wait for the lock: the driver is asked under it.
+    /// What was parked and not looked at yet: whoever drops a buffer must not wait for the lock below.
+    coming: SegQueue<Parked>,
+    /// The driver is asked under this lock.
+    parked: Mutex<Vec<Parked>>,
+    /// How many there are of both.
     count: AtomicU64,
     pub(crate) nudge: Arc<Nudge>,
     counters: Arc<Counters>,
 }
+
+type Parked = (Arc<Allocation>, Track);
 
 impl std::fmt::Debug for Reclaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -83,7 +89,7 @@ impl PoolBytes {
 
 impl Reclaim {
     pub(crate) fn new(nudge: Arc<Nudge>, counters: Arc<Counters>) -> Self {
-        Reclaim { parked: Mutex::default(), count: AtomicU64::new(0), nudge, counters }
+        Reclaim { coming: SegQueue::new(), parked: Mutex::default(), count: AtomicU64::new(0), nudge, counters }
     }
 
     /// After a fault nobody can prove the bytes idle; after an orderly end they were freed already.
@@ -94,31 +100,30 @@ impl Reclaim {
     }
 
     fn park(&self, allocation: Arc<Allocation>, uses: Track) {
-        let mut parked = self.parked.lock();
-        parked.push((allocation, uses));
-        self.count.store(parked.len() as u64, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::SeqCst);
+        self.coming.push((allocation, uses));
     }
 
     /// All of them, to be dropped with no lock held.
-    fn take(&self) -> Vec<(Arc<Allocation>, Track)> {
+    fn take(&self) -> Vec<Parked> {
         let mut parked = self.parked.lock();
-        self.count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut *parked)
+        let mut all = std::mem::take(&mut *parked);
+        all.extend(std::iter::from_fn(|| self.coming.pop()));
+        self.count.fetch_sub(all.len() as u64, Ordering::SeqCst);
+        all
     }
 
     /// Allocations that wait for work on several streams.
-    pub(crate) fn parked(&self) -> usize {
-        self.parked.lock().len()
+    pub(crate) fn parked(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
     }
 
-    /// The same, as far as is known here: what another thread has just parked may not be seen yet.
-    pub(crate) fn parked_at_a_glance(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
-    }
-
-    /// Hands the parked allocations whose uses are all over to their slots. True when some are left.
+    /// Hands the parked allocations whose uses are all over to their slots. True when some are left, or in the hands of
+    /// another who does the same.
     pub(crate) fn unpark(&self) -> bool {
-        let mut parked = self.parked.lock();
+        let Some(mut parked) = self.parked.try_lock() else { return true };
+        parked.extend(std::iter::from_fn(|| self.coming.pop()));
+        let before = parked.len();
         parked.retain(|(allocation, uses)| {
             let done = uses.all().all(Completion::poll);
             if let (true, Home::Cuda(home)) = (done, &allocation.home) {
@@ -126,7 +131,7 @@ impl Reclaim {
             }
             !done
         });
-        self.count.store(parked.len() as u64, Ordering::Relaxed);
+        self.count.fetch_sub((before - parked.len()) as u64, Ordering::SeqCst);
         !parked.is_empty()
     }
 

@@ -40,7 +40,7 @@ impl Core {
             let bytes = left.min(LARGEST);
             let block = match self.pinned.free_block(bytes) {
                 Some(block) => Ok(block),
-                None if patience == Patience::Some => self.block(epoch, bytes),
+                None if patience == Patience::Some => self.block(epoch, bytes, 0),
                 None => self.try_block(epoch, bytes, patience)?.map_err(|why| self.no_block(epoch, why, left)),
             };
             match block {

@@ -9,6 +9,7 @@ use super::reclaim::Reclaim;
 use super::ring::{Retired, Ring};
 use super::sequence::Sequence;
 use super::{Core, Native, fault};
+use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
 use crate::engine::process;
@@ -239,6 +240,12 @@ impl Shared {
         }
     }
 
+    /// Asks about the last ticket, if it is not known to be over.
+    pub(crate) fn poll_last(&self) {
+        let (ticket, event) = self.last();
+        self.poll(ticket, event);
+    }
+
     /// Whether `ticket` is over, asking about `event` if need be. Never waits.
     pub(crate) fn poll(&self, ticket: u64, event: Option<Native<CUevent>>) -> bool {
         match event {
@@ -389,5 +396,13 @@ impl Mark {
     /// Looks, asking the driver if need be.
     pub(crate) fn poll(&self) -> bool {
         self.slot.poll(self.ticket, self.event)
+    }
+
+    /// Waits until it is over, or nobody will ever know. The caller has no lease.
+    pub(crate) fn outlast(&self) {
+        let mut backoff = Backoff::new();
+        while !self.poll() && !self.slot.over() {
+            backoff.pause(None);
+        }
     }
 }

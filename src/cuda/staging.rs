@@ -1,7 +1,9 @@
 //! Host data on its way to the device, and device data on its way to the host.
 
+use super::hands::InHand;
 use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
 use super::slot::Shared;
+use super::sweep;
 use super::{Core, CudaEngine, Native, fault};
 use crate::copy::parallel;
 use crate::dispatch::Backoff;
@@ -23,6 +25,10 @@ const _: () = assert!(LARGE_PIECE <= LARGEST);
 /// How long a staging request waits for blocks to come back before it says that there are none.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The same while nothing is in flight and nobody has any in hand: what is left lies in results that nobody has fetched,
+/// which may never come.
+const IDLE_PATIENCE: Duration = Duration::from_millis(50);
+
 /// How hard a dispatch looks for staging.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
@@ -36,10 +42,14 @@ pub(super) enum Patience {
 pub(crate) struct Staging {
     pub(super) block: Option<Block>,
     pub(super) len: usize,
+    _in_hand: Option<InHand>,
 }
 
 /// Pinned memory that a download was promised before its first byte moves.
-pub(crate) struct Reserved(pub(super) Vec<(Block, usize)>);
+pub(crate) struct Reserved {
+    pub(super) blocks: Vec<(Block, usize)>,
+    _in_hand: InHand,
+}
 
 /// Device data in pinned memory, arriving piece by piece. The slot's ring keeps it as well until all has arrived.
 #[derive(Clone)]
@@ -73,6 +83,7 @@ impl Staged {
     /// # Safety
     /// `target` is valid for writes of [`bytes`](Self::bytes) bytes, and nobody else touches it meanwhile.
     pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
+        let _in_hand = self.0.pieces.first().map(|piece| piece.block.in_hand());
         let mut done = 0;
         for piece in &self.0.pieces {
             self.0.arrive(piece)?;
@@ -121,12 +132,13 @@ impl CudaEngine {
     /// Copies host data into pinned memory; at most [`piece_of`](Self::piece_of) them.
     pub(crate) fn stage(&self, epoch: &Arc<Epoch>, data: &[u8]) -> Result<Staging> {
         if data.is_empty() {
-            return Ok(Staging { block: None, len: 0 });
+            return Ok(Staging { block: None, len: 0, _in_hand: None });
         }
-        let block = self.core.block(epoch, data.len())?;
+        let block = self.core.block(epoch, data.len(), 0)?;
+        let in_hand = self.core.pinned.hands.hold();
         // SAFETY: the block holds at least `data.len()` bytes and nobody else has it.
         unsafe { parallel::copy(block.at.0, data.as_ptr(), data.len()) };
-        Ok(Staging { block: Some(block), len: data.len() })
+        Ok(Staging { block: Some(block), len: data.len(), _in_hand: Some(in_hand) })
     }
 
     /// Pinned memory for a download of `bytes`, all of it.
@@ -135,14 +147,21 @@ impl CudaEngine {
         if bytes as u64 > limit {
             return Err(no_staging(bytes, limit, 0));
         }
-        let mut blocks = Vec::with_capacity(bytes.div_ceil(self.piece_of(bytes)));
         let (mut left, piece) = (bytes, self.piece_of(bytes));
+        let mut blocks = Vec::with_capacity(bytes.div_ceil(piece));
+        // One at a time takes several: two that have a part each of what there is would wait for each other. But who is
+        // called from within a sweep may be under this very turn.
+        let _turn = match bytes > piece && !sweep::is_under_way_here() {
+            true => self.core.pinned.reserving.try_lock_for(PATIENCE),
+            false => None,
+        };
+        let in_hand = self.core.pinned.hands.hold();
         while left > 0 {
             let len = left.min(piece);
-            blocks.push((self.core.block(epoch, len)?, len));
+            blocks.push((self.core.block(epoch, len, 1)?, len));
             left -= len;
         }
-        Ok(Reserved(blocks))
+        Ok(Reserved { blocks, _in_hand: in_hand })
     }
 }
 
@@ -163,19 +182,24 @@ impl Core {
         self.pinned.slot().map_err(|code| fault::classify(epoch, code, "cuMemHostAlloc"))
     }
 
-    /// A block, waiting for others to come back while the limit leaves none.
-    pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Block> {
+    /// A block, waiting for others to come back while the limit leaves none. `own`: times that the caller counts as having
+    /// some in hand.
+    pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize, own: u64) -> Result<Block> {
         let until = Instant::now() + PATIENCE;
         let mut backoff = Backoff::new();
-        // How often nothing was left to come back *before* there was no block. Not once: what another submitter has just
-        // taken out of its ring it may not have dropped yet.
-        let mut idle = 0;
+        // Since when, and how often, nothing was left to come back *before* there was no block. Not once: what another
+        // submitter has just taken out of its ring, or a waiter emptied, it may not have dropped yet.
+        let (mut since, mut idle) = (Instant::now(), 0);
         loop {
             epoch.admit()?;
             match self.try_block(epoch, bytes, Patience::Some)? {
                 Ok(block) => return Ok(block),
-                Err(NoBlock::Limit) if idle < 3 && Instant::now() < until => {
-                    idle = if self.sweep() { 0 } else { idle + 1 };
+                Err(NoBlock::Limit) if (idle < 20 || since.elapsed() < IDLE_PATIENCE) && Instant::now() < until => {
+                    if self.sweep() || self.pinned.hands.count() > own {
+                        (since, idle) = (Instant::now(), 0);
+                    } else {
+                        idle += 1;
+                    }
                     if idle != 1 {
                         backoff.pause(None);
                     }

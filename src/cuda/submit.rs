@@ -124,7 +124,7 @@ impl Core {
         if let Some(trace) = trace {
             trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, label, None));
         }
-        let _inside = if O::FROM_PEER.said() { Some(foreign(around)?) } else { None };
+        let inside = if O::FROM_PEER.said() { Some(foreign(around)?) } else { None };
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         let landed = match O::Raw::BYTES {
             0 => Landed::Nothing,
@@ -149,6 +149,10 @@ impl Core {
         }
         drop(lease);
         drop(gate);
+        if inside.is_some() && !result.as_ref().is_err_and(|undone| undone.untouched) {
+            super::peer::follow_back(around);
+        }
+        drop(inside); // before anything of the user's runs, which may wait for those devices
         retired.iter().for_each(|cargo| cargo.retire());
         let task = result?;
         if let Some(trace) = trace {
@@ -322,7 +326,7 @@ impl Core {
         for (i, view) in s.views.iter().enumerate() {
             if i < s.read_count {
                 // A peer's buffer is told by a mark of its own device: see `peer.rs`.
-                if Arc::ptr_eq(&view.region.epoch, s.epoch) || !ok {
+                if Arc::ptr_eq(&view.region.epoch, s.epoch) {
                     view.region.track.lock().publish_read(end);
                 }
             } else {

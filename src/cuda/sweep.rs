@@ -12,6 +12,11 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
+/// This thread is in a sweep: what runs now was called by one.
+pub(super) fn is_under_way_here() -> bool {
+    DEPTH.get() > 0
+}
+
 /// While it lives, its owner may have in hand what held memory.
 struct Sweeping<'a>(&'a AtomicUsize);
 

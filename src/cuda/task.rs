@@ -166,7 +166,8 @@ impl Flight {
                 return true;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                return false;
+                // Much may have happened between that look and this one at the clock.
+                return self.look(told);
             }
             between(&mut backoff);
         }
@@ -190,7 +191,7 @@ impl Flight {
             let now = Instant::now();
             let start = *start.get_or_insert(now);
             if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
-                return false;
+                return self.look(told); // see `poll_with`
             }
         }
     }

@@ -157,9 +157,9 @@ impl Inner {
         self.supervisor.on_fault(self, epoch);
     }
 
-    /// Waits until nothing is in flight in `epoch`. False when `limit` was not enough.
+    /// Waits until nothing is in flight in `epoch`, which admits nothing more. False when `limit` was not enough.
     pub(crate) fn drain(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
-        Self::wait_for(epoch, limit, || epoch.engine.in_flight(epoch) == 0)
+        Self::wait_for(epoch, limit, || epoch.engine.is_drained(epoch))
     }
 
     /// The same of what has been submitted by now, whatever comes after it.
@@ -179,7 +179,8 @@ impl Inner {
                 return Err(epoch.verdict());
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(false);
+                // Much may have happened between that look and this one at the clock.
+                return Ok(over());
             }
             backoff.pause(until);
         }

@@ -67,7 +67,8 @@ fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Instan
             break Some(index);
         }
         if until.is_some_and(|until| Instant::now() >= until) {
-            break None;
+            // Much may have happened between that look and this one at the clock.
+            break pendings.iter().position(PendingDispatch::is_ready);
         }
         if !armed {
             // Subscribed once; a wake-up that comes before the sleep is remembered by the parker.

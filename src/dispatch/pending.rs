@@ -226,11 +226,6 @@ impl<O: Output> PendingDispatch<O> {
         PendingDispatch { work: self.work, buffers: f(self.buffers) }
     }
 
-    #[cfg(any(feature = "cuda", target_os = "linux"))]
-    pub(crate) fn buffers(&self) -> &Bufs<O> {
-        &self.buffers
-    }
-
     /// Waits and gives the host's part alone.
     #[cfg(feature = "ndarray")]
     pub(crate) fn await_host(mut self) -> Result<O::Host> {

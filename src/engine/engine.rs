@@ -130,6 +130,16 @@ impl Engine {
         }
     }
 
+    /// Nothing is in flight, and nobody who was admitted is about to bring something: for who has closed admission.
+    pub(crate) fn is_drained(&self, epoch: &Epoch) -> bool {
+        match self {
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.is_drained(),
+            #[cfg(any(feature = "host", target_os = "linux"))]
+            _ => self.in_flight(epoch) == 0,
+        }
+    }
+
     /// Nothing is in flight, and nobody is about to let go of what was, as far as that is known.
     pub(crate) fn is_idle(&self, epoch: &Epoch) -> bool {
         match self {

@@ -92,17 +92,19 @@ impl Supervisor {
         rebuild::not_in_its_hook(inner)?;
         let until = Instant::now().checked_add(limit);
         loop {
+            // Before the look: much may happen between that and this.
+            let late = until.is_some_and(|until| Instant::now() >= until);
             let health = self.health(inner);
             match health.phase {
                 Phase::Healthy if inner.epoch().alive() => return Ok(health),
                 Phase::Lost => return Err(inner.epoch().verdict()),
                 _ => {}
             }
-            // Short sleeps: the epoch's flag, which is part of the condition, has no condvar.
-            self.changed.wait_for(&mut self.state.lock(), Duration::from_millis(1));
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if late {
                 return Err(Error::Timeout { waited: limit, site: Site::none() });
             }
+            // Short sleeps: the epoch's flag, which is part of the condition, has no condvar.
+            self.changed.wait_for(&mut self.state.lock(), Duration::from_millis(1));
         }
     }
 

@@ -158,3 +158,27 @@ fn staging_in_the_hands_of_the_housekeeping_is_waited_for() {
     drop((kept, more, device));
     driver.assert_finished();
 }
+
+/// Who fills a block, empties one or collects several has nothing in flight; all the same what he has comes back.
+#[test]
+fn staging_in_the_hands_of_other_callers_is_waited_for() {
+    let driver = session();
+    driver.set_total_memory(256 * MIB);
+    let device = Device::builder().cuda(0).slots(4).staging_limit(16 << 20).open().unwrap();
+    driver.mode(Mode::Eager);
+    let data = vec![7u8; 12 * MIB]; // in two pieces, of which two transfers may have one each, and then want more
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    let x = device.upload(&data).expect("others have it for a while").into_output();
+                    let y = device.download(&x).expect("others have it for a while");
+                    assert!(y.await_result().unwrap() == data);
+                }
+            });
+        }
+    });
+    device.synchronize(Duration::from_secs(60)).unwrap();
+    drop(device);
+    driver.assert_finished();
+}

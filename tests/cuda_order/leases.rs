@@ -1,17 +1,19 @@
-//! Who comes while every slot is leased waits for the first that is given back, not for one that it picked.
+//! Slots that somebody holds: who wants one, who asks about one, and who wants to end it.
 
-use crate::common::{down, up};
-use crate::standin::{Launch, device, session};
+use crate::common::{LONG, down, eventually, up};
+use crate::standin::{Launch, Mode, device, launch, session};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use windlass::{Device, Error};
 
+/// Who comes while every slot is leased waits for the first that is given back, not for one that it picked.
 #[test]
 fn a_slot_that_is_held_for_long_keeps_nobody_from_the_others() {
     let driver = session();
     for first in 0..3 {
         let device = device(3);
         let buffers: Vec<_> = (0..3).map(|_| up(&device, vec![1.0f32; 4])).collect();
-        device.synchronize(Duration::from_secs(60)).unwrap();
+        device.synchronize(LONG).unwrap();
         std::thread::scope(|scope| {
             // One operation stands on each slot.
             let mut holds: Vec<_> = buffers
@@ -38,4 +40,87 @@ fn a_slot_that_is_held_for_long_keeps_nobody_from_the_others() {
         drop(device);
         driver.assert_finished();
     }
+}
+
+/// Its drain sees who was admitted and has nothing in flight yet: his work is finished, not lost.
+#[test]
+fn a_rebuild_waits_for_who_holds_a_slot() {
+    let driver = session();
+    let device = device(1);
+    let x = up(&device, vec![1.0f32; 4]);
+    device.synchronize(LONG).unwrap();
+    let (op, hold) = Launch::held(c"add_one_f32");
+    std::thread::scope(|scope| {
+        let device = &device;
+        let submitter = scope.spawn(move || device.dispatch(op, (), (x,)).unwrap());
+        hold.await_arrival();
+        let error = device.rebuild(Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(error, Error::Timeout { .. }), "{error}");
+        let rebuild = scope.spawn(|| device.rebuild(LONG));
+        // However soon it begins.
+        std::thread::sleep(Duration::from_millis(20));
+        hold.go_on(true);
+        let pending = submitter.join().unwrap();
+        rebuild.join().unwrap().unwrap();
+        drop(pending.await_result().expect("it was admitted before"));
+    });
+    assert_eq!(device.health().generation, 1);
+    assert_eq!(device.stats().leaked, 0);
+    drop(device);
+    driver.assert_finished();
+}
+
+/// The driver can be asked about what is in flight on a slot while somebody enqueues there.
+#[test]
+fn what_is_over_is_seen_to_be_also_on_a_slot_that_is_held() {
+    let driver = session();
+    let device = device(1);
+    let (x, y) = (up(&device, vec![1.0f32; 4]), up(&device, vec![1.0f32; 4]));
+    device.synchronize(LONG).unwrap();
+    driver.mode(Mode::Manual);
+    let pending = launch(&device, c"add_one_f32", x);
+    std::thread::scope(|scope| {
+        let ((op, hold), device) = (Launch::held(c"add_one_f32"), &device);
+        scope.spawn(move || drop(device.dispatch(op, (), (y,)).unwrap()));
+        hold.await_arrival();
+        driver.mode(Mode::Auto);
+        let synchronized = device.synchronize(Duration::from_secs(10));
+        hold.go_on(true);
+        synchronized.expect("what was submitted before is over");
+    });
+    assert_eq!(down(&device, &pending.await_result().unwrap()), [2.0; 4]);
+    drop(device);
+    driver.assert_finished();
+}
+
+/// A rebuild of the source ends neither its memory nor its events before the copy was followed there.
+#[test]
+fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
+    let driver = session();
+    let [one, two] = [0, 1].map(|n| Device::builder().cuda(n).slots(1).open().unwrap());
+    let warm = two.copy_peer(&up(&one, vec![0.0f32; 4]), two.zeros(4).unwrap()).unwrap();
+    drop(warm.await_result().unwrap()); // the path is checked
+    let (x, other) = (up(&one, vec![3.0f32; 4]), up(&one, vec![0.0f32; 4]));
+    let y = two.zeros::<f32>(4).unwrap();
+    [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
+    driver.mode(Mode::Manual);
+    std::thread::scope(|scope| {
+        let ((op, hold), one, two, x) = (Launch::held(c"add_one_f32"), &one, &two, &x);
+        scope.spawn(move || drop(one.dispatch(op, (), (other,))));
+        hold.await_arrival();
+        let copy = scope.spawn(move || two.copy_peer(x, y).unwrap());
+        // It was enqueued on its own device, and comes to the source's only slot, which is held.
+        assert!(eventually(30, || two.stats().in_flight == 1));
+        let rebuild = scope.spawn(|| one.rebuild(LONG));
+        std::thread::sleep(Duration::from_millis(30));
+        hold.go_on(false);
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(!rebuild.is_finished(), "the copy has not read it");
+        driver.mode(Mode::Auto);
+        let copied = copy.join().unwrap().await_result().unwrap();
+        rebuild.join().unwrap().unwrap();
+        assert_eq!(down(two, &copied), [3.0; 4]);
+    });
+    drop((x, one, two));
+    driver.assert_finished();
 }

@@ -108,6 +108,7 @@ fn a_device_recovers_under_its_bound_beside_what_a_dead_life_has_left() {
             let old = Gate::default();
             // As many as are allowed, the one that ends the life among them; nobody waits for the others.
             (1..most).for_each(|_| drop(old.hold(&device, device.zeros::<f64>(1).unwrap())));
+            old.await_arrivals(most as usize - 1); // what has not begun by then never will
             let error = map(&device, device.zeros::<f64>(1).unwrap(), |_| ()).await_result().unwrap_err().error;
             assert!(error.is_poisoning(), "{bound:?}: {error}");
             let health = device.wait_healthy(LONG).unwrap_or_else(|error| panic!("{bound:?}: {error}"));
