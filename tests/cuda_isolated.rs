@@ -393,7 +393,7 @@ fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
 fn the_watchdog_of_a_gpu_holds_nothing_against_work_that_waits() {
     inside("the_watchdog_of_a_gpu_holds_nothing_against_work_that_waits", &[], || {
         // Far more than any one of them takes on a busy machine.
-        let limit = Duration::from_secs(4);
+        let limit = Duration::from_secs(6);
         let device = isolated().watchdog(limit).open().unwrap();
         let x = up(&device, vec![1u8; 64 << 20]).share();
         let mut other = device.zeros::<u8>(64 << 20).unwrap();

@@ -5,6 +5,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use windlass::{Device, Error};
 
@@ -17,6 +18,13 @@ fn a_main() {
     let device = Device::host();
     std::fs::write(said.with_extension("gone-on"), format!("{device:?}")).unwrap();
     std::thread::sleep(Duration::from_secs(300));
+}
+
+/// Held by each test: a child that one of them is starting would keep the other's program open for writing, and what is
+/// written cannot be started.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// This program for one test, with what it says in a file.
@@ -34,6 +42,7 @@ fn program(said: &Path) -> PathBuf {
 
 #[test]
 fn a_worker_that_comes_to_open_a_device_stops_there_and_both_sides_say_why() {
+    let _alone = alone();
     let said = std::env::temp_dir().join(format!("windlass-worker-guard-{}", std::process::id()));
     let start = Instant::now();
     let builder = Device::builder().host().isolated().worker_patience(Duration::from_secs(300));
@@ -51,6 +60,7 @@ fn a_worker_that_comes_to_open_a_device_stops_there_and_both_sides_say_why() {
 /// Its own standard input is no worker's socket.
 #[test]
 fn a_program_that_is_no_worker_opens_devices_whatever_its_environment_says() {
+    let _alone = alone();
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "opens_one", "--ignored", "--nocapture"])
         .env("WINDLASS_WORKER_SOCKET", "1:2")

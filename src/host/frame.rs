@@ -139,7 +139,7 @@ impl Frame {
                     return true;
                 }
                 if past(until) {
-                    return false;
+                    return self.is_settled(told); // much may have happened between the look and that at the clock
                 }
                 if how == Wait::Spin { std::hint::spin_loop() } else { std::thread::yield_now() }
             },
@@ -165,7 +165,7 @@ impl Frame {
                         return true;
                     }
                     if past(until) {
-                        return false;
+                        return self.is_settled(told);
                     }
                     if !steal_one() {
                         // Nothing to run: the own pool may finish, or new jobs may come.

@@ -169,7 +169,12 @@ impl Supervisor {
 
     /// Ends the device for good.
     pub(crate) fn lose(&self, inner: &Inner, reason: String) {
-        inner.epoch().end(Stand::Lost, || Cause { message: reason.clone(), ..Cause::default() });
+        {
+            let mut state = self.state.lock();
+            inner.epoch().end(Stand::Lost, || Cause { message: reason.clone(), ..Cause::default() });
+            // Whoever finds it lost finds this reason, not what ended the life first.
+            (state.phase, state.reason) = (Phase::Lost, Some(reason.clone()));
+        }
         self.enter(Phase::Lost, Some(reason));
     }
 }

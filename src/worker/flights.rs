@@ -54,8 +54,8 @@ pub(super) fn calling<T>(what: impl FnOnce() -> T) -> T {
     what()
 }
 
-/// How long another thread may take to settle what it has claimed, when the worker is gone.
-const SWEEPING: Duration = Duration::from_secs(1);
+/// How long another thread may take to settle what it has claimed, when the worker is gone. Nobody waits for this.
+const SWEEPING: Duration = Duration::from_secs(20);
 /// Places that go from the pool to a lane at a time.
 const BORROWED: usize = 64;
 /// Places whose entries are made at a time.
@@ -152,7 +152,7 @@ impl Swept {
             let (settled, left): (Vec<_>, _) = flights.into_iter().partition(|flight| flight.retire());
             settled.into_iter().for_each(let_go);
             flights = left;
-            std::thread::yield_now();
+            std::thread::sleep(start.elapsed().min(Duration::from_millis(20)));
         }
         let settled = flights.is_empty();
         flights.into_iter().for_each(let_go);

@@ -84,10 +84,10 @@ impl Useless {
         {
             self.asked = Some(now);
             if link.is_forsaken() {
-                self.since = Some((now, "its device was dropped, and nobody waited for what it was doing"));
+                self.since = Some((Instant::now(), "its device was dropped, and nobody waited for what it was doing"));
             }
         }
-        self.since.filter(|(since, _)| now - *since > FAREWELL).map(|(_, why)| why)
+        self.since.filter(|(since, _)| now.saturating_duration_since(*since) > FAREWELL).map(|(_, why)| why)
     }
 }
 

@@ -307,7 +307,8 @@ mod tests {
             std::thread::yield_now(); // the thread has not begun
         }
         std::thread::sleep(Duration::from_millis(50));
-        let (before, start) = (work.1.load(Ordering::Relaxed), Instant::now());
+        let start = Instant::now();
+        let before = work.1.load(Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(200));
         let looks = work.1.load(Ordering::Relaxed) - before;
         let most = 50 + start.elapsed().as_millis() as u32; // one a millisecond by now

@@ -191,7 +191,8 @@ impl Flying {
                 return true;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                return false;
+                // Much may have happened between that look and this one at the clock.
+                return self.look();
             }
             between();
         }
@@ -209,7 +210,7 @@ impl Flying {
             }
             let now = Instant::now();
             if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
-                return false;
+                return self.look(); // see `poll_with`
             }
             if now - start > SPIN {
                 std::thread::yield_now(); // where cores are few, the worker may need this one

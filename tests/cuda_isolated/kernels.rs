@@ -125,7 +125,7 @@ fn a_write_of_a_variable_fails_with_any_piece_of_it() {
 #[test]
 fn an_endless_kernel_is_ended_with_its_worker() {
     inside("kernels::an_endless_kernel_is_ended_with_its_worker", &[("WINDLASS_STANDIN_MODE", "background")], || {
-        let device = isolated().watchdog(Duration::from_secs(3)).open().unwrap();
+        let device = isolated().watchdog(Duration::from_secs(6)).open().unwrap();
         let error = suffer(&device, &module(&device), "endless");
         assert!(matches!(&error, Error::ContextPoisoned { .. }), "{error}");
         module(&device).load().unwrap();

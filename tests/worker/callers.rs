@@ -1,6 +1,7 @@
 //! What a user's own code meets where it is called: no lock of the library.
 
 use crate::common::{InPlace, eventually, within};
+use crate::gate::Gate;
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated};
 use serde::{Deserialize, Serialize};
@@ -98,10 +99,13 @@ impl Drop for Dropping {
 impl Lingering {
     /// One that nobody waits for is in the middle of its drop.
     pub(crate) fn dropping(device: &Device) -> Dropping {
-        let x = device.zeros(1).unwrap();
+        // Behind a gate, so that its pending is gone when it ends, and another thread has the last of it.
+        let gate = Gate::new();
+        let x = submit(device, Deed::Held(gate.pass())).unwrap().into_output();
         *HELD.0.lock().unwrap() = Some(false);
         let dropping = Dropping;
         drop(device.dispatch(InPlace(Lingering), (), (x,)).unwrap());
+        gate.open();
         let held = HELD.0.lock().unwrap();
         let (held, _) = HELD.1.wait_timeout_while(held, LONG, |held| *held != Some(true)).unwrap();
         let found = *held;

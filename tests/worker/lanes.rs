@@ -186,7 +186,7 @@ fn memory_that_one_thread_gave_back_can_be_had_by_another_at_once() {
     within(60, || {
         let device = isolated().memory_limit(1 << 20).open().unwrap();
         let fill = |device: &Device, value: u8| {
-            let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), value).unwrap().into_output();
+            let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), value).unwrap().await_result().unwrap();
             assert_eq!(down(device, x.as_in().slice(5..6).unwrap()), [value]);
             x
         };

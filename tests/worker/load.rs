@@ -217,7 +217,7 @@ fn memory_that_is_given_back_can_be_had_again_at_once() {
     let _alone = alone();
     let device = isolated().memory_limit(1 << 20).open().unwrap();
     for i in 0..200u8 {
-        let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), i).unwrap().into_output();
+        let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), i).unwrap().await_result().unwrap();
         assert_eq!(down(&device, x.as_in().slice(5..6).unwrap()), [i]);
     }
     assert!(matches!(device.zeros::<u8>(2 << 20).unwrap_err(), Error::OutOfMemory { .. }));
@@ -231,7 +231,7 @@ fn what_a_large_download_held_can_be_had_again_at_once() {
     let device = isolated().staging_limit(24 * MIB as u64).memory_limit(20 * MIB as u64).open().unwrap();
     let mut into = vec![0u8; 20 * MIB];
     for i in 0..30u8 {
-        let x = device.fill(device.uninit::<u8>(20 * MIB).unwrap(), i).unwrap().into_output();
+        let x = device.fill(device.uninit::<u8>(20 * MIB).unwrap(), i).unwrap().await_result().unwrap();
         if i % 3 == 0 {
             drop(device.download(&x).unwrap()); // nobody waits for it
         }

@@ -50,6 +50,13 @@ pub(crate) fn held() -> Held {
     }
 }
 
+/// The same, once there are so many threads of the library's.
+#[track_caller]
+pub(crate) fn held_with_threads(count: usize) -> Held {
+    assert!(eventually(10, || threads() == count), "{:?}", held());
+    held()
+}
+
 /// Threads of the library's, but for those that copy for the whole process and stay. (Those of the harness come and go.)
 fn threads() -> usize {
     let named = |task: &std::fs::DirEntry| {
