@@ -289,7 +289,9 @@ fn asks_after_a_reset(driver: &standin::Driver) -> bool {
     drop(device.fill(device.uninit::<f32>(4).unwrap(), 1.0).unwrap());
     reset_by_somebody_else();
     let answer = device.uninit::<f32>(4).map(drop);
-    let first = answer.is_err() || device.generation() == 0;
+    // It may also come in between.
+    let between = matches!(answer, Err(Error::GpuRefStale { .. }));
+    let first = !between && (answer.is_err() || device.generation() == 0);
     if first {
         let error = answer.expect_err("it is gone");
         assert!(matches!(error, Error::ContextPoisoned { .. }) && error.is_retryable(), "{error:?}");
@@ -348,8 +350,9 @@ fn a_mirror_of_more_than_half_the_memory_is_put_back_beside_stale_handles() {
     for generation in 1..=2 {
         device.rebuild(LIMIT).unwrap();
         assert_eq!((table.get().generation(), down(&device, &table.get())), (generation, vec![7u8; 600 << 10]));
-        let stats = device.stats();
-        assert!(stats.bytes_used == 600 << 10 && stats.bytes_peak < 601 << 10, "{stats:?}");
+        // What the self-test dropped may still wait for the housekeeping.
+        assert!(eventually(5, || device.stats().bytes_used == 600 << 10), "{:?}", device.stats());
+        assert!(device.stats().bytes_peak < 601 << 10, "{:?}", device.stats());
     }
     drop(table);
     assert!(eventually(5, || device.stats().allocations == 0));

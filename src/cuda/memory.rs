@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// Frees wait behind a dispatch in small portions, so that no dispatch pays for many.
 pub(crate) const FREES_PER_LEASE: usize = 4;
 
+/// How long who wants memory waits for other threads that let go of some just now.
+const IN_OTHERS_HANDS: Duration = Duration::from_secs(5);
+
 /// The pool of one epoch.
 #[derive(Debug)]
 pub(crate) struct Pool(pub(crate) Native<CUmemoryPool>);
@@ -216,7 +219,9 @@ impl Core {
             #[cfg(not(feature = "blas"))]
             let dropped = true;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
-            if !left || !is_patient(start, looks) {
+            // What others have in hand comes back, unlike what the device has: it may never end.
+            let others = self.is_swept_by_others() && start.elapsed() < IN_OTHERS_HANDS;
+            if !left || !(is_patient(start, looks) || others) {
                 break;
             }
             epoch.admit()?;

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The same while nothing is in flight and nobody has any in hand: what is left lies in results that nobody has fetched,
 /// which may never come.
-const IDLE_PATIENCE: Duration = Duration::from_millis(50);
+const IDLE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How hard a dispatch looks for staging.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -40,6 +40,11 @@ impl Drop for Sweeping<'_> {
 }
 
 impl Core {
+    /// Another thread is in a sweep: it may have in hand what held memory.
+    pub(super) fn is_swept_by_others(&self) -> bool {
+        self.keeper.sweeping.load(Ordering::Acquire) > DEPTH.get()
+    }
+
     /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left, or in
     /// the hands of another who does the same.
     pub(crate) fn sweep(&self) -> bool {

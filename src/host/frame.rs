@@ -8,12 +8,18 @@ use crate::device::Options;
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Then, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::error::Site;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, Told};
 use crate::worker::Relay;
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+
+const OPEN: u8 = 0;
+/// Somebody settles it.
+const CLAIMED: u8 = 1;
+/// He has counted it as out, or is about to, and settles it then.
+const COUNTED: u8 = 2;
 
 /// All of a node that does not depend on its op: what is done with that is compiled once.
 pub(super) struct Frame {
@@ -24,7 +30,8 @@ pub(super) struct Frame {
     /// In the epoch's flow.
     pub(super) number: u64,
     pub(super) engine: Arc<HostEngine>,
-    pub(super) claimed: AtomicBool,
+    /// How far its end has come: one of [`OPEN`], [`CLAIMED`], [`COUNTED`].
+    pub(super) end: AtomicU8,
     pub(super) submitted: Option<Instant>,
     pub(super) fault: Option<Fault>,
     pub(super) timed: bool,
@@ -48,7 +55,7 @@ impl HostEngine {
             epoch: epoch.clone(),
             number,
             engine: self.clone(),
-            claimed: AtomicBool::new(false),
+            end: AtomicU8::new(OPEN),
             submitted: traced.then(Instant::now),
             fault: self.plan().and_then(|plan| plan.next_op()),
             timed: options.timed,
@@ -102,7 +109,7 @@ impl Frame {
                 s.set_device(self.epoch.label.to_string(), self.epoch.generation);
             })
         });
-        if self.claimed.swap(true, Ordering::AcqRel) {
+        if self.end.compare_exchange(OPEN, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return;
         }
         let failed = result.as_ref().err().cloned();
@@ -110,7 +117,8 @@ impl Frame {
         if let Some(trace) = trace {
             trace.emit(Event::BeforeComplete, &told.info_at_end());
         }
-        // Counted first, so that who sees it settled sees it counted.
+        // Counted first, so that who sees it settled sees it counted; but said before, for who sees it counted.
+        self.end.store(COUNTED, Ordering::Relaxed);
         self.epoch.flow.leave(self.number);
         if let Some(error) = failed {
             self.epoch.counters.count_error(&error);
@@ -124,6 +132,10 @@ impl Frame {
     pub(super) fn is_settled(&self, told: &dyn Told) -> bool {
         if !self.core.is_settled() && self.epoch.dead() {
             self.conclude(told, Err(self.epoch.verdict()));
+        }
+        // Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
+        while !self.core.is_settled() && self.end.load(Ordering::Acquire) == COUNTED {
+            std::thread::yield_now();
         }
         self.core.is_settled()
     }

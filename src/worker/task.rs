@@ -26,8 +26,10 @@ use std::time::{Duration, Instant};
 
 const PENDING: u8 = 0;
 const CLAIMED: u8 = 1;
-const DONE: u8 = 2;
-const FAILED: u8 = 3;
+/// Who has claimed it has counted it as out, or is about to, and settles it then.
+const COUNTED: u8 = 2;
+const DONE: u8 = 3;
+const FAILED: u8 = 4;
 
 /// The longest sleep on a flag.
 const NAP: Duration = Duration::from_millis(100);
@@ -111,8 +113,10 @@ impl Flying {
     /// Looks; settles when there is something to settle.
     #[inline]
     fn look(&self) -> bool {
-        if self.state.load(Ordering::Acquire) >= DONE {
-            return true;
+        match self.state.load(Ordering::Acquire) {
+            PENDING | CLAIMED => {}
+            COUNTED => return self.await_settled(),
+            _ => return true,
         }
         let flag = self.link.answers.state(self.here());
         match flag.load(Ordering::Acquire) {
@@ -126,10 +130,19 @@ impl Flying {
         }
     }
 
+    /// Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
+    #[cold]
+    fn await_settled(&self) -> bool {
+        while self.state.load(Ordering::Acquire) < DONE {
+            std::thread::yield_now();
+        }
+        true
+    }
+
     /// The first to come settles; false while another is at it, or while the answer is still in the socket.
     fn conclude(&self, flag: u32) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            return self.state.load(Ordering::Acquire) >= DONE;
+            return self.state.load(Ordering::Acquire) >= COUNTED && self.await_settled();
         }
         let place = self.here(); // ours: race "used again"
         let spilled = if flag == SPILLED { self.link.spill(place) } else { None };
@@ -164,6 +177,7 @@ impl Flying {
         if let Some((trace, (info, _))) = trace {
             calling(|| trace.emit(Event::BeforeComplete, info));
         }
+        self.state.store(COUNTED, Ordering::Relaxed);
         self.epoch.flow.leave(self.number);
         if let Some(error) = &failed {
             self.epoch.counters.count_error(error);

@@ -40,6 +40,11 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
     let (f, d, i4) = (up(&device, [1f32]), up(&device, [1f64]), up(&device, [1i32]));
     let (u1, u8s, i2) = (up(&device, [1u8]), up(&device, [1u64]), up(&device, [1i16]));
     let (mut sum, mut index) = (up(&device, [0f64]), up(&device, [0u32]));
+    // Events for more than what is kept in flight below.
+    driver.mode(Mode::Manual);
+    let many: Vec<_> = (0..12).map(|_| device.zeros::<f32>(4).unwrap()).collect();
+    driver.mode(Mode::Eager);
+    device.synchronize(std::time::Duration::from_secs(60)).unwrap();
     for turn in 0..4 {
         settle(&driver);
         let (pending, calls) = driver.calls_in(|| add_one.launch(config(), (x, Len)).unwrap());
@@ -57,7 +62,7 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
         (sum, index) = written.downcast::<(DeviceBuffer<f64>, DeviceBuffer<u32>)>().unwrap();
     }
     assert_eq!((down(&device, &x), down(&device, &sum)), (vec![4.0; 4], vec![24.0]));
-    drop((verdicts, add_one, sixteen, x, f, d, i4, u1, u8s, i2, sum, index, device, current));
+    drop((many, verdicts, add_one, sixteen, x, f, d, i4, u1, u8s, i2, sum, index, device, current));
     driver.assert_finished();
 }
 

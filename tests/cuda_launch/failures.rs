@@ -129,6 +129,7 @@ fn a_sticky_code_at_a_launch_or_a_load_loses_the_device() {
         assert!(matches!(error, Error::DeviceLost { .. }), "{call}: {error}");
         assert!(matches!(kernel.reload(), Err(Error::DeviceLost { .. })));
         driver.silently("dropping what was lost", || drop((kernel, device)));
+        driver.await_rest();
         driver.reset();
     }
 }

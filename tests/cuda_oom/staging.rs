@@ -170,7 +170,7 @@ fn staging_in_the_hands_of_other_callers_is_waited_for() {
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                for _ in 0..4 {
+                for _ in 0..2 {
                     let x = device.upload(&data).expect("others have it for a while").into_output();
                     let y = device.download(&x).expect("others have it for a while");
                     assert!(y.await_result().unwrap() == data);
