@@ -138,7 +138,8 @@ impl Device {
     ///
     /// # Errors
     /// A stale or foreign buffer; on CUDA [`Error::OutOfMemory`](crate::Error::OutOfMemory) when the staging limit does
-    /// not hold it: all of the staging is reserved before the first byte moves.
+    /// not hold it: all of the staging is reserved before the first byte moves. What others have of it on its way is
+    /// waited for; results that nobody has fetched are not.
     pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
         self.download_as(source.into(), Flat)
     }
