@@ -5,7 +5,7 @@
 //! remembers as its reader: so everything that touches the source's memory, also the drain before a rebuild of its
 //! device, needs to look at its own streams only.
 //!
-//! From before the copy is enqueued until it is followed there, its thread counts as inside the source's epoch
+//! From before the copy is enqueued until it is followed there, its thread counts as inside the epochs of both sides
 //! (`blocker.rs`), so that neither the events it waits for nor the memory it reads can go meanwhile. Memory of a pool is
 //! reached from another GPU only after the pool was told (`cuMemPoolSetAccess`), and a path is checked once by a known
 //! answer, because drivers have been seen that copy nothing.
@@ -49,26 +49,19 @@ impl Peer {
     }
 }
 
-/// After a copy was enqueued: the sources' own streams follow it. The caller counts as inside the sources' epochs since
-/// before, so that their memory stays until this is done; it has no lease.
-pub(super) fn follow_back(s: Around<'_, '_>) {
-    let Some((sources, targets)) = s.views.split_at_checked(s.read_count) else { return };
-    let pairs = sources.iter().flat_map(|source| targets.iter().map(move |target| (source.region, target.region)));
-    for (source, target) in pairs {
+/// After a copy was enqueued, which ends with `end`: the sources' own streams follow it. The caller counts as inside the
+/// epochs of both sides since before, so that neither the events nor the memory go until this is done; it has no lease.
+pub(super) fn follow_back(s: Around<'_, '_>, end: &Mark) {
+    let sources = s.views.iter().take(s.read_count).map(|view| view.region);
+    for source in sources.filter(|source| !Arc::ptr_eq(&source.epoch, s.epoch)) {
         let Some(from) = engine(&source.epoch) else { continue };
-        if Arc::ptr_eq(&target.epoch, &source.epoch) {
-            continue;
-        }
-        let marks = target.track.lock().writers.clone();
-        for completion in marks {
-            let Completion::Cuda(mark) = completion else { continue };
-            let reader = from.core.mirror(&source.epoch, &mark).unwrap_or_else(|| {
-                // The source is being closed, and looks at its own streams only: then this is what it waits for.
-                mark.outlast();
-                mark
-            });
-            source.track.lock().publish_read(&Completion::Cuda(reader));
-        }
+        let reader = from.core.mirror(&source.epoch, end).unwrap_or_else(|| {
+            // The source is being closed, and looks at its own streams only; or the end was not recorded.
+            end.slot.reclaim.nudge.nudge();
+            end.outlast();
+            end.clone()
+        });
+        source.track.lock().publish_read(&Completion::Cuda(reader));
     }
 }
 
@@ -81,8 +74,7 @@ impl Core {
         }
         let _bound = self.context.bind().ok()?;
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
-        // SAFETY: the event is the target's, whose buffers the caller holds in a pending of a live epoch; the stream is
-        // leased.
+        // SAFETY: the event is of the target's epoch, which the caller is inside of; the stream is leased.
         let code = unsafe { self.context.api.stream_wait_event(state.stream.0, mark.event?.0, 0) };
         code.ok().ok()?;
         let (ticket, event, _) = state.record(shared);

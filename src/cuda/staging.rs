@@ -12,6 +12,7 @@ use crate::error::Site;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::CUevent;
+use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,7 @@ pub(crate) struct Staging {
 /// Pinned memory that a download was promised before its first byte moves.
 pub(crate) struct Reserved {
     pub(super) blocks: Vec<(Block, usize)>,
-    _in_hand: InHand,
+    _in_hand: Option<InHand>,
 }
 
 /// Device data in pinned memory, arriving piece by piece. The slot's ring keeps it as well until all has arrived.
@@ -143,25 +144,49 @@ impl CudaEngine {
 
     /// Pinned memory for a download of `bytes`, all of it.
     pub(crate) fn reserve(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Reserved> {
+        epoch.admit()?;
         let limit = self.core.pinned.limit();
         if bytes as u64 > limit {
             return Err(no_staging(bytes, limit, 0));
         }
-        let (mut left, piece) = (bytes, self.piece_of(bytes));
-        let mut blocks = Vec::with_capacity(bytes.div_ceil(piece));
-        // One at a time takes several: two that have a part each of what there is would wait for each other. But who is
-        // called from within a sweep may be under this very turn.
-        let _turn = match bytes > piece && !sweep::is_under_way_here() {
-            true => self.core.pinned.reserving.try_lock_for(PATIENCE),
-            false => None,
-        };
-        let in_hand = self.core.pinned.hands.hold();
-        while left > 0 {
-            let len = left.min(piece);
-            blocks.push((self.core.block(epoch, len, 1)?, len));
-            left -= len;
+        if let Some(reserved) = self.reserve_at_once(bytes) {
+            return Ok(reserved);
+        }
+        let _turn = if self.pieces(bytes).count() > 1 { self.turn(epoch)? } else { None };
+        let (mut blocks, mut in_hand) = (Vec::new(), None);
+        for len in self.pieces(bytes) {
+            let block = self.core.block(epoch, len, u64::from(in_hand.is_some()))?;
+            blocks.push((block, len));
+            in_hand.get_or_insert_with(|| self.core.pinned.hands.hold());
         }
         Ok(Reserved { blocks, _in_hand: in_hand })
+    }
+
+    /// The same, of blocks that are free.
+    fn reserve_at_once(&self, bytes: usize) -> Option<Reserved> {
+        let take = |len| Some((self.core.pinned.free_block(len)?, len));
+        let blocks = self.pieces(bytes).map(take).collect::<Option<_>>()?;
+        Some(Reserved { blocks, _in_hand: Some(self.core.pinned.hands.hold()) })
+    }
+
+    /// The lengths of the pieces.
+    fn pieces(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
+        let piece = self.piece_of(bytes);
+        (0..bytes.div_ceil(piece)).map(move |i| piece.min(bytes - i * piece))
+    }
+
+    /// One at a time waits for several: two that have a part each of what there is would wait for each other. But who is
+    /// called from within a sweep may be under this very turn.
+    fn turn(&self, epoch: &Epoch) -> Result<Option<MutexGuard<'_, ()>>> {
+        let until = Instant::now() + PATIENCE;
+        while !sweep::is_under_way_here() && Instant::now() < until {
+            let turn = self.core.pinned.reserving.try_lock_for(Duration::from_millis(10));
+            epoch.admit()?;
+            if turn.is_some() {
+                return Ok(turn);
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -56,7 +56,7 @@ impl CudaEngine {
 /// A submission without its op: all that most of the way of a dispatch looks at, which so is compiled once.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a, 'x> {
-    epoch: &'a Arc<Epoch>,
+    pub(super) epoch: &'a Arc<Epoch>,
     pub(super) views: &'a [View<'x>],
     pub(super) read_count: usize,
     /// A failure leaves what it writes as it was.
@@ -124,7 +124,9 @@ impl Core {
         if let Some(trace) = trace {
             trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, label, None));
         }
-        let inside = if O::FROM_PEER.said() { Some(foreign(around)?) } else { None };
+        // The target's too: its events are what the sources' streams are made to follow.
+        let inside = if O::FROM_PEER.said() { Some((self.blockers.enter(), foreign(around)?)) } else { None };
+        let mut end = None;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         let landed = match O::Raw::BYTES {
             0 => Landed::Nothing,
@@ -142,15 +144,15 @@ impl Core {
         let index = lease.slot.shared.index;
         #[cfg(feature = "blas")]
         let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
-        let result = self.enqueue(s, &follows, &mut lease, &mut retired, (landed, trace.is_some()));
+        let result = self.enqueue(s, &follows, &mut lease, (&mut retired, &mut end), (landed, trace.is_some()));
         #[cfg(feature = "blas")]
         if has_room {
             *lease.state.tables.room() = room::Room::default();
         }
         drop(lease);
         drop(gate);
-        if inside.is_some() && !result.as_ref().is_err_and(|undone| undone.untouched) {
-            super::peer::follow_back(around);
+        if let Some(end) = end {
+            super::peer::follow_back(around, &end);
         }
         drop(inside); // before anything of the user's runs, which may wait for those devices
         retired.iter().for_each(|cargo| cargo.retire());
@@ -177,7 +179,7 @@ impl Core {
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self
-            .enqueue(&mut s, &Follows::new(), &mut lease, &mut retired, (Landed::Nothing, false))
+            .enqueue(&mut s, &Follows::new(), &mut lease, (&mut retired, &mut None), (Landed::Nothing, false))
             .map(drop)
             .map_err(|undone| undone.error);
         drop(lease);
@@ -202,13 +204,13 @@ impl Core {
         self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))
     }
 
-    /// Everything under the lease.
+    /// Everything under the lease. What was retired is told, and, of a peer copy, where it ends.
     fn enqueue<O: Op>(
         self: &Arc<Self>,
         s: &mut Submission<'_, '_, O>,
         follows: &Follows,
         lease: &mut Lease<'_>,
-        retired: &mut Retired,
+        (retired, end): (&mut Retired, &mut Option<Mark>),
         (landed, traced): (Landed, bool),
     ) -> Result<Arc<CudaTask<O>>, Undone> {
         let (epoch, around) = (s.epoch, Around::of(s));
@@ -252,6 +254,9 @@ impl Core {
             failure = Some(error);
         }
         let (mark, code) = self.end(around, follows, (shared, state), failure.is_none());
+        if O::FROM_PEER.said() {
+            *end = Some(mark.clone());
+        }
         if !code.is_success() && failure.is_none() {
             failure = Some(fault::classify(epoch, code, "cuEventRecord"));
         }

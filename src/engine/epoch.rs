@@ -90,6 +90,11 @@ impl Epoch {
         self.life.alive() && self.era == process::era()
     }
 
+    /// This is a forked child, or the process exits: what other threads were about to do may never be done.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.era != process::era()
+    }
+
     /// It is not the device's yet: nobody uses it but who makes it.
     pub(crate) fn is_coming(&self) -> bool {
         self.generation > self.now.load(Ordering::SeqCst)

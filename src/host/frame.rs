@@ -134,7 +134,7 @@ impl Frame {
             self.conclude(told, Err(self.epoch.verdict()));
         }
         // Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
-        while !self.core.is_settled() && self.end.load(Ordering::Acquire) == COUNTED {
+        while !self.core.is_settled() && self.end.load(Ordering::Acquire) == COUNTED && !self.epoch.is_left_alone() {
             std::thread::yield_now();
         }
         self.core.is_settled()

@@ -112,7 +112,7 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
         // It was enqueued on its own device, and comes to the source's only slot, which is held.
         assert!(eventually(30, || two.stats().in_flight == 1));
         let rebuild = scope.spawn(|| one.rebuild(LONG));
-        std::thread::sleep(Duration::from_millis(30));
+        assert!(eventually(30, || one.uninit::<f32>(0).is_err()), "it has begun");
         hold.go_on(false);
         std::thread::sleep(Duration::from_millis(30));
         assert!(!rebuild.is_finished(), "the copy has not read it");
@@ -120,6 +120,36 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
         let copied = copy.join().unwrap().await_result().unwrap();
         rebuild.join().unwrap().unwrap();
         assert_eq!(down(two, &copied), [3.0; 4]);
+    });
+    drop((x, one, two));
+    driver.assert_finished();
+}
+
+/// Nor does a rebuild of the target end the event by which it is followed.
+#[test]
+fn a_peer_copy_that_is_not_followed_yet_keeps_the_target_from_its_end() {
+    let driver = session();
+    let [one, two] = [0, 1].map(|n| Device::builder().cuda(n).slots(1).open().unwrap());
+    let warm = two.copy_peer(&up(&one, vec![0.0f32; 4]), two.zeros(4).unwrap()).unwrap();
+    drop(warm.await_result().unwrap()); // the path is checked
+    let (x, other) = (up(&one, vec![3.0f32; 4]), up(&one, vec![0.0f32; 4]));
+    let y = two.zeros::<f32>(4).unwrap();
+    [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
+    std::thread::scope(|scope| {
+        let ((op, hold), one, two, x) = (Launch::held(c"add_one_f32"), &one, &two, &x);
+        scope.spawn(move || drop(one.dispatch(op, (), (other,))));
+        hold.await_arrival();
+        let before = two.stats().dispatches;
+        let copy = scope.spawn(move || two.copy_peer(x, y).unwrap());
+        assert!(eventually(30, || two.stats().dispatches > before));
+        let rebuild = scope.spawn(|| two.rebuild(LONG));
+        assert!(eventually(30, || two.uninit::<f32>(0).is_err()), "it has begun");
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(!rebuild.is_finished(), "the source does not follow it yet");
+        hold.go_on(false);
+        drop(copy.join().unwrap());
+        rebuild.join().unwrap().unwrap();
+        assert_eq!(down(one, x), [3.0; 4]);
     });
     drop((x, one, two));
     driver.assert_finished();
