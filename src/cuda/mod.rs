@@ -205,14 +205,15 @@ impl CudaEngine {
         self.core.slots.iter().map(in_flight).sum()
     }
 
-    /// Nothing is in flight, nor does anybody who was admitted hold a lease.
+    /// Nothing is in flight, nor does anybody who was admitted hold a lease or call the driver without one.
     pub(crate) fn is_drained(&self) -> bool {
         self.core.sweep();
         let is_drained = |slot: &slot::Slot| {
             let state = slot.lease.try_lock();
             state.is_some() && slot.shared.sequence.in_flight() == 0
         };
-        self.core.slots.iter().all(is_drained)
+        // Those inside after the slots: who comes later is not admitted.
+        self.core.slots.iter().all(is_drained) && self.core.blockers.inside() == 0
     }
 
     /// The last ticket of each slot.

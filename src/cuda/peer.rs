@@ -55,12 +55,13 @@ pub(super) fn follow_back(s: Around<'_, '_>, end: &Mark) {
     let sources = s.views.iter().take(s.read_count).map(|view| view.region);
     for source in sources.filter(|source| !Arc::ptr_eq(&source.epoch, s.epoch)) {
         let Some(from) = engine(&source.epoch) else { continue };
-        let reader = from.core.mirror(&source.epoch, end).unwrap_or_else(|| {
-            // The source is being closed, and looks at its own streams only; or the end was not recorded.
+        let Some(reader) = from.core.mirror(&source.epoch, end) else {
+            // The source is being closed, and looks at its own streams only; or the end was not recorded. Then there is
+            // nothing left to follow: it is over, or the target is.
             end.slot.reclaim.nudge.nudge();
             end.outlast();
-            end.clone()
-        });
+            continue;
+        };
         source.track.lock().publish_read(&Completion::Cuda(reader));
     }
 }

@@ -164,9 +164,10 @@ impl CudaEngine {
 
     /// The same, of blocks that are free.
     fn reserve_at_once(&self, bytes: usize) -> Option<Reserved> {
+        let in_hand = self.core.pinned.hands.hold();
         let take = |len| Some((self.core.pinned.free_block(len)?, len));
         let blocks = self.pieces(bytes).map(take).collect::<Option<_>>()?;
-        Some(Reserved { blocks, _in_hand: Some(self.core.pinned.hands.hold()) })
+        Some(Reserved { blocks, _in_hand: Some(in_hand) })
     }
 
     /// The lengths of the pieces.
@@ -249,12 +250,13 @@ impl Core {
         bytes: usize,
         patience: Patience,
     ) -> Result<Result<Block, NoBlock>> {
+        if !self.pinned.has(bytes) {
+            // What is over may hold one: far cheaper than making one. Not inside: it calls the user's code.
+            self.sweep();
+        }
         let _inside = self.blockers.enter();
         epoch.admit()?;
         let _bound = self.bind(epoch)?;
-        if !self.pinned.has(bytes) {
-            self.sweep(); // what is over may hold one: far cheaper than making one
-        }
         Ok(self.pinned.block(bytes, patience))
     }
 }

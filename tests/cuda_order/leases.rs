@@ -142,6 +142,8 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_target_from_its_end() {
         let before = two.stats().dispatches;
         let copy = scope.spawn(move || two.copy_peer(x, y).unwrap());
         assert!(eventually(30, || two.stats().dispatches > before));
+        let early = two.rebuild(Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(early, Error::Timeout { .. }), "{early}");
         let rebuild = scope.spawn(|| two.rebuild(LONG));
         assert!(eventually(30, || two.uninit::<f32>(0).is_err()), "it has begun");
         std::thread::sleep(Duration::from_millis(30));
