@@ -57,6 +57,7 @@ mod open;
 mod peer;
 mod pinned;
 mod ptx;
+mod recent;
 mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;

@@ -5,6 +5,7 @@ use super::context::{BINDING, Context};
 use super::frees::Frees;
 use super::live::Live;
 use super::newest::Newest;
+use super::recent::Recent;
 use super::reclaim::Reclaim;
 use super::ring::{Retired, Ring};
 use super::sequence::Sequence;
@@ -13,9 +14,8 @@ use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
 use crate::engine::process;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
-use std::sync::atomic::AtomicPtr;
 use std::sync::{OnceLock, Weak};
 
 /// A slot: the part under the lease, and the part that marks share.
@@ -84,31 +84,6 @@ impl Hits {
     pub(crate) fn count(&self, asked: bool) {
         let counter = if asked { &self.misses } else { &self.hits };
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-}
-
-/// The names of the last operations on a slot. Written by the holder of the lease, read by whoever reports a fault;
-/// plain loads and stores, so that the hot path has no locked instruction for it.
-#[derive(Debug, Default)]
-pub(crate) struct Recent {
-    names: [AtomicPtr<&'static str>; 8],
-    next: AtomicUsize,
-}
-
-impl Recent {
-    pub(crate) fn push(&self, name: &'static &'static str) {
-        let next = self.next.load(Ordering::Relaxed);
-        if let Some(place) = self.names.get(next % 8) {
-            place.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
-        }
-        self.next.store(next.wrapping_add(1), Ordering::Relaxed);
-    }
-
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        let (new, old) = self.names.split_at(self.next.load(Ordering::Relaxed) % 8);
-        let names = old.iter().chain(new).map(|name| name.load(Ordering::Relaxed));
-        // SAFETY: what is not null was stored by `push` from a reference to a static.
-        names.filter_map(|name| unsafe { name.as_ref() }.copied()).collect()
     }
 }
 
