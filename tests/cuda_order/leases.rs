@@ -4,7 +4,7 @@ use crate::common::{LONG, down, eventually, up};
 use crate::standin::{Launch, Mode, device, launch, session};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use windlass::{Device, Error};
+use windlass::{Device, DeviceBuffer, Error, Phase};
 
 /// Who comes while every slot is leased waits for the first that is given back, not for one that it picked.
 #[test]
@@ -93,16 +93,22 @@ fn what_is_over_is_seen_to_be_also_on_a_slot_that_is_held() {
     driver.assert_finished();
 }
 
+/// Two devices with one slot each, at rest: on the first a buffer of threes and one of zeros, on the second one of zeros.
+/// A copy has gone from one to the other before.
+fn two_gpus() -> ([Device; 2], [DeviceBuffer<f32>; 3]) {
+    let [one, two] = [0, 1].map(|n| Device::builder().cuda(n).slots(1).open().unwrap());
+    let warm = two.copy_peer(&up(&one, vec![0.0f32; 4]), two.zeros(4).unwrap()).unwrap();
+    drop(warm.await_result().unwrap()); // the path is checked
+    let buffers = [up(&one, vec![3.0f32; 4]), one.zeros(4).unwrap(), two.zeros(4).unwrap()];
+    [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
+    ([one, two], buffers)
+}
+
 /// A rebuild of the source ends neither its memory nor its events before the copy was followed there.
 #[test]
 fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
     let driver = session();
-    let [one, two] = [0, 1].map(|n| Device::builder().cuda(n).slots(1).open().unwrap());
-    let warm = two.copy_peer(&up(&one, vec![0.0f32; 4]), two.zeros(4).unwrap()).unwrap();
-    drop(warm.await_result().unwrap()); // the path is checked
-    let (x, other) = (up(&one, vec![3.0f32; 4]), up(&one, vec![0.0f32; 4]));
-    let y = two.zeros::<f32>(4).unwrap();
-    [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
+    let ([one, two], [x, other, y]) = two_gpus();
     driver.mode(Mode::Manual);
     std::thread::scope(|scope| {
         let ((op, hold), one, two, x) = (Launch::held(c"add_one_f32"), &one, &two, &x);
@@ -115,8 +121,9 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
         assert!(eventually(30, || one.uninit::<f32>(0).is_err()), "it has begun");
         hold.go_on(false);
         std::thread::sleep(Duration::from_millis(30));
-        assert!(!rebuild.is_finished(), "the copy has not read it");
+        let phase = one.health().phase;
         driver.mode(Mode::Auto);
+        assert_eq!(phase, Phase::Healthy, "its life is over, and the copy has not read it");
         let copied = copy.join().unwrap().await_result().unwrap();
         rebuild.join().unwrap().unwrap();
         assert_eq!(down(two, &copied), [3.0; 4]);
@@ -129,12 +136,7 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
 #[test]
 fn a_peer_copy_that_is_not_followed_yet_keeps_the_target_from_its_end() {
     let driver = session();
-    let [one, two] = [0, 1].map(|n| Device::builder().cuda(n).slots(1).open().unwrap());
-    let warm = two.copy_peer(&up(&one, vec![0.0f32; 4]), two.zeros(4).unwrap()).unwrap();
-    drop(warm.await_result().unwrap()); // the path is checked
-    let (x, other) = (up(&one, vec![3.0f32; 4]), up(&one, vec![0.0f32; 4]));
-    let y = two.zeros::<f32>(4).unwrap();
-    [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
+    let ([one, two], [x, other, y]) = two_gpus();
     std::thread::scope(|scope| {
         let ((op, hold), one, two, x) = (Launch::held(c"add_one_f32"), &one, &two, &x);
         scope.spawn(move || drop(one.dispatch(op, (), (other,))));
@@ -147,12 +149,27 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_target_from_its_end() {
         let rebuild = scope.spawn(|| two.rebuild(LONG));
         assert!(eventually(30, || two.uninit::<f32>(0).is_err()), "it has begun");
         std::thread::sleep(Duration::from_millis(30));
-        assert!(!rebuild.is_finished(), "the source does not follow it yet");
+        assert_eq!(two.health().phase, Phase::Healthy, "its life is over, and the source does not follow it yet");
         hold.go_on(false);
         drop(copy.join().unwrap());
         rebuild.join().unwrap().unwrap();
         assert_eq!(down(one, x), [3.0; 4]);
     });
     drop((x, one, two));
+    driver.assert_finished();
+}
+
+/// What cannot be followed leaves nothing behind that its source would wait for.
+#[test]
+fn a_peer_copy_whose_end_was_not_recorded_leaves_its_source_as_it_was() {
+    let driver = session();
+    let ([one, two], [x, other, y]) = two_gpus();
+    driver.await_rest();
+    driver.fail("cuEventRecord", 0, 2);
+    let rejected = two.copy_peer(&x, y).map(drop).unwrap_err();
+    assert!(matches!(rejected.error, Error::OutOfMemory { .. }), "{rejected}");
+    let x = one.fill(x, 5.0).expect("it waits for nothing").into_output();
+    assert_eq!(down(&one, &x), [5.0; 4]);
+    drop((rejected, x, other, one, two));
     driver.assert_finished();
 }
