@@ -42,31 +42,21 @@
 #[cfg(not(any(feature = "host", feature = "cuda")))]
 compile_error!("windlass needs an engine: enable the feature `host`, or `cuda` by one of the `cuda-NNNNN` features");
 
-pub mod blas;
-pub mod blaslt;
-mod buffer;
-mod copy;
-#[cfg(feature = "cuda")]
-mod cuda;
-mod cuda_enqueue;
-mod device;
-mod dispatch;
-mod element;
-mod engine;
-mod error;
-mod fp8;
-mod host;
-mod interop;
-#[cfg(feature = "cuda")]
-pub mod loader;
+mod engines;
+mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
-pub mod nvrtc;
-mod op;
-mod supervisor;
-mod sync;
-mod trace;
-pub mod worker;
+mod runtime;
+
+// The rooms of each floor under short names.
+#[cfg(feature = "cuda")]
+use engines::cuda;
+#[cfg(feature = "cuda")]
+pub use engines::loader;
+pub use engines::worker;
+use engines::{cuda_enqueue, host};
+pub use libraries::{blas, blaslt, nvrtc};
+use runtime::{buffer, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
 pub use blaslt::{BlasLt, Matmul, Order};

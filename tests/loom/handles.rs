@@ -1,4 +1,4 @@
-//! `src/buffer/handles.rs`: who finds itself the last handle sees what the others published.
+//! `src/runtime/buffer/handles.rs`: who finds itself the last handle sees what the others published.
 
 use crate::subject::handles::Handles;
 use crate::sync::Arc;

@@ -1,4 +1,4 @@
-//! `src/engine/life.rs`: the flag and the leases keep the supervisor and the users of an epoch apart.
+//! `src/runtime/engine/life.rs`: the flag and the leases keep the supervisor and the users of an epoch apart.
 
 use crate::subject::life::{Life, Stand};
 use crate::subject::parker::Parker;
@@ -18,7 +18,7 @@ impl Epoch {
         Arc::new(Epoch { life: Life::new(), slot: Mutex::new(()), native: UnsafeCell::new(true) })
     }
 
-    /// Lease, then look: the rule of `src/engine/mod.rs`.
+    /// Lease, then look: the rule of `src/runtime/engine/mod.rs`.
     fn enqueue(&self) -> bool {
         let lease = self.slot.lock();
         if !self.life.alive() {
@@ -54,7 +54,7 @@ fn a_lease_that_saw_the_epoch_alive_is_over_before_it_is_torn_down() {
     });
 }
 
-/// `Epoch::end` of `src/engine/epoch.rs` writes the cause before the flag. Breaks: a `Relaxed` load in `dead`; a
+/// `Epoch::end` of `src/runtime/engine/epoch.rs` writes the cause before the flag. Breaks: a `Relaxed` load in `dead`; a
 /// `Relaxed` `end`.
 #[test]
 fn who_sees_it_dead_sees_why() {
@@ -106,7 +106,7 @@ fn a_drain_that_is_called_off_does_not_raise_the_dead() {
     });
 }
 
-/// Register, then look, and the other side ends and then wakes: `Task::subscribe` of `src/host/node.rs` with
+/// Register, then look, and the other side ends and then wakes: `Task::subscribe` of `src/engines/host/node.rs` with
 /// `Epoch::end` and `Epoch::sleep_on`. Breaks: a look before the registration (then a sleeper is never woken).
 #[test]
 fn a_sleeper_is_woken_by_the_end_of_the_epoch_or_does_not_go_to_sleep() {

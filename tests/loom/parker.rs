@@ -1,4 +1,4 @@
-//! `src/dispatch/parker.rs`: no wake-up is lost. A lost one shows as a deadlock, which loom reports.
+//! `src/runtime/dispatch/parker.rs`: no wake-up is lost. A lost one shows as a deadlock, which loom reports.
 
 use crate::bounded;
 use crate::subject::parker::Parker;

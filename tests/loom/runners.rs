@@ -1,4 +1,4 @@
-//! `src/host/runners.rs`: whatever is pushed is run, and nobody stays hired.
+//! `src/engines/host/runners.rs`: whatever is pushed is run, and nobody stays hired.
 
 use crate::bounded;
 use crate::subject::runners::{Ready, Runners};
@@ -39,7 +39,7 @@ impl Engine {
         Arc::new(Engine { ready, runners: Runners::new(max), ran: Default::default(), parents })
     }
 
-    /// `HostEngine::start` of `src/host/queue.rs`. The hired runner is the caller itself; a pool thread would come later,
+    /// `HostEngine::start` of `src/engines/host/queue.rs`. The hired runner is the caller itself; a pool thread would come later,
     /// which another schedule of the same threads covers.
     fn start(&self) {
         self.ready.pushed.fetch_add(1, Ordering::Relaxed);

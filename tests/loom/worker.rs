@@ -2,11 +2,11 @@
 //! over a segment of loom's atomics.
 #![allow(dead_code, reason = "models use parts of the modules under test")]
 
-#[path = "../../src/worker/answers.rs"]
+#[path = "../../src/engines/worker/answers.rs"]
 mod answers;
-#[path = "../../src/worker/frees.rs"]
+#[path = "../../src/engines/worker/frees.rs"]
 mod frees;
-#[path = "../../src/worker/ring.rs"]
+#[path = "../../src/engines/worker/ring.rs"]
 mod ring;
 #[path = "worker/segment.rs"]
 mod segment;

@@ -297,8 +297,8 @@ fn our_own_ptx_assembles_for_every_generation_of_gpus() {
         return;
     }
     let texts = [
-        ("gemm_i8.ptx", include_str!("../../src/blas/gemm_i8.ptx")),
-        ("pivots.ptx", include_str!("../../src/blas/level3/pivots.ptx")),
+        ("gemm_i8.ptx", include_str!("../../src/libraries/blas/gemm_i8.ptx")),
+        ("pivots.ptx", include_str!("../../src/libraries/blas/level3/pivots.ptx")),
         ("faulty.ptx", include_str!("../common/faulty.ptx")),
         ("poly.ptx", include_str!("../../examples/custom_op/poly.ptx")),
         ("kernels.ptx", include_str!("../nvrtc_launch/kernels.ptx")),

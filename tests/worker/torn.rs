@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use windlass::{Error, Phase};
 
-// Where the rings of orders lie in a worker's memory, as `src/worker/mod.rs` and `src/worker/ring.rs` have it.
+// Where the rings of orders lie in a worker's memory, as `src/engines/worker/mod.rs` and `src/engines/worker/ring.rs` have it.
 const LANES: usize = 16;
 const ORDERS: usize = 4096;
 const TAIL: usize = 64;

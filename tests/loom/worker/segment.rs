@@ -1,4 +1,4 @@
-//! `src/worker/segment.rs` as a model sees it: words that loom watches, bytes whose every use it checks, and a futex.
+//! `src/engines/worker/segment.rs` as a model sees it: words that loom watches, bytes whose every use it checks, and a futex.
 
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering};
 use loom::cell::UnsafeCell;

@@ -10,7 +10,7 @@ use crate::numerics::level3::batch;
 /// From the factors (getri), or from the matrices themselves (matinv).
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in crate::blas::level3) struct Invert<T, L, const FACTORED: bool>(Lu, PhantomData<(T, L)>);
+pub(in crate::libraries::blas::level3) struct Invert<T, L, const FACTORED: bool>(Lu, PhantomData<(T, L)>);
 
 /// The most rows that the library inverts at once.
 #[cfg(feature = "blas")]

@@ -8,7 +8,7 @@ use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in crate::blas::level3) struct Factor<T, L>(Lu, PhantomData<(T, L)>);
+pub(in crate::libraries::blas::level3) struct Factor<T, L>(Lu, PhantomData<(T, L)>);
 
 impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
     const NAME: &'static str = if L::LISTED { "getrf_batched" } else { "getrf_strided_batched" };

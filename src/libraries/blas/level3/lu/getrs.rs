@@ -9,7 +9,7 @@ use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in crate::blas::level3) struct Solve<T, L> {
+pub(in crate::libraries::blas::level3) struct Solve<T, L> {
     lu: Lu,
     trans: Transpose,
     nrhs: usize,

@@ -160,7 +160,7 @@ mod cuda {
     use std::ops::{Deref, DerefMut};
 
     /// The leased stream, and the modes to compute in.
-    pub(in crate::blas) struct Queue<'a, 'q, R: Routine> {
+    pub(in crate::libraries::blas) struct Queue<'a, 'q, R: Routine> {
         pub(super) enqueue: &'a mut Enqueue<'q, Call<R>>,
         pub(super) modes: Modes,
     }
@@ -180,18 +180,18 @@ mod cuda {
 
     impl<R: Routine> Queue<'_, '_, R> {
         /// The math mode.
-        pub(in crate::blas) fn math(&self) -> Math {
+        pub(in crate::libraries::blas) fn math(&self) -> Math {
             self.modes.math
         }
 
         /// The slot's handle, with scalars where `mode` says and in the modes of the call.
-        pub(in crate::blas) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
+        pub(in crate::libraries::blas) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
             let modes = self.modes;
             self.enqueue.blas(mode, modes)
         }
 
         /// One call of a typed routine.
-        pub(in crate::blas) fn typed(
+        pub(in crate::libraries::blas) fn typed(
             &mut self,
             mode: PointerMode,
             call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
@@ -202,7 +202,7 @@ mod cuda {
 
         /// `y = beta * y`, where the product is known to be zero and its operands are not to be read: as a product
         /// without columns, which does not read what a zero `beta` discards either.
-        pub(in crate::blas) fn scale<T: BlasElement>(
+        pub(in crate::libraries::blas) fn scale<T: BlasElement>(
             &mut self,
             y: Span<T>,
             at: Strided,

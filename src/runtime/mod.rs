@@ -1,0 +1,16 @@
+//! The middle floor: what a dispatch is. Operations and their operands, buffers and the order of their uses, pendings,
+//! devices, their supervision, traces, copies, errors. It knows the engines by one enum ([`engine`]) and no library.
+
+pub(crate) mod buffer;
+pub(crate) mod copy;
+pub(crate) mod device;
+pub(crate) mod dispatch;
+pub(crate) mod element;
+pub(crate) mod engine;
+pub(crate) mod error;
+pub(crate) mod fp8;
+mod interop;
+pub(crate) mod op;
+pub(crate) mod supervisor;
+pub(crate) mod sync;
+pub(crate) mod trace;
