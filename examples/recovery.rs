@@ -24,6 +24,7 @@ const REBUILD_AT: [usize; 2] = [25, 47];
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() -> Result<(), Box<dyn Error>> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let work = Work::new();
     let hook = work.clone();
     // Runs whenever the device is made anew, before anybody else may use the new generation.

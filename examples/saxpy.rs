@@ -14,6 +14,7 @@ const SOURCE: &str = r#"extern "C" __global__ void saxpy(float a, const float* x
 }"#;
 
 fn main() -> Result<()> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let (device, n) = (Device::from_env()?, 1 << 20);
     let saxpy = device.nvrtc().module(&Program::new(SOURCE))?.kernel("saxpy")?;
     // SAFETY: these are its parameters, and it touches nothing past `n`, which is the length of both buffers.

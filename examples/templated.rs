@@ -36,6 +36,7 @@ impl Number for u64 {
 }
 
 fn main() -> Result<()> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
     // Every instance that is wanted is asked for, and the program is compiled once.
     let wanted = [f32::NAME, f64::NAME, i32::NAME, u64::NAME].map(|name| [expression(name, 2), expression(name, 5)]);

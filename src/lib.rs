@@ -80,6 +80,7 @@ pub use fp8::{F8E4M3, F8E5M2};
 pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
+pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;

@@ -19,6 +19,7 @@ use windlass::Device;
 const SINE: [f32; 10] = [0.0, 1.0, 0.0, -1.0 / 6.0, 0.0, 1.0 / 120.0, 0.0, -1.0 / 5_040.0, 0.0, 1.0 / 362_880.0];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
     println!("device    {} ({})", device.name(), device.info().name);
     compare(&device, 1 << 20)?;

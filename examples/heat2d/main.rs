@@ -20,6 +20,7 @@ use std::time::Instant;
 use windlass::Device;
 
 fn main() -> ExitCode {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

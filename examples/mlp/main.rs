@@ -20,6 +20,7 @@ const STEPS: usize = 1_000;
 const RATE: f32 = 0.1;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
     println!("device    {} ({})", device.name(), device.info().name);
     let (points, waves) = samples();

@@ -27,6 +27,7 @@ use windlass::{Device, Gemm};
 const PAIRS: usize = 8;
 
 fn main() -> ExitCode {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

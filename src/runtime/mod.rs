@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod fp8;
 mod interop;
 pub(crate) mod op;
+pub(crate) mod pipeline;
 pub(crate) mod supervisor;
 pub(crate) mod sync;
 pub(crate) mod trace;

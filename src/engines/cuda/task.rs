@@ -178,12 +178,16 @@ impl Flight {
         if self.look(told) {
             return true;
         }
-        let mut start = None;
+        let (mut start, mut rounds) = (None, 0u32);
         loop {
             for _ in 0..16 {
                 if self.look(told) {
                     return true;
                 }
+            }
+            rounds = rounds.saturating_add(1);
+            if rounds > 1024 {
+                std::thread::yield_now(); // after some milliseconds: where cores are few, others may need this one
             }
             if limit.is_none() && until.is_none() {
                 continue;

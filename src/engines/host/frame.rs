@@ -145,6 +145,7 @@ impl Frame {
         if self.is_settled(told) {
             return true;
         }
+        let mut looks = 0u32;
         match how {
             Wait::Spin | Wait::Yield => loop {
                 if self.is_settled(told) {
@@ -153,7 +154,9 @@ impl Frame {
                 if past(until) {
                     return self.is_settled(told); // much may have happened between the look and that at the clock
                 }
-                if how == Wait::Spin { std::hint::spin_loop() } else { std::thread::yield_now() }
+                looks = looks.saturating_add(1);
+                // Where cores are few, the work itself may need this one.
+                if how == Wait::Spin && looks < 1 << 16 { std::hint::spin_loop() } else { std::thread::yield_now() }
             },
             Wait::Adaptive => {
                 let start = Instant::now();

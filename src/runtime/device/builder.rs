@@ -138,23 +138,36 @@ impl DeviceBuilder {
         self
     }
 
-    /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`.
+    /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`, where `:isolated` may follow
+    /// ([`isolated`](Self::isolated)), and `:standby` after that ([`standby`](Self::standby)): `cuda:0:isolated:standby`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text.
     pub fn named(self, text: &str) -> Result<Self> {
-        match text.trim() {
-            "" | "best" => Ok(self.best()),
-            "host" => Ok(self.host()),
-            "cuda" => Ok(self.cuda(0)),
-            other => match other.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
-                Some(ordinal) => Ok(self.cuda(ordinal)),
-                None => Err(Error::invalid(
-                    "device",
-                    format!("`{other}` names no device; known are `host`, `cuda`, `cuda:N` and `best`"),
-                )),
-            },
+        let name = text.trim();
+        let unknown = || {
+            let known = "`host`, `cuda`, `cuda:N` and `best`, with `:isolated` or `:isolated:standby` behind them";
+            Error::invalid("device", format!("`{name}` names no device; known are {known}"))
+        };
+        let (rest, standby) = name.strip_suffix(":standby").map_or((name, false), |rest| (rest, true));
+        let (device, isolated) = rest.strip_suffix(":isolated").map_or((rest, false), |rest| (rest, true));
+        if standby && !isolated {
+            return Err(unknown());
         }
+        let builder = match device {
+            "" | "best" => self.best(),
+            "host" => self.host(),
+            "cuda" => self.cuda(0),
+            other => {
+                let ordinal = other.strip_prefix("cuda:").and_then(|n| n.parse().ok());
+                self.cuda(ordinal.ok_or_else(unknown)?)
+            }
+        };
+        Ok(match (isolated, standby) {
+            (false, _) => builder,
+            (true, false) => builder.isolated(),
+            (true, true) => builder.isolated().standby(true),
+        })
     }
 
     /// The device that the environment names by `WINDLASS_DEVICE`; [`best`](Self::best) when it is not set.

@@ -24,7 +24,7 @@ pub(crate) use memory::is_patient;
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;
-use crate::supervisor::Health;
+use crate::supervisor::{Health, Phase};
 use crate::sync::{Arc, Ordering};
 use crate::trace::Stats;
 use crate::{Error, Result};
@@ -165,6 +165,45 @@ impl Device {
     pub fn wait_healthy(&self, limit: Duration) -> Result<Health> {
         crate::host::refuse_inside("a wait for the device")?;
         self.inner.supervisor.wait_healthy(&self.inner, limit)
+    }
+
+    /// Runs `work`; when the device fails in the middle of it, waits until the device is healthy again and runs `work`
+    /// from its beginning. So `work` starts from what the caller has in host memory: it makes its buffers anew.
+    ///
+    /// Runs it again only where the error says that [data was lost](Error::is_data_lost) and the device has in fact left
+    /// the generation in which `work` began; how often that can be, the restart policy says. Each recovery may take up to
+    /// a minute.
+    ///
+    /// # Errors
+    /// Any other error of `work`; [`Error::DeviceLost`] when the device will not come back; [`Error::Timeout`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "host")] fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, FaultPlan};
+    /// // The second operation poisons the context, as an illegal address does on a GPU.
+    /// let device = Device::builder().host().fault_plan(FaultPlan::new().poison(1)).open()?;
+    /// let norm = device.retrying(|device| {
+    ///     let x = device.upload(vec![3.0f32, 4.0])?.into_output();
+    ///     Ok(device.blas().nrm2(&x)?.await_result()?)
+    /// })?;
+    /// assert_eq!((norm, device.generation()), (5.0, 1));
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "host"))] fn main() {}
+    /// ```
+    pub fn retrying<T>(&self, mut work: impl FnMut(&Device) -> Result<T>) -> Result<T> {
+        const RECOVERY: Duration = Duration::from_secs(60);
+        loop {
+            let generation = self.generation();
+            let error = match work(self) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let has_failed = || self.generation() != generation || self.health().phase != Phase::Healthy;
+            if !error.is_data_lost() || !has_failed() {
+                return Err(error);
+            }
+            self.wait_healthy(RECOVERY)?;
+        }
     }
 
     /// Rebuilds the device: drains what is in flight (at most `deadline`), gives back all that it owns and makes it

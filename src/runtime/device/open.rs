@@ -34,8 +34,8 @@ impl Device {
         Self::builder().best().open()
     }
 
-    /// The device that the environment names: `WINDLASS_DEVICE=host`, `cuda`, `cuda:N` or `best`; [`best`](Self::best)
-    /// when it is not set.
+    /// The device that the environment names: `WINDLASS_DEVICE=host`, `cuda`, `cuda:N` or `best`, also with `:isolated` or
+    /// `:isolated:standby` behind it; [`best`](Self::best) when it is not set.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
@@ -43,7 +43,7 @@ impl Device {
         Self::builder().from_env()?.open()
     }
 
-    /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`.
+    /// The device that `text` names, as [`DeviceBuilder::named`] has it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Spin for about 20 us, then back off: the host engine sleeps until woken, CUDA polls with growing pauses (there is
-    /// no timed wait in CUDA, and host callbacks are the slowest signal there is).
+    /// Spin for about 20 us, then back off: the host engine sleeps until woken, CUDA polls with pauses of 40 us or a 400th of
+    /// the time waited (there is no timed wait in CUDA, and host callbacks are the slowest signal there is).
     #[default]
     Adaptive,
-    /// Spin until it is done. Lowest latency, one core.
+    /// Spin until it is done. Lowest latency, one core for each waiter: on a machine with fewer cores than threads the
+    /// waiters take them from the work. After some milliseconds each look therefore offers the core to others.
     Spin,
     /// Give the core away between looks.
     Yield,
@@ -26,20 +27,65 @@ pub enum Wait {
 /// How long [`Wait::Adaptive`] spins: about one round trip of a small op. Beyond it the core is worth more elsewhere.
 pub(crate) const SPIN: Duration = Duration::from_micros(20);
 
-/// Pauses that grow with the time already waited: a sixteenth of it, so that the end is noticed at most that much late, and
-/// a long wait costs nothing. From 5 us (the system adds about 55 of its own) to 1 ms.
-pub(crate) struct Backoff(Instant);
+/// Pauses between looks at work that nobody announces: 40 us, and from 16 ms on a 400th of the time already waited, up to
+/// 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time, and a long wait costs nothing.
+///
+/// The system adds its *timer slack* to a sleep, 50 us unless a thread asks for less: asked for at the first pause, and put
+/// back when the wait is over.
+pub(crate) struct Backoff {
+    begin: Instant,
+    #[cfg(target_os = "linux")]
+    slack: Option<FineTimer>,
+}
 
 impl Backoff {
+    const SHORTEST: Duration = Duration::from_micros(40);
+    const LONGEST: Duration = Duration::from_millis(1);
+    /// The part of the time already waited that the next pause may take.
+    const PART: u32 = 400;
+
     pub(crate) fn new() -> Self {
-        Backoff(Instant::now())
+        Backoff {
+            begin: Instant::now(),
+            #[cfg(target_os = "linux")]
+            slack: None,
+        }
     }
 
     /// Sleeps for the next pause, but not past `until`.
     pub(crate) fn pause(&mut self, until: Option<Instant>) {
+        #[cfg(target_os = "linux")]
+        self.slack.get_or_insert_with(FineTimer::begin);
         let now = Instant::now();
-        let pause = ((now - self.0) / 16).clamp(Duration::from_micros(5), Duration::from_millis(1));
+        let pause = ((now - self.begin) / Self::PART).clamp(Self::SHORTEST, Self::LONGEST);
         std::thread::sleep(until.map_or(pause, |until| pause.min(until.saturating_duration_since(now))));
+    }
+}
+
+/// The calling thread's sleeps end in time, as long as this lives.
+#[cfg(target_os = "linux")]
+struct FineTimer {
+    before: Option<std::num::NonZeroU64>,
+    /// The slack is the thread's own.
+    here: std::marker::PhantomData<*const ()>,
+}
+
+#[cfg(target_os = "linux")]
+impl FineTimer {
+    const SLACK: Option<std::num::NonZeroU64> = std::num::NonZeroU64::new(1_000);
+
+    fn begin() -> Self {
+        let before = rustix::thread::current_timer_slack().ok().and_then(std::num::NonZeroU64::new);
+        // Where the system refuses, sleeps are as long as they were.
+        let _ = rustix::thread::set_current_timer_slack(Self::SLACK);
+        FineTimer { before, here: std::marker::PhantomData }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for FineTimer {
+    fn drop(&mut self) {
+        let _ = rustix::thread::set_current_timer_slack(self.before); // `None` is the thread's own default
     }
 }
 

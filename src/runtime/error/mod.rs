@@ -266,6 +266,16 @@ impl Error {
         )
     }
 
+    /// What was on the device is gone, or was never made: the work is to be done again from what the caller has saved.
+    /// [`Device::retrying`](crate::Device::retrying) does that.
+    ///
+    /// One fault of a device may answer as a poisoned context, as a stale buffer, or as a failure upstream, by where it
+    /// finds the work. An [`Upstream`](Error::Upstream) also comes without any fault, from an operation that failed by
+    /// itself: then the same work fails again.
+    pub fn is_data_lost(&self) -> bool {
+        matches!(self, Error::ContextPoisoned { .. } | Error::GpuRefStale { .. } | Error::Upstream { .. })
+    }
+
     /// The device's context is unusable after this.
     pub fn is_poisoning(&self) -> bool {
         matches!(self, Error::ContextPoisoned { .. } | Error::DeviceLost { .. })
