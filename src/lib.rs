@@ -24,6 +24,8 @@
 //! - [`Op`]: one unit of work as plain data; write your own.
 //! - [`PendingDispatch`]: work in flight.
 //!
+//! [`guide`] has a page for each thing that one wants to do.
+//!
 //! # Order
 //! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
 //! wait on the host. Work on unrelated buffers overlaps.
@@ -43,6 +45,7 @@
 compile_error!("windlass needs an engine: enable the feature `host`, or `cuda` by one of the `cuda-NNNNN` features");
 
 mod engines;
+pub mod guide;
 mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
