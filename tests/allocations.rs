@@ -23,12 +23,14 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<i64> = const { Cell::new(0) };
 }
 static ALIVE: AtomicI64 = AtomicI64::new(0);
 
 fn count(bytes: i64) {
     // A thread that is going away has no counter any more, and is not asked about.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+    let _ = BYTES.try_with(|n| n.set(n.get() + bytes));
     ALIVE.fetch_add(bytes, Ordering::Relaxed);
 }
 
@@ -212,4 +214,106 @@ fn a_timed_wait_that_ran_out_leaves_nothing_behind() {
     let before = wait(100);
     let grown = wait(2000) - before;
     assert!(grown < 16_384, "{grown} bytes more after 2000 waits that ran out");
+}
+
+/// Pages that nobody has touched cost nothing, so neither does a buffer that nobody has written.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_nobody_has_written_is_not_touched() {
+    let _alone = alone();
+    let device = host(2).open().unwrap();
+    let before = common::footprint().0;
+    let zeros = device.zeros::<f64>(1 << 27).unwrap();
+    let uninit = device.uninit::<f64>(1 << 27).unwrap();
+    let grown = common::footprint().0.saturating_sub(before);
+    assert!(grown < 256 << 20, "{grown} bytes of two times 1 GiB were touched");
+    for at in [0, 12_345_678, (1 << 27) - 1] {
+        let read = device.download(zeros.as_in().slice(at..at + 1).unwrap()).unwrap();
+        assert_eq!(read.await_result().unwrap(), [0.0]);
+    }
+    drop(uninit);
+}
+
+/// Memory that was freed is used again, but never as zeros.
+#[test]
+fn zeros_are_zeros_where_other_data_was_before() {
+    let _alone = alone();
+    for device in [host(2).open().unwrap(), inline().open().unwrap()] {
+        for len in [1, 1000, 40_000, 1 << 20] {
+            for _ in 0..4 {
+                let used = device.fill(device.uninit::<u32>(len).unwrap(), 7).unwrap().await_result().unwrap();
+                drop(used);
+                let zeros = device.zeros::<u32>(len).unwrap();
+                let read = device.download(&zeros).unwrap().await_result().unwrap();
+                assert!(read.iter().all(|&x| x == 0), "{len} elements");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slice_goes_straight_into_a_buffer_at_rest() {
+    let _alone = alone();
+    const LEN: usize = 1 << 20;
+    let device = host(2).open().unwrap();
+    let data: Vec<u64> = (0..LEN as u64).collect();
+    let mut target = device.zeros::<u64>(LEN).unwrap();
+    // A runner that is just leaving has a place yet; one of several times finds it free.
+    let mut least = i64::MAX;
+    for _ in 0..20 {
+        device.synchronize(Duration::from_secs(60)).unwrap();
+        let before = BYTES.with(Cell::get);
+        target = device.upload_into(&data[..], target).unwrap().await_result().unwrap();
+        least = least.min(BYTES.with(Cell::get) - before);
+    }
+    assert!(least < 65_536, "{least} bytes were allocated for an upload of {}", 8 * LEN);
+    assert!(device.download(&target).unwrap().await_result().unwrap() == data);
+}
+
+/// The slice is the caller's again when the upload returns, wherever the work is then.
+#[test]
+fn a_slice_may_change_when_its_upload_has_returned() {
+    let _alone = alone();
+    for device in [host(1).open().unwrap(), host(3).open().unwrap(), inline().open().unwrap()] {
+        for len in [1usize, 5000, 700_000] {
+            let mut data = vec![1u64; len];
+            let mut target = device.zeros::<u64>(len).unwrap();
+            for round in 0..10u64 {
+                data.fill(round);
+                target = device.upload_into(&data[..], target).unwrap().into_output();
+                data.fill(99);
+                let read = device.download(&target).unwrap();
+                let read = read.await_result().unwrap();
+                assert!(read.iter().all(|&x| x == round), "{len} elements, round {round}");
+            }
+        }
+    }
+    // Behind work that lasts.
+    let device = host(2).open().unwrap();
+    let gate = Gate::default();
+    let target = gate.hold(&device, device.zeros::<u64>(5000).unwrap()).into_output();
+    let mut data = vec![5u64; 5000];
+    let target = device.upload_into(&data[..], target).unwrap().into_output();
+    data.fill(99);
+    gate.open();
+    assert!(device.download(&target).unwrap().await_result().unwrap() == [5; 5000]);
+}
+
+/// What a download leaves in memory of ours on its way is used for the next.
+#[test]
+fn downloads_into_a_slice_share_their_memory() {
+    let _alone = alone();
+    const LEN: usize = 1 << 20;
+    let device = host(2).open().unwrap();
+    let source = device.upload((0..LEN as u64).collect::<Vec<_>>()).unwrap().into_output();
+    let mut target = vec![0u64; LEN];
+    device.download(&source).unwrap().await_result_into(&mut target).unwrap();
+    let before = ALIVE.load(Ordering::Relaxed);
+    for _ in 0..50 {
+        target.fill(0);
+        device.download(&source).unwrap().await_result_into(&mut target).unwrap();
+        assert!(target.iter().enumerate().all(|(i, &x)| x == i as u64));
+    }
+    let grown = ALIVE.load(Ordering::Relaxed) - before;
+    assert!(grown < 8 * LEN as i64, "{grown} bytes more after 50 downloads");
 }

@@ -105,6 +105,12 @@ pub trait Op: Sized + Send + Sync + 'static {
         false
     }
 
+    /// The host's part is short, and wants to be done by the submitting thread where nothing is before it.
+    #[doc(hidden)]
+    fn is_prompt(&self) -> bool {
+        false
+    }
+
     /// The element types it reads and writes, where they are not those of the declaration.
     #[doc(hidden)]
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {

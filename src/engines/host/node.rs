@@ -77,9 +77,12 @@ impl HostEngine {
         let after = trace.map(|t| (t, OpInfo::of(&op, s.options.label, None)));
         // In a worker process this thread does nothing but submit, and has just been woken for that.
         #[cfg(target_os = "linux")]
-        let here = !self.is_inline() && s.relay.as_ref().is_some_and(|relay| relay.runs_here(op.cost()));
+        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(op.cost()));
         #[cfg(not(target_os = "linux"))]
         let here = false;
+        // A user's hook and a plan's delay are not for the submitting thread.
+        let prompt = trace.is_none() && self.plan().is_none() && op.is_prompt();
+        let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
         }

@@ -1,10 +1,10 @@
 //! A piece of an engine's memory.
 
+use super::host_memory::HostMemory;
 use super::track::Track;
 use crate::error::Site;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::{Error, Result};
-use std::alloc::Layout;
 
 /// Counts bytes against a device's limit.
 #[derive(Debug)]
@@ -121,8 +121,8 @@ impl Meter {
 pub(crate) enum Home {
     /// Zero bytes: nobody.
     Empty,
-    /// The process's allocator.
-    Host(Layout),
+    /// The process's allocator, when it is dropped.
+    Host(#[expect(dead_code, reason = "owned")] HostMemory),
     /// A CUDA engine's pool.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::PoolBytes),
@@ -154,23 +154,16 @@ impl Allocation {
         Allocation { address, bytes, home, meter, regions, parted, uses }
     }
 
-    /// Zeroed memory of this process, aligned for every element and for vector instructions.
-    pub(crate) fn host(bytes: usize, meter: Arc<Meter>) -> Result<Self> {
-        const ALIGN: usize = 64;
+    /// Memory of this process, aligned for every element and for vector instructions: zeroed, or with anything in it.
+    pub(crate) fn host(bytes: usize, zeroed: bool, meter: Arc<Meter>) -> Result<Self> {
         meter.take(bytes as u64)?;
-        let layout = Layout::from_size_align(bytes, ALIGN);
-        let address = match layout {
-            Ok(layout) if layout.size() > 0 => {
-                // SAFETY: the layout's size is not zero.
-                unsafe { std::alloc::alloc_zeroed(layout) as u64 }
-            }
-            // Never dereferenced: zero bytes.
-            Ok(_) => return Ok(Self::new(ALIGN as u64, 0, Home::Empty, meter)),
-            Err(_) => 0,
-        };
-        match layout {
-            Ok(layout) if address != 0 => Ok(Self::new(address, bytes as u64, Home::Host(layout), meter)),
-            _ => {
+        if bytes == 0 {
+            // Never dereferenced.
+            return Ok(Self::new(64, 0, Home::Empty, meter));
+        }
+        match HostMemory::new(bytes, zeroed) {
+            Some(memory) => Ok(Self::new(memory.address(), bytes as u64, Home::Host(memory), meter)),
+            None => {
                 meter.give(bytes as u64);
                 Err(meter.refusal(bytes as u64))
             }
@@ -236,14 +229,9 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        match &self.home {
-            Home::Host(layout) => {
-                // SAFETY: `address` came from `alloc_zeroed` with this layout, and this is the only owner left.
-                unsafe { std::alloc::dealloc(self.address as *mut u8, *layout) }
-            }
-            #[cfg(target_os = "linux")]
-            Home::Worker(bytes) => bytes.release(self.address),
-            _ => {}
+        #[cfg(target_os = "linux")]
+        if let Home::Worker(bytes) = &self.home {
+            bytes.release(self.address);
         }
         self.meter.give(self.bytes);
     }

@@ -14,7 +14,7 @@
 //! - Giving memory back makes no driver call where it happens: see `Region`'s `Drop`.
 //!
 //! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, what counts them in `handles.rs`; below them are
-//! `region.rs` and `allocation.rs`. Ordering lives in `track.rs`, what the bytes are worth in `content.rs`. Operands as
+//! `region.rs` and `allocation.rs`, with the host engine's bytes in `host_memory.rs`. Ordering lives in `track.rs`, what the bytes are worth in `content.rs`. Operands as
 //! tuples are in `elems.rs`; without their types in `dynamic.rs`, as an engine sees them in `any.rs`, with their types
 //! again as outputs in `typed_output.rs`. `mirrored.rs`: data that survives its device.
 
@@ -26,6 +26,7 @@ mod dynamic;
 mod elems;
 mod gpu_ref;
 mod handles;
+mod host_memory;
 mod mirrored;
 mod operand;
 mod region;
@@ -42,6 +43,7 @@ pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
 pub use elems::{Elems, List, Operand};
 pub(crate) use elems::{Receive, Shape, Visit};
 pub use gpu_ref::GpuRef;
+pub(crate) use host_memory::{large_pages, recycle, recycled};
 pub use mirrored::Mirrored;
 pub(crate) use mirrored::Mirrors;
 pub use operand::{In, Span};

@@ -65,7 +65,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
             lent.fill(bytemuck::cast_slice(source));
             return Ok(Vec::new().into());
         }
-        Ok(source.to_vec().into())
+        Ok(super::parallel::copied(source)?.into())
     }
 
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {

@@ -2,12 +2,12 @@
 //!
 //! Nothing asynchronous ever borrows host memory: an upload owns its data or copies it into staging before it returns,
 //! a download lands in memory of ours first. `parallel.rs` copies on the CPU with several threads; `source.rs` is what can
-//! be uploaded.
+//! be uploaded, `loan.rs` how a slice is read in place while its upload has not returned.
 
 mod device_copy;
 mod download;
 mod fill;
-#[cfg(any(feature = "cuda", target_os = "linux"))]
+mod loan;
 pub(crate) mod parallel;
 mod peer_copy;
 mod source;

@@ -3,8 +3,10 @@
 //! The helpers are a small pool of our own. The caller waits without stealing: on a worker of the caller's rayon pool a
 //! stealing wait could run a job that needs a lock its caller holds.
 
+use crate::dispatch::raw::filled;
 use crate::engine::process;
 use crate::sync::{AtomicUsize, Ordering};
+use crate::{Element, Result};
 use once_cell::sync::OnceCell;
 use std::sync::Arc;
 
@@ -85,6 +87,25 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
         spins += 1;
         if spins < 10_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
+}
+
+/// Copies as many elements as both have.
+pub(crate) fn copy_slice<T: Element>(from: &[T], to: &mut [T]) {
+    let bytes = size_of_val(from).min(size_of_val(to));
+    // SAFETY: a shared and an exclusive slice of plain data, of which that many bytes are inside.
+    unsafe { copy(to.as_mut_ptr().cast(), from.as_ptr().cast(), bytes) }
+}
+
+/// A copy of `data`.
+pub(crate) fn copied<T: Element>(data: &[T]) -> Result<Vec<T>> {
+    let bytes = size_of_val(data);
+    let fill = |to: *mut u8| {
+        // SAFETY: new memory for that many bytes.
+        unsafe { copy(to, data.as_ptr().cast(), bytes) };
+        Ok(())
+    };
+    // SAFETY: all of them are written.
+    unsafe { filled(bytes, fill) }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Host to device.
 
-use super::HostData;
+use super::loan::{Lender, Loan};
+use super::{HostData, parallel};
 use crate::engine::Engine;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::sync::Mutex;
+use crate::sync::{Arc, Mutex};
 use crate::{
     Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted, Wire,
 };
@@ -31,6 +32,8 @@ pub(super) enum Piece {
 pub(super) enum Payload<T> {
     Gone,
     Owned(Vec<T>),
+    /// The caller's slice, for as long as the upload has not returned.
+    Borrowed(Arc<Mutex<Loan<T>>>),
     #[cfg(feature = "cuda")]
     Staged(crate::cuda::Staging),
     /// Shared memory on its way to a worker.
@@ -60,19 +63,24 @@ impl<T: Element> Op for Upload<T> {
         self.piece == Piece::First
     }
 
+    fn is_prompt(&self) -> bool {
+        matches!(&*self.data.lock(), Payload::Borrowed(_))
+    }
+
     fn cost(&self) -> Cost {
         Cost { flops: 0, bytes: (self.len * size_of::<T>()) as u64 }
     }
 
     fn host(&self, _: Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
         match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
-            Payload::Owned(data) => target.copy_from_slice(&data),
+            Payload::Owned(data) => parallel::copy_slice(&data, target),
+            Payload::Borrowed(loan) => loan.lock().copy_to(target)?,
             Payload::Gone => {}
             #[cfg(target_os = "linux")]
             Payload::Lent(lent) => {
                 let target: &mut [u8] = bytemuck::cast_slice_mut(target);
                 let data = Some(lent.bytes()).filter(|data| data.len() == target.len());
-                target.copy_from_slice(data.ok_or_else(|| Error::library("other data came than was announced"))?);
+                parallel::copy_slice(data.ok_or_else(|| Error::library("other data came than was announced"))?, target);
             }
             #[cfg(any(feature = "cuda", target_os = "linux"))]
             _ => return Err(Error::library("staged data on a host device")),
@@ -177,12 +185,17 @@ impl Device {
         if self.kind() != DeviceKind::Host || self.is_isolated() {
             return self.upload_staged(data.as_slice(), target);
         }
-        let data = match data {
-            HostData::Owned(data) => data,
-            HostData::Borrowed(data) => data.to_vec(),
-        };
-        let piece = Piece::Alone;
-        self.dispatch(Upload { data: Mutex::new(Payload::Owned(data)), len, piece }, (), (target,))
+        let upload = |data| Upload { data: Mutex::new(data), len, piece: Piece::Alone };
+        match data {
+            HostData::Owned(data) => self.dispatch(upload(Payload::Owned(data)), (), (target,)),
+            HostData::Borrowed(data) => {
+                // Into a buffer at rest the slice is copied straight; else the work finds a copy of it, later.
+                let lender = Lender::new(data);
+                let pending = self.dispatch(upload(Payload::Borrowed(lender.loan())), (), (target,))?;
+                lender.end();
+                Ok(pending)
+            }
+        }
     }
 
     /// In pieces through staging, pinned or shared with a worker: while the device copies one piece, this thread and its

@@ -25,6 +25,21 @@ fn is_inside_an_operation() -> bool {
     false
 }
 
+/// Memory to be had.
+#[derive(Clone, Copy)]
+struct Wanted {
+    bytes: usize,
+    len: usize,
+    zeroed: bool,
+}
+
+/// Bytes of `len` elements.
+fn bytes_of<T: Element>(len: usize) -> Result<usize> {
+    len.checked_mul(size_of::<T>())
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))
+}
+
 impl Device {
     /// A buffer of `len` zeros.
     ///
@@ -34,14 +49,13 @@ impl Device {
     /// [`Error::OutOfMemory`] with what was requested, free and allowed; [`Error::InvalidArgument`] when the size
     /// overflows; the device's own error when it cannot be used.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        let buffer = self.uninit(len)?;
         match self.kind() {
-            // The host engine's memory comes zeroed.
+            // As memory it is written, and the system gives it zeroed.
             super::DeviceKind::Host => {
-                buffer.region.worth.set(Content::Valid);
-                Ok(buffer)
+                let region = self.region(bytes_of::<T>(len)?, len)?;
+                Ok(DeviceBuffer::new(region, 0, len))
             }
-            _ => Ok(self.fill(buffer, T::zeroed())?.into_output()),
+            _ => Ok(self.fill(self.uninit(len)?, T::zeroed())?.into_output()),
         }
     }
 
@@ -53,20 +67,21 @@ impl Device {
     /// # Errors
     /// As [`zeros`](Self::zeros).
     pub fn uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        let bytes = len
-            .checked_mul(size_of::<T>())
-            .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
-        let region = self.region(bytes, len)?;
+        let region = self.region_of(bytes_of::<T>(len)?, len, false)?;
         let content = if len == 0 { Content::Valid } else { Content::Uninit };
         region.worth.set(content);
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
-    /// `bytes` of memory as `len` elements, taken as written.
+    /// `bytes` of memory as `len` elements, taken as written; on a host device they are zeros.
     pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
+        self.region_of(bytes, len, true)
+    }
+
+    fn region_of(&self, bytes: usize, len: usize, zeroed: bool) -> Result<Arc<Region>> {
         let epoch = self.epoch();
-        let (allocation, track) = self.allocate(&epoch, bytes, len).map_err(|error| self.refusal(&epoch, error))?;
+        let wanted = Wanted { bytes, len, zeroed };
+        let (allocation, track) = self.allocate(&epoch, wanted).map_err(|error| self.refusal(&epoch, error))?;
         Ok(Region::new(allocation, epoch, Content::Valid, track, 0..len))
     }
 
@@ -81,29 +96,29 @@ impl Device {
 
     /// Where the engine has no ladder of its own: what is in flight is waited for, then the user is asked to make room, and
     /// it is tried once more.
-    fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
+    fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
         if epoch.engine.makes_room() {
-            return self.try_allocate(epoch, bytes, len);
+            return self.try_allocate(epoch, wanted);
         }
-        match self.allocate_patiently(epoch, bytes, len) {
-            Err(Error::OutOfMemory { .. }) if self.inner.config.made_room(bytes as u64) => {
-                self.allocate_patiently(epoch, bytes, len)
+        match self.allocate_patiently(epoch, wanted) {
+            Err(Error::OutOfMemory { .. }) if self.inner.config.made_room(wanted.bytes as u64) => {
+                self.allocate_patiently(epoch, wanted)
             }
             answer => answer,
         }
     }
 
     /// Buffers that were dropped keep their memory until what uses them is over.
-    fn allocate_patiently(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
+    fn allocate_patiently(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
         epoch.admit()?;
         if epoch.engine.allocation_is_to_fail() {
-            return Err(epoch.meter.refusal(bytes as u64));
+            return Err(epoch.meter.refusal(wanted.bytes as u64));
         }
         // What can never be, and who would wait for himself.
-        let hopeless = bytes as u64 > epoch.meter.limit() || is_inside_an_operation();
+        let hopeless = wanted.bytes as u64 > epoch.meter.limit() || is_inside_an_operation();
         let (start, mut looks, mut idle) = (Instant::now(), 0, false);
         loop {
-            match self.try_allocate(epoch, bytes, len) {
+            match self.try_allocate(epoch, wanted) {
                 // One more attempt after all was over.
                 Err(Error::OutOfMemory { .. }) if !hopeless && !idle && is_patient(start, looks) => {
                     looks += 1;
@@ -117,16 +132,18 @@ impl Device {
         }
     }
 
-    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Arc<Allocation>, Track)> {
+    fn try_allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]
-            Engine::Host(_) => Ok((Arc::new(Allocation::host(bytes, epoch.meter.clone())?), Track::default())),
+            Engine::Host(_) => {
+                Ok((Arc::new(Allocation::host(wanted.bytes, wanted.zeroed, epoch.meter.clone())?), Track::default()))
+            }
             #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.allocate(epoch, bytes, &self.inner.config),
+            Engine::Cuda(engine) => engine.allocate(epoch, wanted.bytes, &self.inner.config),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
-                let (allocation, track) = engine.allocate(epoch, bytes, len)?;
+                let (allocation, track) = engine.allocate(epoch, wanted.bytes, wanted.len)?;
                 Ok((Arc::new(allocation), track))
             }
         }

@@ -1,5 +1,7 @@
 //! What the device leaves for the host.
 
+use crate::buffer::{large_pages, recycle, recycled};
+use crate::copy::parallel;
 use crate::error::Result;
 use crate::{Element, Error};
 
@@ -197,7 +199,10 @@ impl<T: Element> Landed<T> {
             return Err(Error::invalid("target", format!("{} elements for {} downloaded", target.len(), self.len())));
         }
         match self.0 {
-            Place::Owned(data) => target.copy_from_slice(&data),
+            Place::Owned(data) => {
+                parallel::copy_slice(&data, target);
+                recycle(data);
+            }
             #[cfg(feature = "cuda")]
             // SAFETY: the slice is ours alone and as long as the download: compared above.
             Place::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
@@ -242,38 +247,23 @@ impl<T: Element> Landed<T> {
 ///
 /// # Safety
 /// `fill` writes all of them when it says `Ok`.
-#[cfg(any(feature = "cuda", target_os = "linux"))]
-unsafe fn filled<T: Element>(bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<Vec<T>> {
-    let mut data: Vec<T> = Vec::new();
+pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<Vec<T>> {
     let len = bytes / size_of::<T>();
-    data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
-        requested: bytes as u64,
-        free: 0,
-        total: 0,
-        limit: 0,
-        site: crate::error::Site::none(),
-    })?;
-    large_pages(data.as_mut_ptr().cast::<u8>(), bytes);
+    let mut data: Vec<T> = recycled(len).unwrap_or_default();
+    if data.capacity() < len {
+        data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
+            requested: bytes as u64,
+            free: 0,
+            total: 0,
+            limit: 0,
+            site: crate::error::Site::none(),
+        })?;
+        large_pages(data.as_mut_ptr().cast::<u8>(), bytes);
+    }
     fill(data.as_mut_ptr().cast())?;
     // SAFETY: the capacity holds `len` elements, all of which the caller vouches for; every bit pattern is one.
     unsafe { data.set_len(len) };
     Ok(data)
-}
-
-/// Asks for large pages under fresh memory that is about to be written from end to end: taking pages one by one costs
-/// more than the copy. Only a hint.
-#[cfg(any(feature = "cuda", target_os = "linux"))]
-fn large_pages(at: *mut u8, bytes: usize) {
-    const LARGE: usize = 2 << 20;
-    #[cfg(target_os = "linux")]
-    if bytes >= 2 * LARGE {
-        let start = (at as usize).next_multiple_of(LARGE);
-        let end = (at as usize + bytes) / LARGE * LARGE;
-        if end > start {
-            // SAFETY: whole pages inside an allocation of ours; the advice changes no contents.
-            unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_HUGEPAGE) };
-        }
-    }
 }
 
 impl<T: Element> crate::Output for Vec<T> {
