@@ -169,3 +169,56 @@ fn a_rotation_is_made_into_new_buffers() {
         all::<Complex<f64>, f64>(&device);
     }
 }
+
+/// Where hardly a digit is left of the numbers, or their squares are past the end, `c` and `s` have all of theirs.
+#[test]
+fn a_rotation_of_tiny_or_huge_numbers_is_one() {
+    fn check<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &Device, a: T, b: T) {
+        let of = |x: T| up(device, [x]);
+        let c = up(device, [R::real(9.0)]);
+        let made = device.blas().rotg(of(a), of(b), c, of(T::real(9.0))).unwrap().await_result().unwrap();
+        let (r, c, s) = (down(device, &made.0)[0], down(device, &made.2)[0], down(device, &made.3)[0]);
+        let what = format!("({a:?}, {b:?}): r {r:?}, c {c:?}, s {s:?}");
+        let square: f64 = s.parts().iter().chain(&c.parts()).map(|x| x * x).sum();
+        assert!((square - 1.0).abs() <= 16.0 * T::UNIT, "c^2 + |s|^2 is {square} of {what}");
+        // A power of two changes neither.
+        let scale = 2f64.powi(if magnitude(a).max(magnitude(b)) < 1.0 { 90 } else { -90 });
+        let [x, y] = [a, b].map(|z| z.parts().iter().map(|part| part * scale).collect::<Vec<_>>());
+        let norm = x.iter().chain(&y).fold(0.0f64, |norm, part| norm.hypot(*part));
+        let size = x.iter().fold(0.0f64, |norm, part| norm.hypot(*part));
+        assert!((c.parts()[0].abs() - size / norm).abs() <= 16.0 * T::UNIT, "c is not {} of {what}", size / norm);
+    }
+    for device in devices().into_iter().filter(is_host) {
+        for (a, b) in [(5.4e-323, 1e-323), (-1e-323, 5.4e-323), (5e-324, 5e-324), (1.5e308, -1.7e308), (1e-310, 0.0)] {
+            check::<f64, f64>(&device, a, b);
+            check::<Complex<f64>, f64>(&device, Complex::new(a, b), Complex::new(b, a));
+            check::<Complex<f64>, f64>(&device, Complex::new(a, 0.0), Complex::new(0.0, b));
+        }
+        for (a, b) in [(1.5e-44f32, 3e-45), (-3e-45, 1.5e-44), (1e-45, 1e-45), (3e38, -3.3e38), (1e-40, 0.0)] {
+            check::<f32, f32>(&device, a, b);
+            check::<Complex<f32>, f32>(&device, Complex::new(a, b), Complex::new(b, a));
+        }
+    }
+}
+
+/// What has no weight makes no infinity of what has.
+#[test]
+fn a_modified_rotation_of_what_has_no_weight_is_finite() {
+    fn check<T: Sample + RealElement>(device: &Device, d1: f64, d2: f64, x1: f64, y1: f64) {
+        let of = |x: f64| up(device, [T::real(x)]);
+        let y = of(y1);
+        let param = up(device, [T::real(9.0); 5]);
+        let made = device.blas().rotmg(of(d1), of(d2), of(x1), &y, param).unwrap().await_result().unwrap();
+        let all = [down(device, &made.0), down(device, &made.1), down(device, &made.2), down(device, &made.3)].concat();
+        let all: Vec<f64> = all.iter().map(|x| x.parts()[0]).collect();
+        assert!(all.iter().all(|x| x.is_finite()), "{all:?} of ({d1}, {d2}, {x1}, {y1})");
+        let [d1, d2, x1, y1] = [d1, d2, x1, y1].map(|x| T::real(x).parts()[0]);
+        let (was, is) = (d1 * x1 * x1 + d2 * y1 * y1, all[0] * all[2] * all[2]);
+        assert!((was - is).abs() <= 64.0 * T::UNIT * was, "{was} became {is}");
+    }
+    for device in devices().into_iter().filter(is_host) {
+        check::<f32>(&device, 0.0, 4.8e-11, -7.8e17, -2.3e-22);
+        check::<f32>(&device, 1e-30, 1.0, 1e-10, 1e-8);
+        check::<f64>(&device, 0.0, 4.8e-11, -7.8e200, -2.3e-122);
+    }
+}

@@ -69,6 +69,20 @@ pub trait Field:
     }
 }
 
+/// A power of two that brings a number so small or so large that its digits or its square are lost, in f32 as in f64, to
+/// where they are not; one for any other, and for what is no number.
+fn scale_of(size: f64) -> f64 {
+    const UP: f64 = (1u128 << 100) as f64;
+    match size {
+        x if x == 0.0 || x.is_infinite() => 1.0,
+        x if x < f64::MIN_POSITIVE * UP => UP * UP * UP,
+        x if x < 1.0 / UP => UP,
+        x if x > f64::MAX / UP => 1.0 / UP / UP / UP,
+        x if x > UP => 1.0 / UP,
+        _ => 1.0,
+    }
+}
+
 macro_rules! fields { ($($real:ty),*) => {$(
     impl Field for $real {
         type Part = $real;
@@ -99,12 +113,15 @@ macro_rules! fields { ($($real:ty),*) => {$(
             Self::INFINITY
         }
         fn rotg(a: Self, b: Self) -> (Self, Self, Self, Self) {
+            let scale = scale_of(a.abs().max(b.abs()).into()) as $real;
+            let (a, b) = (a * scale, b * scale);
             let r = a.hypot(b);
             if r == 0.0 {
                 return (0.0, 0.0, 1.0, 0.0);
             }
             let r = r.copysign(if a.abs() > b.abs() { a } else { b });
             let (c, s) = (a / r, b / r);
+            let r = r / scale;
             let z = if a.abs() > b.abs() {
                 s
             } else if c != 0.0 {
@@ -179,14 +196,21 @@ macro_rules! fields { ($($real:ty),*) => {$(
             Complex::new(<$real>::INFINITY, 0.0)
         }
         fn rotg(a: Self, b: Self) -> (Self, Self, $real, Self) {
-            let size = a.re.hypot(a.im);
-            if size == 0.0 {
+            let largest = |z: Self| z.re.abs().max(z.im.abs());
+            // The direction of a small number beside a large one is that of the number alone.
+            let alone = a.times(scale_of(largest(a).into()) as $real);
+            let length = alone.re.hypot(alone.im);
+            if length == 0.0 {
                 return (b, b, 0.0, Self::IDENTITY);
             }
-            let norm = size.hypot(b.re.hypot(b.im));
-            let direction = Complex::new(a.re / size, a.im / size);
-            let s = direction * Complex::new(b.re / norm, -b.im / norm);
-            (direction.times(norm), b, size / norm, s)
+            let direction = Complex::new(alone.re / length, alone.im / length);
+            let scale = scale_of(largest(a).max(largest(b)).into()) as $real;
+            let (x, y) = (a.times(scale), b.times(scale));
+            let size = x.re.hypot(x.im);
+            let norm = size.hypot(y.re.hypot(y.im));
+            let s = direction * Complex::new(y.re / norm, -y.im / norm);
+            let r = direction.times(norm);
+            (Complex::new(r.re / scale, r.im / scale), b, size / norm, s)
         }
         fn reals(x: &[Self]) -> &[$real] {
             bytemuck::cast_slice(x)

@@ -6,6 +6,7 @@ use super::field::Field;
 use super::update::chunks;
 use super::view::View;
 use super::{PARALLEL, PIECE};
+use num_complex::Complex64;
 
 /// Elements that one task takes of large vectors.
 const CHUNK: usize = PARALLEL / 8;
@@ -126,7 +127,8 @@ pub(crate) fn rotm<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], in
     pairwise(n, x, incx, y, incy, |x, y| (h11 * x + h12 * y, h21 * x + h22 * y));
 }
 
-/// Makes a modified rotation, as the reference BLAS does: `param`, and the new `d1`, `d2` and `x1`.
+/// Makes a modified rotation, as the reference BLAS does: `param`, and the new `d1`, `d2` and `x1`. In f64, so that products
+/// of f32 neither overflow nor vanish on the way.
 pub(crate) fn rotmg<R: Field>(
     d1: R::Part,
     d2: R::Part,
@@ -134,67 +136,76 @@ pub(crate) fn rotmg<R: Field>(
     y1: R::Part,
     param: &mut [R::Part; 5],
 ) -> (R::Part, R::Part, R::Part) {
-    let (zero, one) = (R::Part::default(), <R::Part as Field>::IDENTITY);
+    let narrow = |x: f64| R::Part::rounded(Complex64::new(x, 0.0));
+    let mut wide = param.map(Into::into);
+    let fits = |x: f64| narrow(x).into().is_finite();
+    let (d1, d2, x1) = rotmg_wide([d1.into(), d2.into(), x1.into(), y1.into()], &mut wide, fits);
+    *param = wide.map(narrow);
+    (narrow(d1), narrow(d2), narrow(x1))
+}
+
+fn rotmg_wide([d1, d2, x1, y1]: [f64; 4], param: &mut [f64; 5], fits: impl Fn(f64) -> bool) -> (f64, f64, f64) {
+    /// Rescaled by powers of it, so that d1 and d2 stay within its square and the inverse of that.
+    const GAM: f64 = 4096.0;
+    const LARGE: f64 = GAM * GAM;
+    const SMALL: f64 = 1.0 / LARGE;
     let [flag, h11, h21, h12, h22] = param;
-    if d1 < zero {
-        *flag = -one;
-        (*h11, *h21, *h12, *h22) = (zero, zero, zero, zero);
-        return (zero, zero, zero);
+    let mut nothing = || {
+        (*flag, *h11, *h21, *h12, *h22) = (-1.0, 0.0, 0.0, 0.0, 0.0);
+        (0.0, 0.0, 0.0)
+    };
+    if d1 < 0.0 {
+        return nothing();
     }
     let p2 = d2 * y1;
-    if p2 == zero {
-        *flag = -(one + one);
+    if p2 == 0.0 {
+        *flag = -2.0;
         return (d1, d2, x1);
     }
     let p1 = d1 * x1;
     let (q1, q2) = (p1 * x1, p2 * y1);
-    let size = |x: R::Part| if x < zero { -x } else { x };
     let (mut d1, mut d2, mut x1) = (d1, d2, x1);
     let full; // all four entries, whatever the flag
-    if size(q1) > size(q2) {
-        let (a21, a12) = ((-y1).over(x1), p2.over(p1));
-        let u = one - a12 * a21;
-        if u <= zero {
-            *flag = -one;
-            (*h11, *h21, *h12, *h22) = (zero, zero, zero, zero);
-            return (zero, zero, zero);
+    if q1.abs() > q2.abs() {
+        let (a21, a12) = (-y1 / x1, p2 / p1);
+        let u = 1.0 - a12 * a21;
+        if u <= 0.0 {
+            return nothing();
         }
-        (*flag, *h21, *h12) = (zero, a21, a12);
-        (d1, d2, x1) = (d1.over(u), d2.over(u), x1 * u);
-        full = [one, a21, a12, one];
+        (*flag, *h21, *h12) = (0.0, a21, a12);
+        (d1, d2, x1) = (d1 / u, d2 / u, x1 * u);
+        full = [1.0, a21, a12, 1.0];
     } else {
-        if q2 < zero {
-            *flag = -one;
-            (*h11, *h21, *h12, *h22) = (zero, zero, zero, zero);
-            return (zero, zero, zero);
+        if q2 < 0.0 {
+            return nothing();
         }
-        let (a11, a22) = (p1.over(p2), x1.over(y1));
-        let u = one + a11 * a22;
-        (*flag, *h11, *h22) = (one, a11, a22);
-        (d1, d2) = (d2.over(u), d1.over(u));
+        let (a11, mut a22) = (p1 / p2, x1 / y1);
+        // What was the first part has no weight, and what becomes of it does not matter: no infinity.
+        if p1 == 0.0 && !fits(a22) {
+            a22 = 0.0;
+        }
+        let u = 1.0 + a11 * a22;
+        (*flag, *h11, *h22) = (1.0, a11, a22);
+        (d1, d2) = (d2 / u, d1 / u);
         x1 = y1 * u;
-        full = [a11, -one, one, a22];
+        full = [a11, -1.0, 1.0, a22];
     }
-    // Rescaled by powers of 4096, so that d1 and d2 stay within 2^-24 and 2^24; then the flag is -1.
-    let gam = (0..12).fold(one, |x, _| x + x);
-    let (large, small) = (gam * gam, one.over(gam * gam));
     let [mut f11, mut f21, mut f12, mut f22] = full;
     let mut scaled = false;
-    while d1 != zero && size(d1) <= small {
-        (d1, x1, f11, f12, scaled) = (d1 * large, x1.over(gam), f11.over(gam), f12.over(gam), true);
+    while d1 != 0.0 && d1.abs() <= SMALL {
+        (d1, x1, f11, f12, scaled) = (d1 * LARGE, x1 / GAM, f11 / GAM, f12 / GAM, true);
     }
-    while size(d1) >= large && size(d1) < R::Part::infinity() {
-        (d1, x1, f11, f12, scaled) = (d1 * small, x1 * gam, f11 * gam, f12 * gam, true);
+    while d1.abs() >= LARGE && d1.is_finite() {
+        (d1, x1, f11, f12, scaled) = (d1 * SMALL, x1 * GAM, f11 * GAM, f12 * GAM, true);
     }
-    while d2 != zero && size(d2) <= small {
-        (d2, f21, f22, scaled) = (d2 * large, f21.over(gam), f22.over(gam), true);
+    while d2 != 0.0 && d2.abs() <= SMALL {
+        (d2, f21, f22, scaled) = (d2 * LARGE, f21 / GAM, f22 / GAM, true);
     }
-    while size(d2) >= large && size(d2) < R::Part::infinity() {
-        (d2, f21, f22, scaled) = (d2 * small, f21 * gam, f22 * gam, true);
+    while d2.abs() >= LARGE && d2.is_finite() {
+        (d2, f21, f22, scaled) = (d2 * SMALL, f21 * GAM, f22 * GAM, true);
     }
     if scaled {
-        *flag = -one;
-        (*h11, *h21, *h12, *h22) = (f11, f21, f12, f22);
+        (*flag, *h11, *h21, *h12, *h22) = (-1.0, f11, f21, f12, f22);
     }
     (d1, d2, x1)
 }
