@@ -5,6 +5,8 @@
 #[path = "bad_input/buffers.rs"]
 mod buffers;
 mod common;
+#[path = "bad_input/empty.rs"]
+mod empty;
 #[path = "bad_input/settings.rs"]
 mod settings;
 

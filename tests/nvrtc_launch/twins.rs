@@ -232,3 +232,25 @@ fn the_last_operations_before_a_fault_name_the_kernel() {
     let last: Vec<_> = error.site().unwrap().last_ops().map(str::to_owned).collect();
     assert_eq!(last, ["upload", "touch", "fill"]);
 }
+
+/// A kernel of nothing, as README's first one with `n` of 0: its buffers are empty, and the launch is one like any other.
+#[test]
+fn a_twin_of_empty_buffers_runs() {
+    for device in hosts() {
+        copies::<f32>(&device, vec![]);
+        copies::<f64>(&device, vec![]);
+        copies::<u8>(&device, vec![]);
+        copies::<Complex<f64>>(&device, vec![]);
+        let kernel = kernel(&device).twin::<(f32, Read<f32>, Write<f32>, windlass::nvrtc::Len)>(|at, (a, x, y, n)| {
+            if at.x() < n {
+                y.set(at.x(), a * x.get(at.x()) + y.get(at.x()));
+            }
+        });
+        // SAFETY: the twin is all there is.
+        let saxpy = unsafe { kernel.unwrap().typed::<(f32, Read<f32>, Write<f32>, windlass::nvrtc::Len)>() }.unwrap();
+        let (x, y) = (device.zeros::<f32>(0).unwrap(), device.zeros::<f32>(0).unwrap());
+        let config = LaunchConfig::for_elements(0).unwrap();
+        let y = saxpy.launch(config, (2.0, &x, y, windlass::nvrtc::Len)).unwrap().await_result().unwrap();
+        assert!(y.is_empty());
+    }
+}

@@ -244,25 +244,30 @@ impl Elems for Dyn {
     }
     unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
         let slice = |span: &AnySpan| {
-            let bytes: &'a [u8] = match span.bytes() {
-                0 => &[],
-                // SAFETY: live memory that nobody writes during `'a`, as the caller promises.
-                len => unsafe { std::slice::from_raw_parts(span.address as *const u8, len) },
-            };
+            let (at, len) = place(span);
+            // SAFETY: live memory that nobody writes during `'a`, as the caller promises; or no bytes.
+            let bytes: &'a [u8] = unsafe { std::slice::from_raw_parts(at, len) };
             AnySlice { bytes, dtype: span.dtype }
         };
         spans.iter().map(slice).collect()
     }
     unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a> {
         let slice = |span: &AnySpan| {
-            let bytes: &'a mut [u8] = match span.bytes() {
-                0 => &mut [],
-                // SAFETY: live memory that nobody else touches during `'a`, as the caller promises; the operands are
-                // different buffers.
-                len => unsafe { std::slice::from_raw_parts_mut(span.address as *mut u8, len) },
-            };
+            let (at, len) = place(span);
+            // SAFETY: live memory that nobody else touches during `'a`, as the caller promises, and the operands are
+            // different buffers; or no bytes.
+            let bytes: &'a mut [u8] = unsafe { std::slice::from_raw_parts_mut(at, len) };
             AnySliceMut { bytes, dtype: span.dtype }
         };
         spans.iter().map(slice).collect()
+    }
+}
+
+/// Where the bytes of a span are. None are somewhere too, aligned as elements of any type are.
+fn place(span: &AnySpan) -> (*mut u8, usize) {
+    const ALIGNED: usize = 64;
+    match span.bytes() {
+        0 => (std::ptr::without_provenance_mut(ALIGNED), 0),
+        len => (span.address as *mut u8, len),
     }
 }
