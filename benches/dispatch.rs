@@ -12,7 +12,7 @@
 #![allow(missing_docs, reason = "a benchmark")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
-#[path = "../tests/standin/mod.rs"]
+#[path = "../tests/standin/driver/mod.rs"]
 mod standin;
 
 use std::hint::black_box;
@@ -72,7 +72,7 @@ fn main() {
 
 fn rows(device: &Device) -> Vec<Row<'_>> {
     let one = LaunchConfig::new(1, 1);
-    let module = device.nvrtc().load(&Image::ptx(include_str!("../tests/nvrtc_launch/kernels.ptx")).unwrap()).unwrap();
+    let module = device.nvrtc().load(&Image::ptx(include_str!("../tests/nvrtc/launch/kernels.ptx")).unwrap()).unwrap();
 
     // SAFETY: the kernel's parameters; it stays below the length.
     let two = unsafe { module.kernel("add_one_f32").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();

@@ -1,6 +1,6 @@
 //! The cosines of all pairs, on a device: the product of the matrix of vectors with its own transpose, in tiles.
 
-use crate::vectors::DIMENSIONS;
+use super::vectors::DIMENSIONS;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,7 +1,7 @@
 //! What the integration tests share: devices under test, work that lasts, seeded numbers, and a limit on hanging.
 //!
 //! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host; `host:isolated` and `cuda:0:isolated`
-//! run them in worker processes.
+//! run them in worker processes. `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -23,7 +23,9 @@ pub use work::{Gate, Map, busy, map};
 #[unsafe(link_section = ".init_array")]
 static WORKER: extern "C" fn() = {
     extern "C" fn begin() {
-        windlass::worker::init();
+        if std::env::var_os(child::NO_WORKER).is_none() {
+            windlass::worker::init();
+        }
     }
     begin
 };
@@ -54,8 +56,17 @@ pub fn isolated() -> bool {
 /// `WINDLASS_TEST_DEVICE` names a GPU, that one beside the host, the oracle.
 pub fn builders() -> Vec<DeviceBuilder> {
     match chosen() {
-        (Some(ordinal), true) => vec![Device::builder().cuda(ordinal).isolated(), host(2)],
-        (Some(ordinal), false) => vec![Device::builder().cuda(ordinal), host(2)],
+        (Some(ordinal), isolated) => {
+            let gpu =
+                || if isolated { Device::builder().cuda(ordinal).isolated() } else { Device::builder().cuda(ordinal) };
+            let numbers = std::env::var("WINDLASS_TEST_SLOTS").unwrap_or_default();
+            let mut all: Vec<_> = numbers.split_whitespace().map(|n| gpu().slots(n.parse().expect(n))).collect();
+            if all.is_empty() {
+                all.push(gpu());
+            }
+            all.push(host(2));
+            all
+        }
         (None, true) => vec![host(2).isolated(), inline().isolated(), host(2)],
         (None, false) => vec![host(2), inline()],
     }

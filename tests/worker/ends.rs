@@ -1,5 +1,6 @@
 //! How the end of a worker is learned of, whatever else goes on in the process.
 
+use crate::common::child::of_module;
 use crate::common::{InPlace, assert_prompt, down, eventually, up, within};
 use crate::gate::{Gate, Pass};
 use crate::ops::{Deed, submit};
@@ -86,7 +87,7 @@ fn scenario(name: &str) -> Child {
 
 fn scenario_with(name: &str, variables: &[(&str, &str)]) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("ends::{name}"), "--ignored", "--nocapture"])
+        .args(["--exact", &of_module(module_path!(), name), "--ignored", "--nocapture"])
         .envs(variables.iter().copied())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,5 +1,6 @@
 //! The worker program: which one, and what happens when it is not there or not right.
 
+use crate::common::child::of_module;
 use crate::common::{down, eventually, up};
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, system};
@@ -74,7 +75,7 @@ fn a_worker_ends_with_its_parent_however_that_ends() {
     let _alone = alone();
     for end in ["kill", "exit", "abort"] {
         let mut parent = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "programs::parent", "--ignored", "--nocapture"])
+            .args(["--exact", &of_module(module_path!(), "parent"), "--ignored", "--nocapture"])
             .env("WINDLASS_TEST_END", end)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -1,0 +1,121 @@
+//! Buffers that do not belong to an operation: of other devices and generations, past their ends, never written.
+
+use super::assert_refused;
+use crate::common::{builders, devices, down, up};
+use std::time::Duration;
+use windlass::{Error, Gemm, Stale};
+
+#[test]
+#[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+fn windows_out_of_range_are_refused_and_the_buffer_comes_back() {
+    for device in devices() {
+        let mut x = up(&device, [1i16, 2, 3, 4]);
+        for range in [0..5, 5..5, 3..2, 0..usize::MAX, usize::MAX..usize::MAX, usize::MAX..0] {
+            let values = [range.start.to_string(), range.end.to_string(), "4".to_string()];
+            let values = values.each_ref().map(|s| &**s);
+            let rejected = x.narrow(range.clone()).unwrap_err();
+            assert_refused(&rejected.error, "range", &values);
+            x = rejected.back.expect("the buffer");
+            assert_refused(&x.as_in().slice(range.clone()).err().unwrap(), "range", &values);
+            let shared = x.share();
+            assert_refused(&shared.clone().slice(range).unwrap_err(), "range", &values);
+            x = shared.try_unique().expect("a slice that was refused is no handle");
+        }
+        let rejected = x.split_at(5).unwrap_err();
+        assert_refused(&rejected.error, "mid", &["5", "4"]);
+        let x = rejected.back.expect("the buffer").narrow(1..3).unwrap();
+        let rejected = x.narrow(0..3).unwrap_err();
+        assert_refused(&rejected.error, "range", &["3", "2"]);
+        assert_eq!(down(&device, &rejected.back.expect("the buffer")), [2, 3]);
+    }
+}
+
+#[test]
+fn buffers_of_another_device_are_refused() {
+    for builder in builders() {
+        let (device, other) = (builder.clone().open().unwrap(), builder.open().unwrap());
+        let (x, stranger) = (up(&device, [1.0f64, 2.0]), up(&other, [3.0f64, 4.0]));
+        let names = [other.name(), device.name()];
+        assert_refused(&device.download(&stranger).unwrap_err(), "read 0", &names);
+        assert_refused(&device.blas().dot(&x, &stranger).unwrap_err(), "read 1", &names);
+        assert_refused(&device.blas().dot(&stranger, &x).unwrap_err(), "read 0", &names);
+        let rejected = device.blas().axpy(1.0, &x, stranger).unwrap_err();
+        assert_refused(&rejected.error, "write 0", &names);
+        let (stranger,) = rejected.back.expect("the stranger comes back");
+        assert_eq!(down(&other, &stranger), [3.0, 4.0]);
+        let rejected = device.blas().axpy(1.0, &stranger, x).unwrap_err();
+        assert_refused(&rejected.error, "read 0", &names);
+        assert_eq!(down(&device, &rejected.back.expect("the output").0), [1.0, 2.0]);
+    }
+}
+
+#[test]
+fn buffers_of_another_generation_are_refused_with_both_generations() {
+    for device in devices() {
+        let (old, shared) = (up(&device, [1.0f64, 2.0]), up(&device, [1.0f64, 2.0]).share());
+        device.rebuild(Duration::from_secs(60)).unwrap();
+        let fresh = up(&device, [5.0f64, 6.0]);
+        assert_eq!((old.generation(), fresh.generation(), device.generation()), (0, 1, 1));
+        let stale = |error: &Error| {
+            let reason = Stale::Generation { made: 0, now: 1 };
+            assert!(matches!(error, Error::GpuRefStale { reason: r, .. } if *r == reason), "{error}");
+        };
+        stale(&device.download(&old).unwrap_err());
+        stale(&device.blas().dot(&fresh, &shared).unwrap_err());
+        stale(&device.blas().dot(&shared, &fresh).unwrap_err());
+        let rejected = device.blas().axpy(1.0, &old, fresh).unwrap_err();
+        stale(&rejected.error);
+        let (fresh,) = rejected.back.expect("the output");
+        let rejected = device.blas().axpy(1.0, &fresh, old).unwrap_err();
+        stale(&rejected.error);
+        let (old,) = rejected.back.expect("the stale output comes back, too");
+        stale(&device.fill(old, 1.0).unwrap_err().error);
+        assert_eq!(down(&device, &fresh), [5.0, 6.0]);
+    }
+}
+
+#[test]
+fn memory_that_was_never_written_is_not_read() {
+    for device in devices() {
+        let x = device.uninit::<f64>(4).unwrap();
+        let fresh = up(&device, [1.0f64; 4]);
+        assert_refused(&device.download(&x).unwrap_err(), "read 0", &["never written"]);
+        assert_refused(&device.blas().dot(&fresh, &x).unwrap_err(), "read 1", &["never written"]);
+        assert_refused(&device.duplicate(&x).unwrap_err(), "read 0", &["never written"]);
+        // An update reads what it writes.
+        let rejected = device.blas().axpy(1.0, &fresh, x).unwrap_err();
+        assert_refused(&rejected.error, "write 0", &["never written"]);
+        let spec = Gemm::<f64>::new(2, 2, 2);
+        let (x,) = rejected.back.unwrap();
+        let rejected = device.blas().gemm(spec.beta(1.0), &fresh, &fresh, x).unwrap_err();
+        assert_refused(&rejected.error, "write 0", &["never written"]);
+        // So does a product that leaves gaps, or something behind its last column.
+        let gaps = device.blas().gemm(Gemm::<f64>::new(1, 2, 2).ldc(2), &fresh, &fresh, device.uninit(3).unwrap());
+        assert_refused(&gaps.unwrap_err().error, "write 0", &["never written"]);
+        let behind = device.blas().gemm(spec, &fresh, &fresh, device.uninit(5).unwrap());
+        assert_refused(&behind.unwrap_err().error, "write 0", &["never written"]);
+        // One that overwrites all of it is welcome.
+        let (x,) = rejected.back.unwrap();
+        let x = device.blas().gemm(spec, &fresh, &fresh, x).unwrap().into_output();
+        assert_eq!(down(&device, &x), [2.0; 4]);
+    }
+}
+
+#[test]
+fn memory_that_was_written_in_part_is_not_read() {
+    for device in devices() {
+        let x = device.uninit::<u8>(4).unwrap().narrow(0..2).unwrap();
+        let x = device.fill(x, 1).unwrap().into_output().widen();
+        assert_refused(&device.download(&x).unwrap_err(), "read 0", &["never written"]);
+        // Two parts, one of them written: the whole is not.
+        let (left, right) = x.split_at(2).unwrap();
+        let left = device.fill(left, 2).unwrap().into_output();
+        assert_eq!(down(&device, &left), [2, 2]);
+        let x = left.join(right).unwrap();
+        assert_refused(&device.download(&x).unwrap_err(), "read 0", &["never written"]);
+        let (left, right) = x.split_at(2).unwrap();
+        let left = device.fill(left, 3).unwrap().into_output();
+        let right = device.fill(right, 4).unwrap().into_output();
+        assert_eq!(down(&device, &left.join(right).unwrap()), [3, 3, 4, 4]);
+    }
+}

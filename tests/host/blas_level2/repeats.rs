@@ -1,0 +1,107 @@
+//! The same bits each time, of matrices and vectors; and what a library may do when it need not give them.
+
+use super::matrix::{Matrix, Store, TRIANGLES, conj, product, real_part, scalar};
+use crate::common::{Rng, Sample, assert_near, assert_same_bits, devices, down, seeds, up};
+use windlass::blas::{BlasElement, ComplexElement, Gemv, Symv};
+use windlass::{Blas, Complex, Device, DeviceBuffer, Submitted, Transpose, Uplo, Vector};
+
+/// Large enough for a GPU to share the sums of a routine out among its processors.
+const N: usize = 2000;
+
+/// A routine of one matrix and one vector.
+type Run<T> = fn(&Blas, &DeviceBuffer<T>, Vector<'_, T>, DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>;
+
+fn gemv<T: BlasElement>(
+    blas: &Blas,
+    of: Transpose,
+    a: &DeviceBuffer<T>,
+    x: Vector<'_, T>,
+    y: DeviceBuffer<T>,
+) -> Submitted<DeviceBuffer<T>> {
+    blas.gemv(Gemv::new(N, N).trans(of), a, x, y)
+}
+
+/// What is known to be summed up with atomics, or in parts, where a library is free to.
+fn routines<T: BlasElement>() -> Vec<(&'static str, Run<T>)> {
+    vec![
+        ("gemv", |blas, a, x, y| gemv(blas, Transpose::No, a, x, y)),
+        ("gemv, transposed", |blas, a, x, y| gemv(blas, Transpose::Yes, a, x, y)),
+        ("gemv, conjugated", |blas, a, x, y| gemv(blas, Transpose::Conjugate, a, x, y)),
+        ("symv, lower", |blas, a, x, y| blas.symv(Symv::new(N, Uplo::Lower), a, x, y)),
+        ("symv, upper", |blas, a, x, y| blas.symv(Symv::new(N, Uplo::Upper), a, x, y)),
+        ("dot", |blas, a, x, y| blas.dot_into(a.strided(N, 1), x, y)),
+        ("dotc", |blas, a, x, y| blas.dotc_into(a.strided(N, 2), x, y)),
+    ]
+}
+
+fn of_complex<T: ComplexElement>() -> Vec<(&'static str, Run<T>)> {
+    vec![
+        ("hemv, lower", |blas, a, x, y| blas.hemv(Symv::new(N, Uplo::Lower), a, x, y)),
+        ("hemv, upper", |blas, a, x, y| blas.hemv(Symv::new(N, Uplo::Upper), a, x, y)),
+    ]
+}
+
+/// As it is unless told otherwise, and with atomics allowed, which the switch outranks.
+fn repeats<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, routines: &[(&str, Run<T>)]) {
+    let a = up(device, rng.samples::<T>(N * N));
+    let x = up(device, rng.samples::<T>(N));
+    for blas in [device.blas(), device.blas().atomics(true).deterministic(true)] {
+        for (name, run) in routines {
+            let once = || {
+                let y = device.zeros(N).unwrap();
+                down(device, &run(&blas, &a, (&x).into(), y).unwrap().await_result().unwrap())
+            };
+            let first = once();
+            assert!(first.iter().any(|y| *y != T::default()), "{name} did something");
+            for _ in 0..8 {
+                assert_same_bits(&once(), &first, &format!("{name} of {} on {device:?}", T::DTYPE));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_call_gives_the_same_bits() {
+    for device in devices() {
+        seeds(1, |rng, _| {
+            repeats::<f32>(&device, rng, &routines());
+            repeats::<f64>(&device, rng, &routines());
+            repeats::<Complex<f32>>(&device, rng, &[routines(), of_complex()].concat());
+            repeats::<Complex<f64>>(&device, rng, &[routines(), of_complex()].concat());
+        });
+    }
+}
+
+/// symv or hemv.
+type Product<T> = fn(&Blas, Symv<T>, &DeviceBuffer<T>, Vector<'_, T>, DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>;
+
+/// The library may add up in any order then, but what it adds up is the same.
+fn unordered<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, hermitian: bool, run: Product<T>) {
+    for (uplo, n) in TRIANGLES.into_iter().flat_map(|uplo| [33, 700].map(|n| (uplo, n))) {
+        let diagonal = |i, j, x: T| if hermitian && i == j { real_part(x) } else { x };
+        let mirror = |x: T| if hermitian { conj(x) } else { x };
+        let a = Matrix::triangle(n, uplo, Store::Full(0), |i, j| diagonal(i, j, T::sample(rng)), mirror, |_, _, x| x);
+        let (alpha, beta, x, y) = (T::sample(rng), scalar(rng), rng.samples::<T>(n), rng.samples::<T>(n));
+        let (want, bounds) = product(&a, Transpose::No, alpha, &x, beta, &y);
+        let (da, dx) = (up(device, &a.data[..]), up(device, x));
+        let spec = Symv::new(n, uplo).alpha(alpha).beta(beta);
+        let got = run(&device.blas().atomics(true), spec, &da, (&dx).into(), up(device, y));
+        let got = down(device, &got.unwrap().await_result().unwrap());
+        let what = format!("{n}, {uplo:?}, Hermitian {hermitian}, of {} on {device:?}", T::DTYPE);
+        (0..n).for_each(|i| assert_near(got[i], want[i], bounds[i], &format!("element {i} of {what}")));
+    }
+}
+
+#[test]
+fn atomics_give_the_same_sums_in_any_order() {
+    for device in devices() {
+        seeds(1, |rng, _| {
+            unordered::<f32>(&device, rng, false, |blas, spec, a, x, y| blas.symv(spec, a, x, y));
+            unordered::<f64>(&device, rng, false, |blas, spec, a, x, y| blas.symv(spec, a, x, y));
+            unordered::<Complex<f32>>(&device, rng, false, |blas, spec, a, x, y| blas.symv(spec, a, x, y));
+            unordered::<Complex<f64>>(&device, rng, false, |blas, spec, a, x, y| blas.symv(spec, a, x, y));
+            unordered::<Complex<f32>>(&device, rng, true, |blas, spec, a, x, y| blas.hemv(spec, a, x, y));
+            unordered::<Complex<f64>>(&device, rng, true, |blas, spec, a, x, y| blas.hemv(spec, a, x, y));
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! What a new user meets first: names of devices, and work that is done again after a fault.
+
+use crate::common;
+
+use windlass::{Device, Error, FaultPlan};
+
+#[test]
+fn a_name_may_ask_for_isolation_and_a_standby() {
+    for (name, isolated) in
+        [("host", false), (" host ", false), ("host:isolated", true), ("host:isolated:standby", true)]
+    {
+        if isolated && !cfg!(target_os = "linux") {
+            continue;
+        }
+        assert_eq!(Device::named(name).unwrap().is_isolated(), isolated, "{name}");
+    }
+    for name in ["gpu", "cuda:x", "host:standby", "host:isolated:isolated", "cuda:0:isolated:standby:x", "host:1"] {
+        let error = Device::named(name).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument { .. }) && error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn work_is_done_again_after_a_fault() {
+    let device = common::host(2).fault_plan(FaultPlan::new().poison(1).poison(3)).open().unwrap();
+    let mut runs = 0;
+    let norm = device.retrying(|device| {
+        runs += 1;
+        let x = device.upload(vec![3.0f32, 4.0])?.into_output();
+        Ok(device.blas().nrm2(&x)?.await_result()?)
+    });
+    assert_eq!((norm, runs, device.generation()), (Ok(5.0), 3, 2));
+}
+
+#[test]
+fn work_that_fails_by_itself_is_not_done_again() {
+    let device = common::host(2).fault_plan(FaultPlan::new().fail(0)).open().unwrap();
+    let mut runs = 0;
+    let answer = device.retrying(|device| {
+        runs += 1;
+        let x = device.blas().scal(2.0, device.zeros::<f32>(4)?)?.into_output();
+        Ok(device.download(&x)?.await_result()?)
+    });
+    let error = answer.unwrap_err();
+    assert!(matches!(error, Error::Upstream { .. }) && error.is_data_lost(), "{error}");
+    assert_eq!((runs, device.generation()), (1, 0));
+}
+
+#[test]
+fn a_stale_buffer_that_the_work_brings_along_is_no_reason_to_go_on_for_ever() {
+    let device = common::host(2).open().unwrap();
+    let old = device.upload(vec![1.0f32]).unwrap().await_result().unwrap();
+    device.rebuild(common::LONG).unwrap();
+    let mut runs = 0;
+    let answer = device.retrying(|device| {
+        runs += 1;
+        Ok(device.blas().nrm2(&old)?.await_result()?)
+    });
+    assert!(matches!(answer, Err(Error::GpuRefStale { .. })));
+    assert_eq!(runs, 1);
+}

@@ -1,0 +1,26 @@
+//! What a program sees of the library, on every device under test: one module a suite.
+//!
+//! `cargo test --test host conformance::` runs one suite, `WINDLASS_TEST_DEVICE=cuda:0` runs any of them on a GPU, and
+//! `host:isolated` in worker processes. Tests run side by side: what needs a process of its own is in `tests/process`.
+#![cfg(feature = "host")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod blas_level1;
+mod blas_level2;
+mod blas_level3;
+mod blaslt;
+mod conformance;
+mod front_door;
+mod inside;
+mod lifecycle;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod ordering;
+mod pipeline;
+mod quickstart;
+mod supervision;
+mod tracing;

@@ -1,0 +1,124 @@
+//! A forked child never uses its parent's device: it is told so, and may open devices of its own.
+//!
+//! In a process of its own: a fork copies one thread only, so nothing else may run.
+
+use crate::common;
+use crate::common::child::{alone, this_test};
+
+use common::{Gate, builders, down, host, up};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+use windlass::{Device, Error};
+
+/// Runs `child` in a forked process and gives its exit status: 0 when it returned true.
+fn forked(child: impl FnOnce() -> bool) -> i32 {
+    // SAFETY: this is the only test of the process; the child uses locks of this library and the allocator alone, which
+    // nobody held, and leaves by `_exit`.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+    if pid == 0 {
+        let fine = catch_unwind(AssertUnwindSafe(child)).unwrap_or(false);
+        // SAFETY: ends the child at once, without the handlers of its parent.
+        unsafe { libc::_exit(if fine { 0 } else { 1 }) }
+    }
+    let until = Instant::now() + common::LONG;
+    let mut status = 0;
+    // SAFETY: the child is ours and `status` outlives the call.
+    while unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == 0 {
+        if Instant::now() > until {
+            // SAFETY: as above; it has not been waited for yet, so the number is still its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            panic!("the child hung");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    status
+}
+
+fn lost(error: &Error) -> bool {
+    matches!(error, Error::DeviceLost { remedy, .. } if remedy.contains("fork"))
+}
+
+/// Where the compiler is. Not a test of its own, for nothing may run beside a fork.
+#[cfg(feature = "nvrtc")]
+fn a_compilation_under_way_is_lost_to_a_child() {
+    use windlass::nvrtc::{Compiler, DiskCache, Emit, Program};
+    let compiler = Compiler::builder().disk(DiskCache::Off).build();
+    match compiler.version() {
+        Ok(_) => {}
+        Err(Error::LibraryMissing { help, .. }) => return eprintln!("SKIPPED: a fork beside a compilation: {help}"),
+        Err(other) => panic!("{other:?}"),
+    }
+    // Longer and longer, until it is still under way when both children are over.
+    let under_way = [20, 100, 500].into_iter().any(|kernels| {
+        let mut source = String::new();
+        (0..kernels).for_each(|i| {
+            source.push_str(&format!(
+                "extern \"C\" __global__ void k{i}(double* x) {{ *x = pow(sin(*x), cos(*x + {i})); }}\n"
+            ));
+        });
+        let mut pending = Some(compiler.compile_pending(&Program::new(source).emit(Emit::Cubin)).unwrap());
+        let result = forked(|| {
+            let pending = pending.take().unwrap();
+            pending.is_ready() && lost(&pending.await_result().unwrap_err())
+        });
+        let own = forked(|| {
+            let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+            lost(&compiler.compile(&own).unwrap_err())
+        });
+        let pending = pending.take().expect("the parent's own");
+        let under_way = !pending.is_ready();
+        pending.await_result().unwrap();
+        assert!(!under_way || result == 0, "a compilation of the parent never ends in the child: {result}");
+        assert!(!under_way || own == 0, "what the child compiles itself would wait for the parent's locks: {own}");
+        under_way
+    });
+    assert!(under_way, "each was over before the forks");
+    let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+    let status = forked(|| compiler.compile(&own).is_ok());
+    assert_eq!(status, 0, "forked while nothing compiles");
+}
+
+#[test]
+fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
+    alone(&this_test!(), || {
+        for builder in builders() {
+            let device = builder.open().unwrap();
+            let x = up(&device, [1.0f64, 2.0]);
+            device.synchronize(Duration::from_secs(60)).unwrap();
+            let status = forked(|| {
+                let rejected = device.fill(x, 1.0).unwrap_err();
+                lost(&rejected.error)
+                    && rejected.back.is_some()
+                    && lost(&device.upload([1u8]).unwrap_err())
+                    && lost(&device.zeros::<u8>(1).unwrap_err())
+            });
+            assert_eq!(status, 0, "{device:?}: the child did not get DeviceLost everywhere");
+            // The parent's device is as it was.
+            assert_eq!(down(&device, &up(&device, [3.0f64])), [3.0]);
+        }
+
+        let device = host(1).open().unwrap();
+        let gate = Gate::default();
+        let pending = gate.hold(&device, up(&device, [1.0f64]));
+        gate.await_arrivals(1);
+        let mut pending = Some(pending);
+        let status = forked(|| {
+            let pending = pending.take().unwrap();
+            pending.is_ready() && lost(&pending.await_result().unwrap_err().error)
+        });
+        assert_eq!(status, 0, "work that is in flight in the parent never ends in the child");
+        gate.open();
+        let pending = pending.take().expect("the parent's own");
+        assert_eq!(down(&device, &pending.await_result().unwrap()), [1.0]);
+
+        let status = forked(|| {
+            let own = Device::builder().host().host_pool(windlass::HostPool::Threads(1)).open().unwrap();
+            down(&own, &up(&own, [7u8])) == [7] && lost(&device.upload([1u8]).unwrap_err())
+        });
+        assert_eq!(status, 0, "a device opened after the fork works");
+
+        #[cfg(feature = "nvrtc")]
+        a_compilation_under_way_is_lost_to_a_child();
+    });
+}

@@ -1,0 +1,16 @@
+//! What needs a process of its own: a fork, what is loaded and stays, a subscriber for all threads. Each test starts this
+//! program again for itself alone (`common::child::alone`).
+#![cfg(all(feature = "host", target_os = "linux"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod fork;
+#[cfg(feature = "cuda")]
+mod loader;
+#[cfg(feature = "collective")]
+mod loader_path;
+#[cfg(feature = "tracing")]
+mod tracing_events;
+mod worker_guard;

@@ -1,0 +1,243 @@
+//! What the CUDA engine tells cuBLAS, call by call; on the stand-in for the libraries.
+
+use crate::common;
+use crate::standin;
+
+use common::{down, seeds, up};
+use standin::session;
+use windlass::blas::{Batch, BlasElement, Lu, Math};
+use windlass::{Complex, Device, Gemm, Transpose};
+
+fn device() -> Device {
+    standin::driver().set_total_memory(1 << 30);
+    standin::device(2)
+}
+
+/// The largest element of `A * X - 1`.
+#[track_caller]
+fn residual(n: usize, a: &[f64], lda: usize, x: &[f64]) -> f64 {
+    let all = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+    let of = |(i, j)| {
+        let sum: f64 = (0..n).map(|k| a[i + k * lda] * x[k + j * n]).sum();
+        (sum - f64::from(u8::from(i == j))).abs()
+    };
+    all.map(of).fold(0.0, |most, x| if x <= most { most } else { x })
+}
+
+/// The library factors in place what it is given: matrices that share elements must each be copied first.
+#[test]
+fn inverses_of_matrices_that_share_elements_are_those_of_each() {
+    let driver = session();
+    let device = device();
+    seeds(2, |rng, _| {
+        for n in [3, 32, 33, 40] {
+            // One for all; each a column further than the one before; with the columns of the others between its own.
+            for (ld, stride) in [(n + 2, 0), (n, n), (3 * n, n)] {
+                let a: Vec<f64> = (0..2 * stride + ld * (n - 1) + n).map(|_| rng.real()).collect();
+                let (on_device, spec) = (up(&device, &a[..]), Lu::new(n, 3).lda(ld).stride_a(stride));
+                let (c, info) = (device.uninit(n * n * 3).unwrap(), device.uninit(3).unwrap());
+                let (c, info) =
+                    device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
+                assert_eq!(down(&device, &info), [0; 3], "{n} rows, {ld} and {stride} apart");
+                for (i, c) in down(&device, &c).chunks(n * n).enumerate() {
+                    let error = residual(n, &a[i * stride..], ld, c);
+                    assert!(error < 1e-6, "matrix {i} of {n} rows, {ld} and {stride} apart, is off by {error}");
+                }
+                // The same matrices as a list.
+                let list: Vec<_> = (0..3)
+                    .map(|i| on_device.as_in().slice(i * stride..i * stride + ld * (n - 1) + n).unwrap())
+                    .collect();
+                let (c, info) = ((0..3).map(|_| device.uninit(n * n).unwrap()).collect(), device.uninit(3).unwrap());
+                let pending = device.blas().matinv_batched(Lu::new(n, 3).lda(ld), &list, c, info).unwrap();
+                let (c, info) = pending.await_result().unwrap();
+                assert_eq!(down(&device, &info), [0; 3]);
+                for (i, c) in c.iter().enumerate() {
+                    let error = residual(n, &a[i * stride..], ld, &down(&device, c));
+                    assert!(error < 1e-6, "matrix {i} of {n} rows in a list is off by {error}");
+                }
+                assert_eq!(down(&device, &on_device), a, "what is read stays");
+            }
+        }
+    });
+    drop(device);
+    driver.assert_finished();
+}
+
+fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
+    let blas = device.blas();
+    let mut a = vec![T::default(); n * n * 2];
+    (0..n * n * 2).for_each(|at| a[at] = T::real(if at % n == at / n % n { 4.0 } else { 1.0 }));
+    let a = up(device, a);
+    let b: Vec<T> = (0..n * 2).map(|at| T::real(at as f64 - 2.0)).collect();
+    // A swap of the first two rows, and then no pivots at all.
+    let bad = [i32::MIN, -1, 0, n as i32 + 1, i32::MAX];
+    let given: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { bad[at % bad.len()] }).collect();
+    let meant: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { (at % n) as i32 + 1 }).collect();
+    let solve = |pivots: &[i32], trans| {
+        let b = up(device, &b[..]);
+        let x = blas.getrs_strided_batched(Lu::new(n, 2), trans, 1, &a, &up(device, pivots), b).unwrap();
+        down(device, &x.await_result().unwrap())
+    };
+    for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
+        assert_eq!(solve(&given, trans), solve(&meant, trans));
+    }
+    let invert = |pivots: &[i32]| {
+        let (c, info) = (device.uninit(n * n * 2).unwrap(), device.uninit(2).unwrap());
+        let pending = blas.getri_strided_batched(Lu::new(n, 2), &a, &up(device, pivots), c, info).unwrap();
+        down(device, &pending.await_result().unwrap().0)
+    };
+    assert_eq!(invert(&given), invert(&meant));
+}
+
+/// The stand-in reports a pivot that is no row of its matrix; a GPU would read past the matrix.
+#[test]
+fn the_library_is_given_no_pivot_that_is_no_row() {
+    let driver = session();
+    let device = device();
+    driver.log(true);
+    for n in [2, 5, 33] {
+        junk::<f32>(&device, n);
+        junk::<f64>(&device, n);
+        junk::<Complex<f32>>(&device, n);
+        junk::<Complex<f64>>(&device, n);
+    }
+    let log = driver.take_log();
+    let count = |what: &str| log.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(count("keep_pivots grid"), count("getrsBatched") + count("getriBatched"));
+    assert!(count("getrsBatched") > 0 && count("getriBatched") > 0);
+    drop(device);
+    driver.assert_finished();
+}
+
+/// An i8 batch of no elements, of any count and distance.
+#[test]
+fn empty_batches_of_bytes_are_nothing() {
+    let driver = session();
+    let device = device();
+    let (x, blas) = (up(&device, [0i8; 4]), device.blas());
+    for batch in [Batch::new(1 << 40), Batch::new(1 << 60), Batch::new(1).stride_a(i64::MAX as usize)] {
+        let c = up(&device, [7i32]);
+        let c = blas.gemm_strided_batched(Gemm::new(0, 0, 0), batch, &x, &x, c).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &c), [7]);
+    }
+    // One product: how far the next would be does not matter.
+    let far = i64::MAX as usize;
+    let batch = Batch::new(1).stride_a(far).stride_b(far).stride_c(far);
+    let c = blas.gemm_strided_batched(Gemm::new(1, 1, 4), batch, &x, &x, up(&device, [7i32])).unwrap();
+    assert_eq!(down(&device, &c.await_result().unwrap()), [0]);
+    drop((x, blas, device));
+    driver.assert_finished();
+}
+
+/// The compute type of a product is that of its mode, and the mode is set on the handle; the next product has its own.
+#[test]
+fn math_modes_reach_the_library() {
+    let driver = session();
+    let device = device();
+    let (x, z) = (up(&device, [2.0f32]), up(&device, [Complex::new(2.0f32, 0.0)]));
+    let d = up(&device, [2.0f64]);
+    let modes = [
+        (Math::Default, 0, [68, 68, 70]),
+        (Math::Pedantic, 2, [69, 69, 71]),
+        (Math::Tf32, 3, [77, 77, 70]),
+        (Math::EmulatedBf16x9, 4, [68, 68, 70]),
+        (Math::Default, 0, [68, 68, 70]),
+    ];
+    for (math, mode, computes) in modes {
+        let blas = device.blas().math(math);
+        driver.log(true);
+        let products = (
+            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &x, &x, device.uninit(1).unwrap()).unwrap().into_output()),
+            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &z, &z, device.uninit(1).unwrap()).unwrap().into_output()),
+            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &d, &d, device.uninit(1).unwrap()).unwrap().into_output()),
+        );
+        assert_eq!(products, (vec![4.0], vec![Complex::new(4.0, 0.0)], vec![4.0]));
+        let log = driver.take_log();
+        driver.log(false);
+        let seen: Vec<&String> = log.iter().filter(|line| line.contains("cublasGemmEx_64")).collect();
+        assert_eq!(seen.len(), 3, "{log:?}");
+        for (line, compute) in seen.iter().zip(computes) {
+            assert!(line.contains(&format!("compute {compute} ")), "{math:?}: {line}");
+        }
+        let set: Vec<&String> = log.iter().filter(|line| line.contains("cublasSetMathMode")).collect();
+        assert!(set.iter().all(|line| line.contains(&format!(" {mode}"))), "{math:?}: {set:?}");
+        // A handle begins in the default mode; any other must be set before its first product.
+        assert!(math == Math::Default || !set.is_empty(), "{math:?}");
+    }
+    drop((x, z, d, device));
+    driver.assert_finished();
+}
+
+/// Products of bytes take scalars in device memory, from the library and from our own kernel.
+#[test]
+fn scalars_of_bytes_may_be_in_device_memory() {
+    let driver = session();
+    let device = device();
+    let (x, alpha, beta) = (up(&device, [2i8; 4]), up(&device, [3i32]), up(&device, [-1i32]));
+    for refused in [false, true] {
+        if refused {
+            driver.fail("cublasGemmEx_64", 0, 15);
+        }
+        let launches = driver.calls_of("cuLaunchKernel");
+        let spec = Gemm::<i8>::new(1, 1, 4).scalars_at(&alpha, &beta);
+        let c = device.blas().gemm(spec, &x, &x, up(&device, [5i32])).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &c), [3 * 16 - 5]);
+        assert_eq!(driver.calls_of("cuLaunchKernel") - launches, u64::from(refused));
+    }
+    drop((x, alpha, beta, device));
+    driver.assert_finished();
+}
+
+/// A batch of bytes is one call: of the library where everything is aligned, else of our own kernel. Large products that
+/// are not aligned go to the library one by one.
+#[test]
+fn a_batch_of_bytes_is_one_call() {
+    let driver = session();
+    driver.set_total_memory(1 << 30);
+    let device = device();
+    let (alpha, beta) = (up(&device, [3i32]), up(&device, [-1i32]));
+    let calls = |n: usize, k: usize, shift: usize| {
+        let (a, b) = (up(&device, vec![2i8; 2 * n * k + shift]), up(&device, vec![1i8; 2 * k * n]));
+        let (of_a, of_c) = (a.as_in().slice(shift..shift + 2 * n * k).unwrap(), || up(&device, vec![5i32; 2 * n * n]));
+        let lists = [of_a, b.as_in()].map(|all| [0, 1].map(|i| all.slice(i * n * k..(i + 1) * n * k).unwrap()));
+        let spec = Gemm::<i8>::new(n, n, k).scalars_at(&alpha, &beta);
+        let blas = device.blas();
+        let (c, strided) =
+            driver.calls_in(|| blas.gemm_strided_batched(spec, Batch::new(2), of_a, &b, of_c()).unwrap().into_output());
+        let each = [(); 2].map(|()| up(&device, vec![5i32; n * n])).into();
+        let (list, listed) =
+            driver.calls_in(|| blas.gemm_batched(spec, &lists[0], &lists[1], each).unwrap().into_output());
+        let computed = !strided.iter().any(|call| call.contains("Batched")); // the stand-in's batches compute nothing
+        if computed {
+            let want = 3 * 2 * k as i32 - 5;
+            assert!(down(&device, &c).iter().all(|x| *x == want), "{n} {k}");
+            assert!(list.iter().all(|c| down(&device, c).iter().all(|x| *x == want)), "{n} {k}");
+        }
+        let of = |calls: Vec<String>| {
+            let kept = ["cublasGemm", "cuLaunchKernel", "cuMemcpy2D"];
+            calls.into_iter().filter(|call| kept.iter().any(|kept| call.starts_with(kept))).collect::<Vec<_>>()
+        };
+        (of(strided), of(listed))
+    };
+    let launch = "cuLaunchKernel";
+    let (strided, listed) = calls(16, 32, 0);
+    assert_eq!(strided, ["cublasGemmStridedBatchedEx_64"]);
+    assert_eq!(listed, [launch, "cublasGemmBatchedEx_64"], "the launch writes the table");
+    for (n, k, shift) in [(3, 5, 0), (16, 32, 4)] {
+        let (strided, listed) = calls(n, k, shift);
+        assert_eq!(strided, [launch]);
+        assert_eq!(listed, [launch, launch], "the table, and the products");
+    }
+    let (strided, listed) = calls(129, 128, 0);
+    assert_eq!(strided.iter().filter(|call| *call == "cublasGemmEx_64").count(), 2);
+    assert_eq!(listed.iter().filter(|call| *call == "cublasGemmEx_64").count(), 2);
+    // What the library refuses of aligned ones.
+    for call in ["cublasGemmStridedBatchedEx_64", "cublasGemmBatchedEx_64"] {
+        driver.fail(call, 0, 15);
+    }
+    let (strided, listed) = calls(16, 16, 0);
+    assert_eq!((strided.len(), listed.len()), (2, 3), "{strided:?} {listed:?}");
+    assert!(strided[1] == launch && listed[2] == launch);
+    drop((alpha, beta, device));
+    driver.assert_finished();
+}

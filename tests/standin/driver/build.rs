@@ -1,0 +1,86 @@
+//! Compiles the libraries.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
+
+/// Where the sources are.
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/standin/driver")
+}
+
+/// The folder with the libraries and the self-test. It is named for the sources and made under another name, so that
+/// any number of test processes may ask at once, and an edit makes a new one.
+pub(super) fn build() -> io::Result<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(sources())?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.retain(|path| path.extension().is_some_and(|kind| kind == "c" || kind == "h") || path.ends_with("build.rs"));
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for path in &files {
+        fs::read(path)?.hash(&mut hasher);
+    }
+    let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = parent.join(format!("standin-{:016x}", hasher.finish()));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let draft = parent.join(format!("standin-draft-{}", std::process::id()));
+    fs::create_dir_all(&draft)?;
+    compile_all(&files, &draft)?;
+    match fs::rename(&draft, &folder) {
+        Ok(()) => Ok(folder),
+        // Another process was faster.
+        Err(_) if folder.is_dir() => fs::remove_dir_all(&draft).map(|()| folder),
+        Err(error) => Err(error),
+    }
+}
+
+fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
+    let named = |test: fn(&str) -> bool| -> Vec<&Path> {
+        let wanted = |path: &&PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.ends_with(".c") && test(name)
+        };
+        files.iter().filter(wanted).map(PathBuf::as_path).collect()
+    };
+    let nothing = into.join("nothing.c");
+    fs::write(&nothing, "int standin_nothing;\n")?;
+    let link = |library: &str| [format!("-L{}", into.display()), format!("-l:{library}"), "-Wl,-rpath,$ORIGIN".into()];
+    let library = |name: &str, sources: &[&Path], uses: &[String]| {
+        let mut arguments = vec!["-shared".into(), format!("-Wl,-soname,{name}"), "-Wl,-z,nodelete".into()];
+        arguments.push("-Wl,--no-as-needed".into());
+        arguments.extend_from_slice(uses);
+        compile(sources, &into.join(name), &arguments)
+    };
+    let driver = named(|name| !name.starts_with("cublas") && !matches!(name, "selftest.c" | "nvtx.c" | "nvml.c"));
+    library("libcuda.so.1", &driver, &[])?;
+    let of_blas = named(|name| name.starts_with("cublas") && name != "cublaslt.c");
+    library("libcublas.so.13", &of_blas, &link("libcuda.so.1"))?;
+    let of_lt = named(|name| matches!(name, "cublaslt.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    library("libcublasLt.so.13", &of_lt, &link("libcuda.so.1"))?;
+    library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
+    library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
+    library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
+    library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
+    library("libcublasLt.so", &[&nothing], &link("libcublasLt.so.13"))?;
+    let uses = [link("libcublas.so.13"), link("libcuda.so.1")].concat();
+    compile(&named(|name| name == "selftest.c"), &into.join("selftest"), &uses)
+}
+
+fn compile(sources: &[&Path], output: &Path, arguments: &[String]) -> io::Result<()> {
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let done = Command::new(&compiler)
+        .args(["-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"])
+        .args(sources)
+        .arg("-o")
+        .arg(output)
+        .args(arguments)
+        .arg("-lm")
+        .output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&done.stderr);
+    Err(io::Error::other(format!("{} failed for {}:\n{message}", compiler.display(), output.display())))
+}
