@@ -12,7 +12,7 @@ fn told<R>(driver: &Driver, f: impl FnOnce() -> R) -> (R, Vec<String>) {
     driver.log_of_this_thread();
     let answer = f();
     driver.log(false);
-    let mut lines = driver.take_log();
+    let mut lines = driver.take_whole_log();
     lines.retain(|line| line.starts_with("nvtx") || line.starts_with("cublas"));
     (answer, lines.iter().map(|line| line.split(" blas#").next().unwrap().to_owned()).collect())
 }

@@ -57,7 +57,7 @@ impl Counters {
 
     /// Who listens, if anybody.
     pub(crate) fn trace(&self) -> Option<&Sink> {
-        self.sink.as_ref()
+        self.sink.as_ref().filter(|sink| sink.is_heard())
     }
 
     /// Another life begins.

@@ -25,6 +25,15 @@ impl Sink {
         (user.is_some() || cfg!(feature = "tracing")).then_some(Sink { user })
     }
 
+    /// Whether anybody would be told of an operation: a subscriber may come and go, and without one nothing is computed.
+    pub(crate) fn is_heard(&self) -> bool {
+        #[cfg(feature = "tracing")]
+        let subscribed = tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE;
+        #[cfg(not(feature = "tracing"))]
+        let subscribed = false;
+        self.user.is_some() || subscribed
+    }
+
     /// Tells everybody. With no lock held; a panic in a hook or a subscriber is caught, because on a pool thread it would
     /// end the process, and between the steps of a completion leave it without an end.
     pub(crate) fn emit(&self, event: Event, info: &OpInfo) {

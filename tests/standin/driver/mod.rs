@@ -288,7 +288,14 @@ impl Driver {
     }
 
     /// The lines since the last take.
+    /// The log without the ranges for a profiler.
     pub(crate) fn take_log(&self) -> Vec<String> {
+        let mut lines = self.take_whole_log();
+        lines.retain(|line| !line.starts_with("nvtx"));
+        lines
+    }
+
+    pub(crate) fn take_whole_log(&self) -> Vec<String> {
         // More may be logged between the two calls; what did not fit stays for the next take.
         let mut text = vec![0_u8; call!(self, log_take(std::ptr::null_mut(), 0)) + 65536];
         call!(self, log_take(text.as_mut_ptr().cast(), text.len()));
