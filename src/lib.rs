@@ -31,13 +31,14 @@
 //! wait on the host. Work on unrelated buffers overlaps.
 
 #![cfg_attr(
-    not(all(feature = "host", feature = "cuda")),
+    not(all(feature = "host", feature = "blas", feature = "blaslt", feature = "nvrtc")),
     allow(
         dead_code,
         unused_imports,
+        unused_macros,
         unused_variables,
         irrefutable_let_patterns,
-        reason = "a build with one engine leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, or with some of the libraries, leaves parts of the common code unused; the default build is strict"
     )
 )]
 
@@ -57,9 +58,9 @@ use engines::cuda;
 #[cfg(feature = "cuda")]
 pub use engines::loader;
 pub use engines::worker;
-use engines::{cuda_enqueue, host};
+use engines::{cuda_enqueue, host, library};
 pub use libraries::{blas, blaslt, nvrtc};
-use runtime::{buffer, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
+use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
 pub use blaslt::{BlasLt, Matmul, Order};

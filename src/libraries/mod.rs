@@ -1,6 +1,23 @@
 //! The top floor: one folder a library, each with its front, its specifications, its operations with both halves, its
 //! native calls and its caches. It may call everything below; nothing below names it.
+//!
+//! The list at the end is all that a library has outside of its folder. CONTRIBUTING.md, "Adding a library", goes through
+//! one.
 
 pub mod blas;
 pub mod blaslt;
 pub mod nvrtc;
+
+use crate::{Device, DeviceBuilder};
+
+crate::library::libraries! {
+    blas, "blas" => blas::native::Cublas;
+    blaslt, "blaslt" => blaslt::native::CublasLt;
+}
+
+impl Device {
+    /// Opens a device with settings of your own.
+    pub fn builder() -> DeviceBuilder {
+        DeviceBuilder::new(&TABLE)
+    }
+}

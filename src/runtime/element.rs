@@ -151,6 +151,20 @@ elements!(
     F8E4M3 => F8E4M3, F8E5M2 => F8E5M2,
 );
 
+/// The letter by which the libraries of linear algebra know a type.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Letter {
+    /// f32.
+    S,
+    /// f64.
+    D,
+    /// `Complex<f32>`.
+    C,
+    /// `Complex<f64>`.
+    Z,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //! devices, their supervision, traces, copies, errors. It knows the engines by one enum ([`engine`]) and no library.
 
 pub(crate) mod buffer;
+pub(crate) mod cache;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod dispatch;

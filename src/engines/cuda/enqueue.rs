@@ -11,7 +11,6 @@ use crate::engine::Epoch;
 use crate::op::{Op, Spans, WritesOf};
 use crate::sync::Arc;
 use crate::{Error, Result};
-#[cfg(any(feature = "blas", feature = "blaslt"))]
 use cudarc::driver::sys::CUDA_MEMCPY2D;
 use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
@@ -22,14 +21,15 @@ use smallvec::SmallVec;
 /// nothing. Calls of the driver or of a library are made with [`stream`](Self::stream) and are `unsafe` where they
 /// stand, and so is here what takes an address: whose memory that is, only the caller knows.
 pub struct Enqueue<'q, O: Op> {
-    pub(super) core: &'q Arc<Core>,
-    pub(super) epoch: &'q Arc<Epoch>,
-    pub(super) shared: &'q Arc<Shared>,
-    pub(super) state: &'q mut State,
+    pub(crate) core: &'q Arc<Core>,
+    pub(crate) epoch: &'q Arc<Epoch>,
+    pub(crate) shared: &'q Arc<Shared>,
+    pub(crate) state: &'q mut State,
     reads: &'q Spans<O::Reads>,
     writes: &'q Spans<WritesOf<O>>,
     pub(super) landed: Landed,
     pub(super) keep: SmallVec<[Block; 1]>,
+    pub(crate) kept: super::task::Kept,
     pub(super) scratch: SmallVec<[u64; 2]>,
     result_asked: bool,
     pub(super) untouched: bool,
@@ -57,6 +57,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
             writes,
             landed,
             keep: SmallVec::new(),
+            kept: SmallVec::new(),
             scratch: SmallVec::new(),
             result_asked: false,
             untouched: true,
@@ -76,8 +77,14 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// The stream, for calls of your own. The device's context is current. Everything enqueued on it must be over when
     /// the stream is, and must touch nothing but the operands, [`scratch`](Self::scratch) and [`result`](Self::result).
     pub fn stream(&mut self) -> CUstream {
-        self.untouched = false;
+        self.touch();
         self.state.stream.0
+    }
+
+    /// Something may be on the stream from here on: a failure leaves the operands as they are now, and nothing is tried
+    /// again.
+    pub(crate) fn touch(&mut self) {
+        self.untouched = false;
     }
 
     pub(super) fn check(&self, call: &str, code: Code) -> Result<()> {
@@ -280,7 +287,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
     ///
     /// # Safety
     /// As [`copy_columns`](Self::copy_columns), of what is read.
-    #[cfg(feature = "blas")]
     pub(crate) unsafe fn align_columns(
         &mut self,
         from: u64,
@@ -297,7 +303,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
 
     /// Room for a copy of a column-major matrix of bytes whose columns begin at multiples of `align`: an address and the
     /// distance of columns; `None` where they do so already.
-    #[cfg(any(feature = "blas", feature = "blaslt"))]
     pub(crate) fn room_for_columns(
         &mut self,
         from: u64,
@@ -319,7 +324,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
     ///
     /// # Safety
     /// As [`copy`](Self::copy), of both matrices.
-    #[cfg(any(feature = "blas", feature = "blaslt"))]
     pub(crate) unsafe fn copy_columns(
         &mut self,
         (to, to_ld): (u64, usize),

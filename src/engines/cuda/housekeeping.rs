@@ -241,7 +241,7 @@ impl Core {
             slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             addresses.extend(slot.shared.live.take().into_iter().chain(state.take_memory()));
-            self.counters.leaked.fetch_add(state.forget_handles(), Ordering::Relaxed);
+            self.counters.leaked.fetch_add(state.handles.forget(), Ordering::Relaxed);
         }
         let gone = |code| self.count_refused(code);
         match new.bind() {
@@ -273,7 +273,7 @@ impl Core {
             let held = slot
                 .lease
                 .try_lock()
-                .map_or(0, |state| state.ring.events() + state.memory() + state.handles() as usize);
+                .map_or(0, |state| state.ring.events() + state.memory() + state.handles.count() as usize);
             1 + slot.shared.live.count() + held
         };
         let slots: usize = self.slots.iter().map(of_slot).sum();
@@ -299,7 +299,7 @@ impl Core {
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
             slot.shared.sequence.without_pollers(|| {
                 let stream = state.stream.0;
-                state.destroy_handles(&mut gone);
+                state.handles.destroy(self.libraries, &mut gone);
                 for address in slot.shared.live.take().into_iter().chain(state.take_memory()) {
                     // SAFETY: ours, not freed yet (it was still listed), idle.
                     gone(unsafe { api.mem_free_async(address, stream) });

@@ -214,10 +214,7 @@ impl Core {
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let (start, mut looks) = (Instant::now(), 0);
         loop {
-            #[cfg(feature = "blas")]
             let dropped = self.drop_tables(epoch)?;
-            #[cfg(not(feature = "blas"))]
-            let dropped = true;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
             // What others have in hand comes back, unlike what the device has: it may never end.
             let others = self.is_swept_by_others() && start.elapsed() < IN_OTHERS_HANDS;

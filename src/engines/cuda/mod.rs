@@ -5,10 +5,8 @@
 //!       ├─ slot.rs          stream slots: what is leased while work is enqueued, and what marks share
 //!       │   ├─ sequence.rs  which tickets are known to be over; one atomic
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
-//!       │   ├─ library.rs   the slot's workspace, and what statuses mean; warm.rs: handles made ahead
-//!       │   ├─ blas.rs      its cuBLAS handle, made lazily
-//!       │   ├─ tables.rs    tables of addresses for the library's batches; room.rs: what long ones come through
-//!       │   └─ blaslt/      its cuBLASLt handle, and what was learnt about products
+//!       │   ├─ tables.rs    tables of addresses for libraries' batches; room.rs: what long ones come through
+//!       │   └─ ../library/  its handles of libraries, and the workspace that they share
 //!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
@@ -17,7 +15,7 @@
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device    lease.rs: which slot it gets
 //! enqueue.rs: what an op's CUDA half works with    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
-//! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark    lru.rs: what is remembered of plans
+//! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark
 //! open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!
@@ -29,10 +27,6 @@
 //! results, the op's own data) hangs on the task, which the slot's ring holds until its ticket has passed.
 
 pub(crate) mod api;
-#[cfg(feature = "blas")]
-mod blas;
-#[cfg(feature = "blaslt")]
-mod blaslt;
 mod blocker;
 mod context;
 mod enqueue;
@@ -44,12 +38,8 @@ mod hands;
 mod housekeeping;
 mod launch;
 mod lease;
-#[cfg(any(feature = "blas", feature = "blaslt"))]
-mod library;
 mod limits;
 mod live;
-#[cfg(feature = "blaslt")]
-mod lru;
 mod memory;
 mod module;
 mod newest;
@@ -62,28 +52,18 @@ mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;
 mod ring;
-#[cfg(feature = "blas")]
 mod room;
 mod sequence;
 mod slot;
 mod staging;
 mod submit;
 mod sweep;
-#[cfg(feature = "blas")]
 mod tables;
 mod task;
 mod timer;
-#[cfg(any(feature = "blas", feature = "blaslt"))]
-mod warm;
 
-#[cfg(feature = "blas")]
-pub(crate) use api::{Called, Code, CublasTyped};
-#[cfg(feature = "blas")]
-pub(crate) use blas::{BlasCall, PointerMode};
-#[cfg(feature = "blaslt")]
-pub(crate) use blaslt::{Addresses, Choice, Factor, MatrixOf, Problem, Which};
 pub use enqueue::Enqueue;
-pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all};
+pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
 pub(crate) use function::Function;
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
@@ -93,15 +73,13 @@ pub(crate) use peer::Peer;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use ring::Cargo;
-pub(crate) use slot::Mark;
+pub(crate) use slot::{Mark, State as SlotState};
 pub(crate) use staging::{Reserved, Staged, Staging};
-#[cfg(feature = "blas")]
 pub(crate) use tables::Series;
-#[cfg(any(feature = "blas", feature = "blaslt"))]
-pub(crate) use warm::warm;
 
 use crate::engine::Epoch;
 use crate::error::Text;
+use crate::library::Entry;
 use crate::sync::{Arc, Ordering};
 use crate::trace::{Counters, Stats};
 use context::Context;
@@ -127,9 +105,9 @@ pub(crate) struct Core {
     pub(crate) blockers: blocker::Blockers,
     pub(crate) timers: timer::Timers,
     pub(crate) modules: Arc<module::Modules>,
-    /// How products are best multiplied.
-    #[cfg(feature = "blaslt")]
-    pub(crate) choices: blaslt::Choices,
+    /// The libraries there are, and what the slots share of each.
+    pub(crate) libraries: &'static [Entry],
+    pub(crate) shared: crate::library::Shared,
     /// The natives were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
@@ -153,7 +131,7 @@ pub(crate) struct Native<T>(pub(crate) T);
 ///
 /// # Safety
 /// What it points at may be used from another thread than the one that made it.
-unsafe trait AnyThread: Copy {}
+pub(crate) unsafe trait AnyThread: Copy {}
 
 // SAFETY: objects of the driver, which locks them itself: any thread may use them, several at once too.
 unsafe impl AnyThread for CUcontext {}
@@ -167,13 +145,8 @@ unsafe impl AnyThread for CUevent {}
 unsafe impl AnyThread for CUmodule {}
 // SAFETY: as above.
 unsafe impl AnyThread for CUfunction {}
-// SAFETY: a handle of cuBLAS may be used from any thread, by one at a time: by the holder of its slot's lease.
-#[cfg(feature = "blas")]
-unsafe impl AnyThread for cudarc::cublas::sys::cublasHandle_t {}
-// SAFETY: a handle of cuBLASLt may be used by several threads at once; its descriptors are plain data, used by the holder
-// of their slot's lease.
-#[cfg(feature = "blaslt")]
-unsafe impl AnyThread for api::cublaslt::Opaque {}
+// SAFETY: handles and descriptors of libraries, most of which are untyped: each is used by the holder of one slot's lease.
+unsafe impl AnyThread for *mut std::ffi::c_void {}
 // SAFETY: pinned memory is memory of the process; the block or slot that it is given to is its only user.
 unsafe impl AnyThread for *mut u8 {}
 
@@ -244,7 +217,7 @@ impl CudaEngine {
             stats.dispatches += slot.shared.dispatches.load(Ordering::Relaxed);
             if let Some(state) = slot.lease.try_lock() {
                 stats.events += state.ring.events() as u64;
-                stats.library_handles += state.handles();
+                stats.library_handles += state.handles.count();
             }
             stats.plan_hits += slot.shared.plans.hits.load(Ordering::Relaxed);
             stats.plan_misses += slot.shared.plans.misses.load(Ordering::Relaxed);
@@ -255,9 +228,6 @@ impl CudaEngine {
         stats.parked = core.reclaim.parked();
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();
-        #[cfg(feature = "blaslt")]
-        {
-            stats.plans_pinned = core.choices.pinned();
-        }
+        core.shared.fill(core.libraries, stats);
     }
 }

@@ -165,8 +165,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(keeper.nudge.clone())),
-        #[cfg(feature = "blaslt")]
-        choices: super::blaslt::Choices::default(),
+        libraries: config.libraries,
+        shared: crate::library::Shared::new(config.libraries),
         torn: AtomicBool::new(false),
         peers: crate::sync::Mutex::default(),
         context: context.clone(),

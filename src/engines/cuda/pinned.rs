@@ -340,7 +340,6 @@ impl Block {
     }
 }
 
-#[cfg(feature = "blas")]
 impl Block {
     /// How many bytes it holds.
     pub(crate) fn bytes(&self) -> usize {

@@ -14,6 +14,7 @@ use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
 use crate::engine::process;
+use crate::library::Handles;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
 use std::sync::{OnceLock, Weak};
@@ -62,12 +63,8 @@ pub(crate) struct State {
     /// Device memory for a scalar result; reused in stream order.
     pub(crate) result: Option<u64>,
     pub(crate) functions: Vec<super::ptx::Cached>,
-    #[cfg(feature = "blas")]
-    pub(crate) blas: Option<super::blas::BlasHandle>,
-    #[cfg(feature = "blas")]
     pub(crate) tables: super::tables::Tables,
-    #[cfg(feature = "blaslt")]
-    pub(crate) lt: Option<super::blaslt::LtHandle>,
+    pub(crate) handles: Handles,
     /// Device memory that the slot's libraries work in; reused in stream order.
     pub(crate) workspace: Option<u64>,
 }
@@ -128,12 +125,8 @@ impl Slot {
                 followed: Vec::new(),
                 result: None,
                 functions: Vec::new(),
-                #[cfg(feature = "blas")]
-                blas: None,
-                #[cfg(feature = "blas")]
                 tables: super::tables::Tables::default(),
-                #[cfg(feature = "blaslt")]
-                lt: None,
+                handles: Handles::default(),
                 workspace: None,
             }),
         }
@@ -231,60 +224,15 @@ impl Shared {
 }
 
 impl State {
-    /// Library handles that there are.
-    pub(crate) fn handles(&self) -> u64 {
-        #[cfg(feature = "blas")]
-        let blas = u64::from(self.blas.is_some());
-        #[cfg(not(feature = "blas"))]
-        let blas = 0;
-        #[cfg(feature = "blaslt")]
-        let lt = u64::from(self.lt.is_some());
-        #[cfg(not(feature = "blaslt"))]
-        let lt = 0;
-        blas + lt
-    }
-
     /// Takes out what lasts as long as the slot: addresses of device memory.
     pub(crate) fn take_memory(&mut self) -> Vec<u64> {
         let lasting = self.result.take().into_iter().chain(self.workspace.take());
-        #[cfg(feature = "blas")]
-        let lasting = lasting.chain(self.tables.take());
-        lasting.collect()
+        lasting.chain(self.tables.take()).collect()
     }
 
     /// Pieces of such memory.
     pub(crate) fn memory(&self) -> usize {
-        #[cfg(feature = "blas")]
-        let tables = self.tables.count();
-        #[cfg(not(feature = "blas"))]
-        let tables = 0;
-        usize::from(self.result.is_some()) + usize::from(self.workspace.is_some()) + tables
-    }
-
-    /// Takes out what the libraries hold and gives it back, at the end of the epoch.
-    pub(crate) fn destroy_handles(&mut self, gone: &mut dyn FnMut(Code)) {
-        #[cfg(feature = "blas")]
-        if let Some(handle) = self.blas.take() {
-            gone(handle.destroy());
-        }
-        #[cfg(feature = "blaslt")]
-        if let Some(handle) = self.lt.take() {
-            gone(handle.destroy());
-        }
-    }
-
-    /// Takes out what the libraries hold and leaves it be: how many handles that were.
-    pub(crate) fn forget_handles(&mut self) -> u64 {
-        let handles = self.handles();
-        #[cfg(feature = "blas")]
-        {
-            self.blas = None;
-        }
-        #[cfg(feature = "blaslt")]
-        {
-            self.lt = None;
-        }
-        handles
+        usize::from(self.result.is_some()) + usize::from(self.workspace.is_some()) + self.tables.count()
     }
 
     /// The stream already waits for a ticket of another slot, by an earlier wait on it or on a later one.

@@ -6,7 +6,6 @@ use super::lease::Lease;
 use super::memory::FREES_PER_LEASE;
 use super::reclaim::free_some;
 use super::ring::Retired;
-#[cfg(feature = "blas")]
 use super::room;
 use super::slot::{Mark, Shared, State};
 use super::staging::Patience;
@@ -132,9 +131,6 @@ impl Core {
             0 => Landed::Nothing,
             _ => Landed::Slot(self.small_slot(s.epoch)?),
         };
-        #[cfg(not(feature = "blas"))]
-        let _ = patience;
-        #[cfg(feature = "blas")]
         let room = match const { room::may_need::<O>() } && s.views.len() > room::MOST_WITHOUT {
             true => Some(self.room(s.epoch, s.views.len(), patience)?),
             false => None,
@@ -142,10 +138,8 @@ impl Core {
         let gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };
         let mut lease = self.hold(around, &mut follows)?;
         let index = lease.slot.shared.index;
-        #[cfg(feature = "blas")]
         let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
         let result = self.enqueue(s, &follows, &mut lease, (&mut retired, &mut end), (landed, trace.is_some()));
-        #[cfg(feature = "blas")]
         if has_room {
             *lease.state.tables.room() = room::Room::default();
         }
@@ -165,8 +159,7 @@ impl Core {
     }
 
     /// An op without operands on a slot of the caller's choice.
-    #[cfg(any(feature = "blas", feature = "blaslt"))]
-    pub(super) fn submit_on<O: Op<Reads = (), Output = ()>>(
+    pub(crate) fn submit_on<O: Op<Reads = (), Output = ()>>(
         self: &Arc<Self>,
         index: usize,
         device: &crate::Device,
@@ -241,7 +234,7 @@ impl Core {
         {
             failure = Some(error);
         }
-        let Enqueue { landed, keep, scratch, untouched, .. } = queue;
+        let Enqueue { landed, keep, kept, scratch, untouched, .. } = queue;
         if !scratch.is_empty() {
             self.free_scratch(&scratch, state);
         }
@@ -264,7 +257,8 @@ impl Core {
         if let Landed::Staged(staged) = &landed {
             let _ = staged.0.end.set((ticket, event));
         }
-        let extra = if keep.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none() {
+        let extra = if keep.is_empty() && kept.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none()
+        {
             None
         } else {
             #[cfg(target_os = "linux")]
@@ -272,7 +266,7 @@ impl Core {
             #[cfg(not(target_os = "linux"))]
             let ahead = Vec::new();
             let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
-            Some(Box::new(Extra { ahead, _keep: keep, timer, submitted, label }))
+            Some(Box::new(Extra { ahead, _keep: keep, _kept: kept, timer, submitted, label }))
         };
         let mut flight = Flight::new(mark, landed, extra);
         // What need not outlive its pending goes with it: the ring holds the little that the device still needs.

@@ -61,11 +61,16 @@ pub(super) struct Extra {
     pub(super) ahead: Vec<Mark>,
     /// Pinned memory that the device reads; goes back when the ring lets go of the task.
     pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
+    /// What else must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
+    pub(super) _kept: Kept,
     pub(super) timer: Option<Timer>,
     /// When it was submitted, where a trace is told of its end.
     pub(super) submitted: Option<Instant>,
     pub(super) label: Option<&'static str>,
 }
+
+/// Values of any type that the work needs until it is over.
+pub(super) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
 
 impl Flight {
     #[inline]

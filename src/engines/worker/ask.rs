@@ -42,7 +42,7 @@ pub(crate) enum Question {
     /// Which version a library has there. Answer: [`Version`](crate::loader::Version), if it tells one.
     #[cfg(feature = "cuda")]
     Version(crate::loader::Library),
-    /// Makes what a library needs for each slot: `blas` or `blaslt`. Answer: `()`.
+    /// Makes what a library needs for each slot. Answer: `()`.
     Warm { library: String },
 }
 

@@ -102,13 +102,7 @@ impl Modules {
                 crate::worker::first_use(); // it may be loaded for that
                 told(&crate::device::library_here(library)?)
             }
-            #[cfg(any(feature = "blas", feature = "blaslt"))]
-            Question::Warm { library } => crate::cuda::warm(device, &library).and_then(|()| told(&())),
-            #[cfg(not(any(feature = "blas", feature = "blaslt")))]
-            Question::Warm { library } => {
-                let _ = device;
-                Err(Error::unsupported(format!("the worker of `{library}` was built without it")))
-            }
+            Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| told(&())),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The element types, and what the routines need to know of them.
 
+use crate::element::Letter;
 #[cfg(feature = "host")]
 use crate::numerics::level1::HostLevel1;
 use crate::{Complex, Element, bf16, f16};
@@ -85,20 +86,6 @@ vector_elements! {
     Complex<f64>, Complex<f64>, f64, 5, 5, 1, 5;
     f16, f32, f16, 2, 0, 2, 0;
     bf16, f32, bf16, 14, 0, 14, 0;
-}
-
-/// The letter by which BLAS knows a type.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Letter {
-    /// f32.
-    S,
-    /// f64.
-    D,
-    /// `Complex<f32>`.
-    C,
-    /// `Complex<f64>`.
-    Z,
 }
 
 /// What the host engine needs of an element whose real type is `R`.

@@ -181,7 +181,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
 
 /// The library does not do it: `CUBLAS_STATUS_NOT_SUPPORTED`.
 #[cfg(feature = "blas")]
-pub(super) const REFUSED: crate::cuda::Code = crate::cuda::Code(15);
+pub(super) const REFUSED: crate::library::Code = crate::library::Code(15);
 
 /// Enqueues one product of matrices at these addresses.
 #[cfg(feature = "blas")]

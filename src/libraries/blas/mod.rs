@@ -78,22 +78,28 @@ mod level2;
 mod level3;
 mod matrix;
 mod modes;
+#[cfg(feature = "blas")]
+pub(crate) mod native;
 mod prelude;
 mod routine;
 mod scalar;
 mod setters;
+#[cfg(any(feature = "blas", feature = "blaslt"))]
+pub(crate) mod status;
 mod vector;
 
-pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 #[doc(hidden)]
-pub use element::{Letter, OnHost};
+pub use crate::element::Letter;
+#[doc(hidden)]
+pub use element::OnHost;
+pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 pub use flags::{Diag, Side, Transpose, Uplo};
 pub use gemm::Gemm;
 pub use gemm_element::{GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
 pub use level3::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
-pub(crate) use modes::Modes;
+use modes::Modes;
 pub use scalar::{Scaled, Spec};
 pub use vector::{Vector, VectorMut};
 
@@ -114,9 +120,7 @@ impl Blas {
     /// # Ok(()) }
     /// ```
     pub fn warm(&self) -> crate::Result<()> {
-        #[cfg(feature = "blas")]
-        crate::cuda::warm(&self.device, "blas")?;
-        Ok(())
+        crate::library::warm(&self.device, "blas")
     }
 }
 

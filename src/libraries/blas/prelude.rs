@@ -18,7 +18,7 @@ pub(super) use super::{
     Uplo, VectorElement,
 };
 #[cfg(feature = "blas")]
-pub(super) use crate::cuda::PointerMode;
+pub(super) use crate::blas::native::PointerMode;
 #[cfg(feature = "host")]
 pub(super) use crate::numerics;
 pub(super) use crate::op::{Cost, Spans};

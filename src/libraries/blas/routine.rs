@@ -154,7 +154,7 @@ mod cuda {
     use super::super::vector::Strided;
     use super::super::{BlasElement, GemmElement};
     use super::{Call, Routine};
-    use crate::cuda::{BlasCall, Called, CublasTyped, PointerMode};
+    use crate::blas::native::{BlasCall, Called, CublasTyped, PointerMode};
     use crate::{Enqueue, Result, Span};
     use cudarc::cublas::sys::cublasHandle_t;
     use std::ops::{Deref, DerefMut};

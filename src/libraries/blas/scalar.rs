@@ -132,10 +132,10 @@ impl<S: Element> Scalar<S> {
     }
 
     /// Where it is.
-    pub(super) fn mode(&self) -> crate::cuda::PointerMode {
+    pub(super) fn mode(&self) -> crate::blas::native::PointerMode {
         match self.at {
-            None => crate::cuda::PointerMode::Host,
-            Some(_) => crate::cuda::PointerMode::Device,
+            None => crate::blas::native::PointerMode::Host,
+            Some(_) => crate::blas::native::PointerMode::Device,
         }
     }
 

@@ -143,7 +143,7 @@ mod measure {
         let chosen = (0..measured.len()).min_by_key(|i| measured.get(*i).map(|(candidate, _)| candidate.time));
         let epoch = device.epoch();
         if let (Some((_, choice)), Some(engine)) = (chosen.and_then(|i| measured.get(i)), epoch.engine.as_cuda()) {
-            engine.core.choices.pin(&problem, *choice);
+            engine.core.shared::<super::super::native::CublasLt>()?.pin(&problem, *choice);
         }
         Ok(Tuning { candidates: measured.into_iter().map(|(candidate, _)| candidate).collect(), chosen })
     }

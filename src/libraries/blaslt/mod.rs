@@ -60,6 +60,8 @@ mod epilogue;
 #[cfg(feature = "host")]
 mod host_half;
 mod matmul;
+#[cfg(feature = "blaslt")]
+pub(crate) mod native;
 mod op;
 mod operands;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
@@ -97,9 +99,7 @@ impl BlasLt {
     /// # Ok(()) }
     /// ```
     pub fn warm(&self) -> crate::Result<()> {
-        #[cfg(feature = "blaslt")]
-        crate::cuda::warm(&self.device, "blaslt")?;
-        Ok(())
+        crate::library::warm(&self.device, "blaslt")
     }
 }
 

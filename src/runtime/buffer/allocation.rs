@@ -61,7 +61,7 @@ impl Meter {
     }
 
     /// Takes `bytes` from the limit for what is no buffer and goes when a buffer wants its place. False: there is no room.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     pub(crate) fn hold(&self, bytes: u64) -> bool {
         let held = self.reserve(bytes).is_some();
         if held {
@@ -71,7 +71,7 @@ impl Meter {
     }
 
     /// Gives back what was held.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     pub(crate) fn release(&self, bytes: u64) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
         self.used.fetch_sub(bytes, Ordering::Relaxed);

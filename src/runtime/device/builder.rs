@@ -26,6 +26,8 @@ pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 /// Everything a device is opened with; kept, because a rebuild opens it again.
 #[derive(Clone)]
 pub(crate) struct Config {
+    /// The libraries there are.
+    pub(crate) libraries: &'static [crate::library::Entry],
     pub(crate) kind: Kind,
     pub(crate) slots: usize,
     pub(crate) memory_limit: Option<u64>,
@@ -88,9 +90,11 @@ pub struct DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    pub(super) fn new() -> Self {
+    /// For devices that work with these libraries.
+    pub(crate) fn new(libraries: &'static [crate::library::Entry]) -> Self {
         DeviceBuilder {
             config: Config {
+                libraries,
                 kind: Kind::Best,
                 slots: 16,
                 memory_limit: None,

@@ -1,14 +1,9 @@
 //! The ways to a device.
 
-use super::{Config, Device, DeviceBuilder, Inner, Kind};
+use super::{Config, Device, Inner, Kind};
 use crate::Result;
 
 impl Device {
-    /// Opens a device with settings of your own.
-    pub fn builder() -> DeviceBuilder {
-        DeviceBuilder::new()
-    }
-
     /// The CPU.
     ///
     /// # Errors

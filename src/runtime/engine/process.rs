@@ -120,7 +120,7 @@ pub(crate) fn watch_exit_again() {
 }
 
 /// The same, for handles of a library, of which `first` is used for the first.
-#[cfg(any(feature = "blas", feature = "blaslt"))]
+#[cfg(feature = "cuda")]
 pub(crate) fn watch_exit_after(first: &Once) {
     first.call_once(watch_exit);
     watch_exit_again();

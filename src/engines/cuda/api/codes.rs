@@ -20,6 +20,11 @@ impl Code {
         if self.is_success() { Ok(()) } else { Err(self) }
     }
 
+    /// The code with the name of the call that it came from, unless it is 0.
+    pub(crate) fn by(self, call: &'static str) -> Result<(), (&'static str, Code)> {
+        self.ok().map_err(|code| (call, code))
+    }
+
     /// Whether the code is 0.
     pub(crate) fn is_success(self) -> bool {
         self == Code::SUCCESS
@@ -35,11 +40,6 @@ impl fmt::Debug for Code {
 /// The name of a driver code (`CUresult`), such as `CUDA_ERROR_ILLEGAL_ADDRESS`. Needs no driver.
 pub(crate) fn driver_name(code: i32) -> Option<&'static str> {
     name(DRIVER, code)
-}
-
-/// The name of a cuBLAS code (`cublasStatus_t`).
-pub(crate) fn cublas_name(code: i32) -> Option<&'static str> {
-    name(CUBLAS, code)
 }
 
 /// The name of an NVRTC code (`nvrtcResult`).
@@ -218,20 +218,6 @@ const DRIVER: &[(i32, &str)] = &[
     (999, "CUDA_ERROR_UNKNOWN"),
 ];
 
-/// `cublasStatus_t`, in order.
-const CUBLAS: &[(i32, &str)] = &[
-    (0, "CUBLAS_STATUS_SUCCESS"),
-    (1, "CUBLAS_STATUS_NOT_INITIALIZED"),
-    (3, "CUBLAS_STATUS_ALLOC_FAILED"),
-    (7, "CUBLAS_STATUS_INVALID_VALUE"),
-    (8, "CUBLAS_STATUS_ARCH_MISMATCH"),
-    (11, "CUBLAS_STATUS_MAPPING_ERROR"),
-    (13, "CUBLAS_STATUS_EXECUTION_FAILED"),
-    (14, "CUBLAS_STATUS_INTERNAL_ERROR"),
-    (15, "CUBLAS_STATUS_NOT_SUPPORTED"),
-    (16, "CUBLAS_STATUS_LICENSE_ERROR"),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,7 +225,7 @@ mod tests {
     /// The search is by halves.
     #[test]
     fn tables_are_in_order_without_repeats() {
-        for table in [DRIVER, CUBLAS, NVRTC, NVJITLINK] {
+        for table in [DRIVER, NVRTC, NVJITLINK] {
             assert!(table.windows(2).all(|pair| pair[0].0 < pair[1].0));
         }
     }
@@ -249,7 +235,6 @@ mod tests {
         assert_eq!(driver_name(0), Some("CUDA_SUCCESS"));
         assert_eq!(driver_name(700), Some("CUDA_ERROR_ILLEGAL_ADDRESS"));
         assert_eq!(driver_name(999), Some("CUDA_ERROR_UNKNOWN"));
-        assert_eq!(cublas_name(13), Some("CUBLAS_STATUS_EXECUTION_FAILED"));
         assert_eq!(driver_name(-1), None);
         assert_eq!(driver_name(12345), None);
     }

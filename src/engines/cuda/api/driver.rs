@@ -10,7 +10,7 @@ use cudarc::driver::sys::{
 };
 
 use super::Code;
-use super::table::function_table;
+use crate::library::function_table;
 
 function_table! {
     /// The functions of `libcuda`. All may be called from any thread; which context they work on is the calling

@@ -12,18 +12,7 @@
 //! Nothing here keeps a promise beyond the call itself: contexts, lifetimes and order are the engine's business. To add
 //! a function, add its line to the table; to add a library, add a file with a table, and the library to the loader.
 
-#![cfg_attr(
-    not(all(feature = "blas", feature = "blaslt", feature = "nvrtc")),
-    allow(dead_code, unused_imports, reason = "each front calls a part of the tables; all together call the whole")
-)]
-
 pub(crate) mod codes;
-#[cfg(feature = "blas")]
-pub(crate) mod cublas;
-#[cfg(feature = "blas")]
-pub(crate) mod cublas_typed;
-#[cfg(feature = "blaslt")]
-pub(crate) mod cublaslt;
 pub(crate) mod driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) mod nvjitlink;
@@ -33,22 +22,11 @@ pub(crate) mod nvml;
 pub(crate) mod nvrtc;
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code, reason = "ranges are named with the feature only"))]
 pub(crate) mod nvtx;
-mod table;
-#[cfg(feature = "blas")]
-pub(crate) mod typed;
 
+pub(crate) use crate::library::LoadError;
 pub(crate) use codes::Code;
-#[cfg(feature = "blas")]
-pub(crate) use cublas::Cublas;
-#[cfg(feature = "blas")]
-pub(crate) use cublas_typed::CublasTyped;
-#[cfg(feature = "blaslt")]
-pub(crate) use cublaslt::CublasLt;
 pub(crate) use driver::Driver;
 #[cfg(feature = "nvrtc")]
 pub(crate) use nvjitlink::NvJitLink;
 #[cfg(feature = "nvrtc")]
 pub(crate) use nvrtc::Nvrtc;
-pub(crate) use table::LoadError;
-#[cfg(feature = "blas")]
-pub(crate) use typed::Called;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::table::function_table;
+use crate::library::function_table;
 
 function_table! {
     /// The functions of `libnvidia-ml`.

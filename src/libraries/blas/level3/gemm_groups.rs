@@ -127,17 +127,17 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         if code == Some(REFUSED) {
             return Ok(false);
         }
-        queue.blas_called(crate::cuda::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
+        queue.blas_called(crate::blas::native::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
     }
 }
 
 /// All groups in one call; `None` where the library has no such function.
 fn one_call<T: GemmElement, K: Kind<T>>(
-    blas: &crate::cuda::BlasCall,
+    blas: &crate::blas::native::BlasCall,
     groups: &[Group<T>],
     [a, b, c]: [*const std::ffi::c_void; 3],
     compute: u32,
-) -> Option<crate::cuda::Code> {
+) -> Option<crate::library::Code> {
     let codes = |of: fn(&Gemm<T>) -> u32| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();
     let sizes = |of: fn(&Group<T>) -> usize| groups.iter().map(|group| of(group) as i64).collect::<Vec<_>>();
     let scalars = |of: fn(&Gemm<T>) -> T::Scalar| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();

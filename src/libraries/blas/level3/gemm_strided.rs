@@ -138,7 +138,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         if let (Some(all), Some(REFUSED)) = (&bytes, code) {
             return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
         }
-        queue.blas_called(crate::cuda::Called { name: "cublasGemmStridedBatchedEx_64", code })
+        queue.blas_called(crate::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code })
     }
 }
 

@@ -67,7 +67,7 @@ impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
         let c = c as *mut std::ffi::c_void;
         // SAFETY: C lies inside its buffer (the routine's check), which lives until this work is done; with no columns
         // A and B are not read; the scalars are in host memory and read before the call returns.
-        self.typed(crate::cuda::PointerMode::Host, |api, handle| unsafe {
+        self.typed(crate::blas::native::PointerMode::Host, |api, handle| unsafe {
             let (alpha, beta) = (zero.pointer(), beta.pointer());
             api.gemm(T::LETTER, handle, 0, 0, m, n, 0, alpha, c, m.max(1), c, 1, beta, c, ldc)
         })

@@ -5,7 +5,7 @@ use super::super::op::Fused;
 use super::super::operands::Reading;
 use super::super::types::MatmulTypes;
 use super::Ahead;
-use crate::cuda::{Addresses, Problem};
+use crate::blaslt::native::{Addresses, Problem};
 use crate::{Enqueue, Result};
 use smallvec::SmallVec;
 

@@ -11,7 +11,7 @@ use super::super::operands::{ReadPlaces, Reading};
 use super::super::spec::Layout;
 use super::super::types::MatmulTypes;
 use super::side::{Side, matrix};
-use crate::cuda::{Addresses, Factor, Problem, Which};
+use crate::blaslt::native::{Addresses, Factor, Problem, Which};
 use crate::{DType, Element, Enqueue, Result, Transpose};
 
 /// The factor times ones.

@@ -19,7 +19,7 @@ use super::epilogue::{Beside, Extra, WritePlaces};
 use super::op::{Fused, Geometry};
 use super::operands::Reading;
 use super::types::MatmulTypes;
-use crate::cuda::{Choice, Factor, Problem, Which};
+use crate::blaslt::native::{Choice, Factor, Problem, Which};
 use crate::sync::{Arc, Mutex};
 use crate::{Element, Enqueue, Result};
 use aside::Aside;

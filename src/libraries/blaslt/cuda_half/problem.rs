@@ -8,7 +8,7 @@ use super::super::spec::{Layout, Matmul};
 use super::super::types::{MatmulTypes, TF32};
 use super::side::{CONJUGATE, Side, matrix};
 use super::zeros::ZEROS;
-use crate::cuda::{Addresses, Problem};
+use crate::blaslt::native::{Addresses, Problem};
 use crate::{DType, Element, Enqueue, Transpose};
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {

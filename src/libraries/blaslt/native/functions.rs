@@ -7,7 +7,7 @@ use std::ffi::c_void;
 
 use cudarc::driver::sys::CUstream;
 
-use super::table::function_table;
+use crate::library::function_table;
 
 /// `cublasLtHandle_t`, or a descriptor.
 pub(crate) type Opaque = *mut c_void;
@@ -29,7 +29,7 @@ pub(crate) struct Heuristic {
 
 function_table! {
     /// The functions of `libcublasLt`. A handle is used by one thread at a time.
-    CublasLt = CublasLt
+    CublasLtFunctions = CublasLt
     required {
         /// Makes a handle on the current context.
         fn create(handle: *mut Opaque) = c"cublasLtCreate";
@@ -79,7 +79,7 @@ function_table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::api::Code;
+    use crate::library::Code;
     use crate::loader::testing::Tree;
     use crate::loader::{Library, Loader};
 
@@ -103,7 +103,7 @@ mod tests {
                 *given = n;
                 return (uintptr_t)p == 9 ? 0 : 1; }\n";
         let mut source = special.to_owned();
-        for name in CublasLt::REQUIRED.iter().flat_map(|names| names.iter()) {
+        for name in CublasLtFunctions::REQUIRED.iter().flat_map(|names| names.iter()) {
             let name = name.to_str().unwrap();
             if !special.contains(&format!("int {name}(")) {
                 source.push_str(&format!("int {name}(void) {{ return 0; }}\n"));
@@ -111,7 +111,7 @@ mod tests {
         }
         let tree = Tree::new();
         tree.library("usr/local/cuda/lib64/libcublasLt.so.13", &source, &[]);
-        let lt = CublasLt::of(Loader::new(tree.env()).open(Library::CublasLt).unwrap()).unwrap();
+        let lt = CublasLtFunctions::of(Loader::new(tree.env()).open(Library::CublasLt).unwrap()).unwrap();
         let p = std::ptr::without_provenance_mut::<c_void>;
         let algo = [0, 0, 0, 0, 0, 0, 0, 13];
         // SAFETY: the function above only compares its arguments, and reads the algorithm.

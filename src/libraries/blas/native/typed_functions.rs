@@ -8,11 +8,11 @@ use std::ffi::c_void;
 
 use cudarc::cublas::sys::cublasHandle_t;
 
-use super::typed::typed_table;
+use crate::library::typed_table;
 
 typed_table! {
     /// The typed routines of `libcublas`.
-    CublasTyped
+    CublasTyped = Cublas, "cublas", cublasHandle_t
     {
         // Level 1.
         /// `y = x`.
@@ -281,8 +281,8 @@ typed_table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blas::Letter;
-    use crate::cuda::api::Code;
+    use crate::element::Letter;
+    use crate::library::Code;
     use crate::loader::testing::Tree;
     use crate::loader::{Library, Loader};
     use std::io::Write as _;
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn every_name_is_one_of_the_library() {
         assert!(names().all(|name| name.is_empty() || name.starts_with("cublas")));
-        let cublas = match crate::cuda::api::Cublas::load() {
+        let cublas = match super::super::CublasFunctions::load() {
             Ok(cublas) => cublas,
             Err(error) => {
                 let device = std::env::var_os("WINDLASS_TEST_DEVICE");

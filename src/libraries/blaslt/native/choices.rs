@@ -1,14 +1,14 @@
 //! The ways to multiply that an epoch knows.
 
+use super::functions::Heuristic;
 use super::{Problem, REMEMBERED};
-use crate::cuda::api::cublaslt::Heuristic;
-use crate::cuda::lru::Lru;
+use crate::cache::Cache;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// A way to multiply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Choice {
-    pub(super) algo: [u64; 8],
+    pub(in crate::libraries::blaslt) algo: [u64; 8],
     /// Bytes of workspace that it takes.
     pub(crate) workspace: usize,
     /// How often it fills the GPU.
@@ -23,23 +23,26 @@ impl From<&Heuristic> for Choice {
     }
 }
 
+/// What a choice takes.
+const BYTES: usize = size_of::<(Problem, Choice)>();
+
 /// The choices of an epoch.
 pub(crate) struct Choices {
-    known: Mutex<Lru<Problem, Choice>>,
+    known: Mutex<Cache<Problem, Choice>>,
     /// Counts the choices pinned.
     pub(super) version: AtomicU64,
 }
 
 impl Default for Choices {
     fn default() -> Self {
-        Choices { known: Mutex::new(Lru::new(REMEMBERED)), version: AtomicU64::new(0) }
+        Choices { known: Mutex::new(Cache::new(REMEMBERED, REMEMBERED * BYTES)), version: AtomicU64::new(0) }
     }
 }
 
 impl Choices {
     /// Puts a measured choice in the place of a guessed one.
     pub(crate) fn pin(&self, problem: &Problem, choice: Choice) {
-        self.known.lock().insert(*problem, Choice { tuned: true, ..choice });
+        self.known.lock().insert(*problem, Choice { tuned: true, ..choice }, BYTES);
         self.version.fetch_add(1, Ordering::Release);
     }
 
@@ -58,7 +61,7 @@ impl Choices {
         match known.get(problem) {
             Some(other) if other.tuned => *other,
             _ => {
-                known.insert(*problem, choice);
+                known.insert(*problem, choice, BYTES);
                 choice
             }
         }

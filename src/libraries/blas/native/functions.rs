@@ -8,11 +8,11 @@ use std::ffi::c_void;
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::CUstream;
 
-use super::table::function_table;
+use crate::library::function_table;
 
 function_table! {
     /// The functions of `libcublas`. A handle is used by one thread at a time.
-    Cublas = Cublas
+    CublasFunctions = Cublas
     required {
         /// Makes a handle on the current context.
         fn create(handle: *mut cublasHandle_t) = c"cublasCreate_v2";
@@ -89,7 +89,7 @@ function_table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::api::Code;
+    use crate::library::Code;
     use crate::loader::testing::Tree;
     use crate::loader::{Library, Loader};
 
@@ -105,7 +105,7 @@ mod tests {
                     && bt == 12 && ldb == 13 && (uintptr_t)beta == 14 && (uintptr_t)c == 15 && ct == 16 && ldc == 17
                     && compute == 18 && algo == -1 ? 4711 : 1; }\n";
         let mut source = special.to_owned();
-        for name in Cublas::REQUIRED.iter().flat_map(|names| names.iter()) {
+        for name in CublasFunctions::REQUIRED.iter().flat_map(|names| names.iter()) {
             let name = name.to_str().unwrap();
             if !special.contains(name) {
                 source.push_str(&format!("int {name}(void) {{ return 0; }}\n"));
@@ -113,7 +113,7 @@ mod tests {
         }
         let tree = Tree::new();
         tree.library("usr/local/cuda/lib64/libcublas.so.13", &source, &[]);
-        let cublas = Cublas::of(Loader::new(tree.env()).open(Library::Cublas).unwrap()).unwrap();
+        let cublas = CublasFunctions::of(Loader::new(tree.env()).open(Library::Cublas).unwrap()).unwrap();
         let p = std::ptr::without_provenance_mut::<c_void>;
         // SAFETY: the function above only compares its arguments.
         let code = unsafe {

@@ -1,12 +1,13 @@
 //! The macro that declares a table of typed routines.
 //!
-//! cuBLAS has most routines four times, by a letter: S f32, D f64, C `Complex<f32>`, Z `Complex<f64>`. With matrices and
+//! cuBLAS and cuSOLVER have most routines four times, by a letter: S f32, D f64, C `Complex<f32>`, Z `Complex<f64>`. With matrices and
 //! scalars as untyped pointers all four have one signature, so one line declares them, and the letter is an argument of
 //! the call.
 
 use std::ffi::CStr;
 
 use super::Code;
+use crate::element::Letter;
 use crate::loader::Loaded;
 
 /// The four functions of one routine in the order of the letters, each with its name: empty where the library never had
@@ -18,7 +19,7 @@ impl<F: Copy> Variants<F> {
     ///
     /// # Safety
     /// All of `names` have the type `F`.
-    pub(super) unsafe fn of(loaded: &Loaded, names: [&'static str; 4]) -> Self {
+    pub(crate) unsafe fn of(loaded: &Loaded, names: [&'static str; 4]) -> Self {
         Variants(names.map(|name| {
             let name = terminated(name);
             // SAFETY: the caller's promise, passed on.
@@ -28,13 +29,13 @@ impl<F: Copy> Variants<F> {
     }
 
     /// The function for a letter, and its name.
-    pub(super) fn get(&self, letter: crate::blas::Letter) -> (&'static str, Option<F>) {
+    pub(crate) fn get(&self, letter: Letter) -> (&'static str, Option<F>) {
         let [s, d, c, z] = &self.0;
         let (name, function) = match letter {
-            crate::blas::Letter::S => s,
-            crate::blas::Letter::D => d,
-            crate::blas::Letter::C => c,
-            crate::blas::Letter::Z => z,
+            Letter::S => s,
+            Letter::D => d,
+            Letter::C => c,
+            Letter::Z => z,
         };
         (name.to_str().unwrap_or_default(), *function)
     }
@@ -55,39 +56,43 @@ pub(crate) struct Called {
 
 /// The four names of a routine: from what follows the letter, or one by one with `_` for none.
 macro_rules! letters {
-    ([$($name:tt),+]) => { [$($crate::cuda::api::typed::letters!(@one $name)),+] };
+    ($prefix:literal, [$($name:tt),+]) => { [$($crate::library::letters!(@one $name)),+] };
     (@one _) => { "\0" };
     (@one $name:literal) => { concat!($name, "\0") };
-    ($suffix:literal) => {
+    ($prefix:literal, $suffix:literal) => {
         [
-            concat!("cublasS", $suffix, "\0"),
-            concat!("cublasD", $suffix, "\0"),
-            concat!("cublasC", $suffix, "\0"),
-            concat!("cublasZ", $suffix, "\0"),
+            concat!($prefix, "S", $suffix, "\0"),
+            concat!($prefix, "D", $suffix, "\0"),
+            concat!($prefix, "C", $suffix, "\0"),
+            concat!($prefix, "Z", $suffix, "\0"),
         ]
     };
 }
-pub(super) use letters;
+pub(crate) use letters;
 
-/// Declares a table of typed routines. `fn copy(n: i64, ..) = "copy_v2_64";` gives
-/// `unsafe fn copy(&self, letter, handle, n, ..) -> Called`; irregular names are listed in the order S, D, C, Z.
+/// Declares a table of typed routines: `Table = Library, "prefix", Handle { .. }`. There `fn copy(n: i64, ..) = "copy_v2_64";` gives
+/// `unsafe fn copy(&self, letter, handle, n, ..) -> Called`; the names are the prefix, the letter and what is given; irregular
+/// ones are listed in the order S, D, C, Z.
 /// Whatever the library lacks is found missing by the call that needs it.
 macro_rules! typed_table {
     (
         $(#[$meta:meta])*
-        $Table:ident
+        $Table:ident = $library:ident, $prefix:literal, $Handle:ty
         { $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) = $names:tt;)* }
     ) => {
         $(#[$meta])*
         pub(crate) struct $Table {
-            $($name: $crate::cuda::api::typed::Variants<unsafe extern "C" fn(cublasHandle_t, $($ty),*) -> i32>,)*
+            $($name: $crate::library::Variants<unsafe extern "C" fn($Handle, $($ty),*) -> i32>,)*
         }
 
         impl $Table {
             /// The table of this process.
-            pub(crate) fn load() -> Result<&'static Self, $crate::cuda::api::LoadError> {
+            pub(crate) fn load() -> Result<&'static Self, $crate::library::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
-                let loaded = $crate::cuda::api::Cublas::load()?.library();
+                if let Some(table) = TABLE.get() {
+                    return Ok(table);
+                }
+                let loaded = $crate::loader::open($crate::loader::Library::$library)?;
                 Ok(TABLE.get_or_init(|| Self::of(loaded)))
             }
 
@@ -98,7 +103,7 @@ macro_rules! typed_table {
                         // SAFETY: the declared parameters are those of the library's header, which has one signature
                         // for the four letters but for the types behind pointers.
                         $name: unsafe {
-                            $crate::cuda::api::typed::Variants::of(loaded, $crate::cuda::api::typed::letters!($names))
+                            $crate::library::Variants::of(loaded, $crate::library::letters!($prefix, $names))
                         },
                     )*
                 }
@@ -112,22 +117,22 @@ macro_rules! typed_table {
                 #[inline]
                 pub(crate) unsafe fn $name(
                     &self,
-                    letter: $crate::blas::Letter,
-                    handle: cublasHandle_t,
+                    letter: $crate::element::Letter,
+                    handle: $Handle,
                     $($arg: $ty),*
-                ) -> $crate::cuda::api::typed::Called {
+                ) -> $crate::library::Called {
                     let (name, function) = self.$name.get(letter);
                     // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
-                    let code = function.map(|f| $crate::cuda::api::Code(unsafe { f(handle, $($arg),*) }));
-                    $crate::cuda::api::typed::Called { name, code }
+                    let code = function.map(|f| $crate::library::Code(unsafe { f(handle, $($arg),*) }));
+                    $crate::library::Called { name, code }
                 }
             )*
 
             /// Each routine's own name with the four of the library.
             #[cfg(test)]
             pub(crate) const NAMES: &'static [(&'static str, [&'static str; 4])] =
-                &[$((stringify!($name), $crate::cuda::api::typed::letters!($names))),*];
+                &[$((stringify!($name), $crate::library::letters!($prefix, $names))),*];
         }
     };
 }
-pub(super) use typed_table;
+pub(crate) use typed_table;

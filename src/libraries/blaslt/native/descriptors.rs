@@ -1,16 +1,16 @@
 //! The library's descriptors of a problem, and its heuristic.
 
-use super::{Addresses, Choice, HEURISTIC, MatrixOf, NOT_SUPPORTED, Problem, Refusal};
+use super::functions::{Heuristic, Opaque};
+use super::{Addresses, Choice, CublasLtFunctions, HEURISTIC, MatrixOf, NOT_SUPPORTED, Problem};
 use crate::cuda::Native;
-use crate::cuda::api::CublasLt;
-use crate::cuda::api::cublaslt::{Heuristic, Opaque};
+use crate::library::Refusal;
 
 /// Candidates that the heuristic is asked for, at most.
 pub(super) const CANDIDATES: usize = 16;
 
 /// The library's descriptors of one problem: freed with it, which makes no driver call.
 pub(super) struct Descriptors {
-    api: &'static CublasLt,
+    api: &'static CublasLtFunctions,
     pub(super) desc: Native<Opaque>,
     /// Of A, B, C, D.
     pub(super) layouts: [Native<Opaque>; 4],
@@ -67,7 +67,11 @@ const ANY_REDUCTION: u32 = 7;
 const MIN_ALIGNMENTS: [u32; 4] = [5, 6, 7, 8];
 
 impl Descriptors {
-    pub(super) fn of(api: &'static CublasLt, problem: &Problem, addresses: &Addresses) -> Result<Self, Refusal> {
+    pub(super) fn of(
+        api: &'static CublasLtFunctions,
+        problem: &Problem,
+        addresses: &Addresses,
+    ) -> Result<Self, Refusal> {
         let null = Native(std::ptr::null_mut());
         let mut this = Descriptors { api, desc: null, layouts: [null; 4], preference: null };
         // SAFETY: the place is valid for the write.
@@ -182,7 +186,7 @@ mod tests {
     /// Needs the library, not a GPU: descriptors are host memory. Skipped, and said so, where it is not installed.
     #[test]
     fn the_library_takes_every_descriptor_that_can_be_made() {
-        let api = match CublasLt::load() {
+        let api = match CublasLtFunctions::load() {
             Ok(api) => api,
             Err(error) => return println!("skipped: {error}"),
         };

@@ -28,7 +28,7 @@ pub(crate) enum LoadError {
 ///
 /// # Safety
 /// All of `names` have the type `T`.
-pub(super) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Option<T> {
+pub(crate) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Option<T> {
     // SAFETY: the caller's promise, passed on.
     names.iter().find_map(|name| unsafe { loaded.symbol::<T>(name) })
 }
@@ -37,7 +37,7 @@ pub(super) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr])
 ///
 /// # Safety
 /// As [`optional`].
-pub(super) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Result<T, LoadError> {
+pub(crate) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Result<T, LoadError> {
     // SAFETY: the caller's promise, passed on.
     unsafe { optional::<T>(loaded, names) }.ok_or_else(|| LoadError::Symbol {
         library: loaded.library,
@@ -69,7 +69,7 @@ macro_rules! function_table {
 
         impl $Table {
             /// The table of this process: the first call loads the library, for ever. A failure is not kept here.
-            pub(crate) fn load() -> Result<&'static Self, $crate::cuda::api::LoadError> {
+            pub(crate) fn load() -> Result<&'static Self, $crate::library::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
                 if let Some(table) = TABLE.get() {
                     return Ok(table);
@@ -81,17 +81,17 @@ macro_rules! function_table {
             /// Fills a table from `loaded`.
             pub(crate) fn of(
                 loaded: &'static $crate::loader::Loaded,
-            ) -> Result<Self, $crate::cuda::api::LoadError> {
+            ) -> Result<Self, $crate::library::LoadError> {
                 Ok($Table {
                     loaded,
                     $(
                         // SAFETY: the declared parameters are those of the library's header, and the status is an
                         // integer of 32 bits there; all names of a line share one signature.
-                        $name: unsafe { $crate::cuda::api::table::required(loaded, &[$($symbol),+]) }?,
+                        $name: unsafe { $crate::library::required(loaded, &[$($symbol),+]) }?,
                     )*
                     $(
                         // SAFETY: as above.
-                        $oname: unsafe { $crate::cuda::api::table::optional(loaded, &[$($osymbol),+]) },
+                        $oname: unsafe { $crate::library::optional(loaded, &[$($osymbol),+]) },
                     )*
                 })
             }
@@ -108,9 +108,9 @@ macro_rules! function_table {
                 #[doc = "handles of the current context that no other thread destroys meanwhile."]
                 #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
-                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::cuda::api::Code {
+                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::library::Code {
                     // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
-                    $crate::cuda::api::Code(unsafe { (self.$name)($($arg),*) })
+                    $crate::library::Code(unsafe { (self.$name)($($arg),*) })
                 }
             )*
             $(
@@ -119,10 +119,10 @@ macro_rules! function_table {
                 #[doc = concat!("\n\n# Safety\nThe rules of `", stringify!($($osymbol),+), "`.")]
                 #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
-                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::cuda::api::Code> {
+                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::library::Code> {
                     let function = self.$oname?;
                     // SAFETY: as for the required functions.
-                    Some($crate::cuda::api::Code(unsafe { function($($oarg),*) }))
+                    Some($crate::library::Code(unsafe { function($($oarg),*) }))
                 }
             )*
 
@@ -133,4 +133,4 @@ macro_rules! function_table {
         }
     };
 }
-pub(super) use function_table;
+pub(crate) use function_table;

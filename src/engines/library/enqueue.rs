@@ -1,0 +1,164 @@
+//! What an operation's CUDA half calls libraries with.
+
+use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
+use super::handles::Held;
+use super::{Code, status};
+use crate::cuda::{Core, Enqueue, SlotState};
+use crate::engine::{Epoch, process};
+use crate::op::Op;
+use crate::sync::Arc;
+use crate::{Error, Result};
+use cudarc::driver::sys::CUstream;
+use std::any::Any;
+
+impl<'q, O: Op> Enqueue<'q, O> {
+    /// The library's functions and this slot's handle, made if need be, for calls that enqueue work.
+    ///
+    /// # Errors
+    /// The library is missing, or makes no handle. Then nothing was enqueued.
+    pub(crate) fn library<L: Listed>(&mut self) -> Result<(&'static L::Api, &mut L::Handle)> {
+        self.hold::<L>()?;
+        self.touch();
+        self.held::<L>()
+    }
+
+    /// The same for calls that enqueue nothing: descriptors, plans, sizes, modes. While no other call was made, an
+    /// operation that runs out of memory is tried again after memory was given back.
+    pub(crate) fn consult<L: Listed>(&mut self) -> Result<(&'static L::Api, &mut L::Handle)> {
+        self.hold::<L>()?;
+        self.held::<L>()
+    }
+
+    fn held<L: Listed>(&mut self) -> Result<(&'static L::Api, &mut L::Handle)> {
+        self.state.handles.get::<L>().map(|held| (held.api, &mut held.handle)).ok_or_else(unlisted)
+    }
+
+    fn hold<L: Listed>(&mut self) -> Result<()> {
+        match self.state.handles.get::<L>() {
+            Some(_) => Ok(()),
+            None => self.make_handle::<L>(),
+        }
+    }
+
+    #[cold]
+    fn make_handle<L: Listed>(&mut self) -> Result<()> {
+        const { assert!(matches!(L::HANDLES, Placement::PerSlot), "the library has no handles") }
+        crate::worker::first_use();
+        let api = L::load()?;
+        let native = self.core.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
+        let made = L::create(api, &mut Seat { core: self.core, state: self.state });
+        // Before the handlers that the library has registered by now.
+        process::watch_exit_after(&native.first);
+        let handle = made.map_err(|(call, code)| self.failure::<L>(call, code))?;
+        self.state.handles.put(Held::<L> { api, handle });
+        Ok(())
+    }
+
+    /// The functions of a library that has no handles.
+    ///
+    /// # Errors
+    /// The library is missing.
+    pub(crate) fn api<L: Listed>(&self) -> Result<&'static L::Api> {
+        crate::worker::first_use();
+        Ok(L::load()?)
+    }
+
+    /// What the slots of the epoch share of the library.
+    pub(crate) fn shared<L: Listed>(&self) -> Result<&'q L::Shared> {
+        self.core.shared::<L>()
+    }
+
+    /// What a status means. After a failure the stream is asked: a sticky code outranks the library's own.
+    pub(crate) fn status<L: CudaLibrary>(&self, call: &str, code: Code) -> Result<()> {
+        if code.is_success() { Ok(()) } else { Err(self.failure::<L>(call, code)) }
+    }
+
+    /// The error of a failed call.
+    #[cold]
+    pub(crate) fn failure<L: CudaLibrary>(&self, call: &str, code: Code) -> Error {
+        self.core.failure(self.epoch, self.state, L::STATUS, call, code)
+    }
+
+    /// The slot's workspace of [`WORKSPACE`] bytes, if there is memory for it. One for all libraries of the slot: what they
+    /// enqueue is on one stream, so each kernel is done with it before the next one begins; and nothing in it lasts from
+    /// one call to the next.
+    pub(crate) fn slot_workspace(&mut self) -> Option<u64> {
+        self.core.slot_workspace(self.state)
+    }
+
+    /// Device memory for one call of a library to work in, at least 256-byte aligned: the slot's workspace if it is large
+    /// enough, else scratch of this dispatch. 0 for no bytes. The next call of a library may be given the same memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] with the bytes wanted.
+    pub(crate) fn workspace(&mut self, bytes: usize) -> Result<u64> {
+        match bytes {
+            0 => Ok(0),
+            1..=WORKSPACE => match self.slot_workspace() {
+                Some(address) => Ok(address),
+                None => self.scratch(bytes),
+            },
+            _ => self.scratch(bytes),
+        }
+    }
+
+    /// Keeps a value until the work of this dispatch is over; then it is dropped, with no lease held: host memory that the
+    /// device or the library still reads, a plan that a cache has forgotten.
+    pub(crate) fn keep(&mut self, value: impl Any + Send + Sync) {
+        self.kept.push(Arc::new(value));
+    }
+
+    /// Host memory of `bytes` bytes that stays until the work of this dispatch is over, all zero: the host workspace that a
+    /// library still reads behind the call. Aligned to 16 bytes.
+    pub(crate) fn keep_host(&mut self, bytes: usize) -> *mut std::ffi::c_void {
+        let mut memory = vec![0u128; bytes.div_ceil(size_of::<u128>())];
+        let address = memory.as_mut_ptr();
+        self.keep(memory);
+        address.cast()
+    }
+
+    /// The stream, for calls that take it as an argument: [`touch`](Self::touch) comes with the call.
+    pub(crate) fn stream_of_handles(&self) -> CUstream {
+        self.state.stream.0
+    }
+
+    /// A library was asked for a plan, or its plan was found: for the statistics.
+    pub(crate) fn count_plan(&self, asked: bool) {
+        self.shared.plans.count(asked);
+    }
+}
+
+impl Core {
+    /// What the slots share of a library.
+    pub(crate) fn shared<L: Listed>(&self) -> Result<&L::Shared> {
+        self.shared.get::<L>().ok_or_else(unlisted)
+    }
+
+    pub(super) fn slot_workspace(&self, state: &mut SlotState) -> Option<u64> {
+        if state.workspace.is_none() {
+            state.workspace = self.raw_alloc(state, WORKSPACE).ok();
+        }
+        state.workspace
+    }
+
+    /// The error of a failed call of a library. The caller holds the slot.
+    #[cold]
+    pub(super) fn failure(
+        &self,
+        epoch: &Arc<Epoch>,
+        state: &SlotState,
+        table: &'static [super::Status],
+        call: &str,
+        code: Code,
+    ) -> Error {
+        // SAFETY: the stream is this slot's, which is leased.
+        let stream = unsafe { self.context.api.stream_query(state.stream.0) };
+        if !stream.is_success() && stream != Code::NOT_READY {
+            crate::cuda::report(epoch, stream, call);
+            if epoch.dead() {
+                return epoch.verdict();
+            }
+        }
+        status::error(table, call, code)
+    }
+}

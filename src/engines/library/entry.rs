@@ -1,0 +1,121 @@
+//! A library without its type, and the list that makes a table of them.
+
+#[cfg(feature = "cuda")]
+use super::contract::{CudaLibrary, Listed};
+#[cfg(feature = "cuda")]
+use super::handles::Held;
+#[cfg(feature = "cuda")]
+use super::{Code, warm};
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
+#[cfg(feature = "cuda")]
+use crate::sync::Arc;
+#[cfg(feature = "cuda")]
+use crate::trace::Stats;
+#[cfg(feature = "cuda")]
+use crate::{Device, Result};
+#[cfg(feature = "cuda")]
+use std::any::Any;
+#[cfg(feature = "cuda")]
+use std::sync::Once;
+
+/// What the core knows of a library.
+pub(crate) struct Entry {
+    /// The name of its front.
+    pub(crate) name: &'static str,
+    /// Makes its operations known to a worker that is another executable.
+    #[cfg(all(feature = "worker-program", target_os = "linux"))]
+    pub(crate) register: fn(&mut crate::worker::Registry),
+    /// Its native side, if this build has its feature.
+    #[cfg(feature = "cuda")]
+    pub(crate) native: Option<Native>,
+}
+
+/// A library's native side without its type.
+#[cfg(feature = "cuda")]
+pub(crate) struct Native {
+    /// Makes what the epoch shares.
+    pub(crate) shared: fn() -> Box<dyn Any + Send + Sync>,
+    pub(super) destroy: fn(Box<dyn Any + Send>) -> Code,
+    pub(crate) fill: fn(&(dyn Any + Send + Sync), &mut Stats),
+    pub(super) warm: fn(&Device, &Arc<Epoch>) -> Result<()>,
+    /// A handle of it was made in this process.
+    pub(super) first: Once,
+}
+
+#[cfg(feature = "cuda")]
+impl Native {
+    pub(crate) const fn of<L: Listed>() -> Self {
+        Native {
+            shared: || Box::new(L::Shared::default()),
+            destroy: |held| match held.downcast::<Held<L>>() {
+                Ok(held) => L::destroy(held.api, held.handle),
+                Err(_) => Code::SUCCESS, // what stands at a library's place is its own
+            },
+            fill: |shared, stats| {
+                if let Some(shared) = shared.downcast_ref() {
+                    L::fill(shared, stats);
+                }
+            },
+            warm: warm::on_each_slot::<L>,
+            first: Once::new(),
+        }
+    }
+}
+
+/// What the slots of an epoch share, by the number of the library.
+#[cfg(feature = "cuda")]
+pub(crate) struct Shared(Box<[Box<dyn Any + Send + Sync>]>);
+
+#[cfg(feature = "cuda")]
+impl Shared {
+    pub(crate) fn new(libraries: &[Entry]) -> Self {
+        let make = |entry: &Entry| entry.native.as_ref().map_or_else(|| Box::new(()) as _, |native| (native.shared)());
+        Shared(libraries.iter().map(make).collect())
+    }
+
+    pub(crate) fn get<L: Listed>(&self) -> Option<&<L as CudaLibrary>::Shared> {
+        self.0.get(L::ID)?.downcast_ref()
+    }
+
+    /// Adds what it counts.
+    pub(crate) fn fill(&self, libraries: &[Entry], stats: &mut Stats) {
+        for (shared, entry) in self.0.iter().zip(libraries) {
+            if let Some(native) = &entry.native {
+                (native.fill)(&**shared, stats);
+            }
+        }
+    }
+}
+
+/// The list of libraries: a line `front, "feature" => Library;` each. Gives `TABLE`, and every library its number.
+macro_rules! libraries {
+    ($($front:ident, $feature:literal => $library:path;)*) => {
+        /// The places of the libraries in the table.
+        #[cfg(feature = "cuda")]
+        #[expect(non_camel_case_types, reason = "the names of the fronts")]
+        #[allow(dead_code, reason = "a front without its feature has a place too")]
+        enum Place { $($front),* }
+
+        $(
+            #[cfg(feature = $feature)]
+            impl $crate::library::Listed for $library {
+                const ID: usize = Place::$front as usize;
+            }
+        )*
+
+        /// Every library that this build knows.
+        pub(crate) static TABLE: [$crate::library::Entry; [$($feature),*].len()] = [$(
+            $crate::library::Entry {
+                name: $feature,
+                #[cfg(all(feature = "worker-program", target_os = "linux"))]
+                register: $front::register,
+                #[cfg(feature = $feature)]
+                native: Some($crate::library::Native::of::<$library>()),
+                #[cfg(all(feature = "cuda", not(feature = $feature)))]
+                native: None,
+            }
+        ),*];
+    };
+}
+pub(crate) use libraries;

@@ -1,0 +1,94 @@
+//! What a status code of a library means.
+//!
+//! Each library brings a table of its own: codes of the same number mean other things elsewhere. After a failure the stream
+//! is asked first, for a sticky code of the driver outranks what the library made of it.
+
+use super::Code;
+use crate::Error;
+use crate::error::{Site, Text};
+
+/// One status code: its number, its name in the header, and what it means for the caller.
+pub(crate) type Status = (i32, &'static str, Class);
+
+/// What a status means for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The library found no memory: `OutOfMemory`. While nothing was enqueued, the operation is tried again after memory
+    /// was given back.
+    OutOfMemory,
+    /// The library, or this GPU, does not do that: `Unsupported`.
+    Unsupported,
+    /// It was not set up, or its driver refuses it.
+    NotInitialized,
+    /// It refuses an argument that our checks let pass.
+    InvalidValue,
+    /// A kernel could not be launched or failed.
+    ExecutionFailed,
+    /// The numbers are to blame: a zero pivot, no convergence.
+    Numerical,
+    /// Its own mistake, or none of the above.
+    Internal,
+}
+
+impl Class {
+    fn words(self) -> &'static str {
+        match self {
+            Class::OutOfMemory => "out of memory",
+            Class::Unsupported => "not supported",
+            Class::NotInitialized => "the library is not initialized",
+            Class::InvalidValue => "it refuses an argument",
+            Class::ExecutionFailed => "a kernel was not executed",
+            Class::Numerical => "a numerical failure",
+            Class::Internal => "an internal failure",
+        }
+    }
+}
+
+/// The row of a code.
+pub(crate) fn find(table: &'static [Status], code: Code) -> Option<&'static Status> {
+    table.binary_search_by_key(&code.0, |row| row.0).ok().and_then(|at| table.get(at))
+}
+
+/// The name of a code in the library's header.
+pub(crate) fn name(table: &'static [Status], code: Code) -> &'static str {
+    find(table, code).map_or("an unknown status", |row| row.1)
+}
+
+/// The error for a failed call, by the library's own table.
+#[cold]
+pub(crate) fn error(table: &'static [Status], call: &str, code: Code) -> Error {
+    let (name, class) = find(table, code).map_or(("an unknown status", Class::Internal), |row| (row.1, row.2));
+    let error = match class {
+        Class::OutOfMemory => Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() },
+        Class::Unsupported => Error::unsupported(format!("{call} answered {name}")),
+        class => Error::library(format!("{call} failed: {name} ({})", class.words())),
+    };
+    error.locate(|site| {
+        site.set_code(code.0, Text::Borrowed(name));
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[Status] =
+        &[(2, "X_ALLOC_FAILED", Class::OutOfMemory), (3, "X_BUSY", Class::Internal), (9, "X_NO", Class::Unsupported)];
+
+    #[test]
+    fn a_code_means_what_the_librarys_own_table_says() {
+        assert!(matches!(error(TABLE, "xMake", Code(2)), Error::OutOfMemory { .. }));
+        assert!(matches!(error(TABLE, "xMake", Code(9)), Error::Unsupported { .. }));
+        // cuBLAS's number for a failed allocation is another thing here.
+        let Error::LibraryError { message, site } = error(TABLE, "xMake", Code(3)) else { panic!("a failure") };
+        assert_eq!(message, "xMake failed: X_BUSY (an internal failure)");
+        assert_eq!((site.code(), site.code_name()), (Some(3), Some("X_BUSY")));
+    }
+
+    #[test]
+    fn a_code_that_is_not_listed_is_a_failure_with_its_number() {
+        let failure = error(TABLE, "xMake", Code(77));
+        assert!(matches!(failure, Error::LibraryError { .. }), "{failure}");
+        assert_eq!(failure.site().and_then(|site| site.code()), Some(77));
+    }
+}

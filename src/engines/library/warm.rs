@@ -1,0 +1,77 @@
+//! What libraries need for each slot, made ahead of time.
+
+#[cfg(feature = "cuda")]
+use super::contract::{Listed, Placement};
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
+#[cfg(feature = "cuda")]
+use crate::op::Op;
+#[cfg(feature = "cuda")]
+use crate::sync::Arc;
+use crate::{Device, Result};
+#[cfg(feature = "cuda")]
+use crate::{Enqueue, Error};
+#[cfg(feature = "cuda")]
+use std::marker::PhantomData;
+
+/// Makes the handles of the library `name` for every slot of `device`; loads it where it has none. A worker makes its own; a
+/// host device has nothing to make.
+pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
+    let _ = (device, name);
+    #[cfg(feature = "cuda")]
+    {
+        let epoch = device.epoch();
+        #[cfg(target_os = "linux")]
+        if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
+            return worker.ask(&epoch, crate::worker::Question::Warm { library: name.into() });
+        }
+        if let Some(engine) = epoch.engine.as_cuda() {
+            let entry = engine.core.libraries.iter().find(|entry| entry.name == name);
+            let native = entry.and_then(|entry| entry.native.as_ref());
+            let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
+            return (native.warm)(device, &epoch);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "cuda")]
+pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Result<()> {
+    let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
+    if L::HANDLES == Placement::None {
+        crate::worker::first_use();
+        L::load()?;
+        return Ok(());
+    }
+    for index in 0..engine.core.slots.len() {
+        engine.core.submit_on(index, device, epoch, Warm::<L>(PhantomData))?;
+    }
+    Ok(())
+}
+
+/// Does nothing but have the slot's handle made.
+#[cfg(feature = "cuda")]
+struct Warm<L>(PhantomData<L>);
+
+#[cfg(feature = "cuda")]
+impl<L: Listed> Op for Warm<L> {
+    const NAME: &'static str = "warm";
+    const LIBRARY: &'static str = L::NAME;
+    type Reads = ();
+    type Output = ();
+    type Raw = ();
+    fn check(&self, (): &(), (): &()) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): (), (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        queue.consult::<L>()?;
+        queue.slot_workspace();
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}

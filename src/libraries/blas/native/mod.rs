@@ -1,0 +1,11 @@
+//! cuBLAS itself: its functions, its status codes, a slot's handle.
+
+mod functions;
+mod handle;
+mod typed_functions;
+
+pub(super) use crate::library::Called;
+pub(super) use functions::CublasFunctions;
+pub(crate) use handle::Cublas;
+pub(super) use handle::{BlasCall, PointerMode};
+pub(super) use typed_functions::CublasTyped;

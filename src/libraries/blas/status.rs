@@ -1,0 +1,22 @@
+//! The status codes of cuBLAS (`cublasStatus_t`), which cuBLASLt shares.
+
+use crate::library::{Class, Status};
+
+/// The library does not know a value.
+pub(crate) const INVALID_VALUE: i32 = 7;
+/// The library does not do this.
+pub(crate) const NOT_SUPPORTED: i32 = 15;
+
+/// In order.
+pub(crate) const STATUS: &[Status] = &[
+    // Its way of saying that its own first allocation failed: our pool may hold what it wants.
+    (1, "CUBLAS_STATUS_NOT_INITIALIZED", Class::OutOfMemory),
+    (3, "CUBLAS_STATUS_ALLOC_FAILED", Class::OutOfMemory),
+    (INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", Class::InvalidValue),
+    (8, "CUBLAS_STATUS_ARCH_MISMATCH", Class::Internal),
+    (11, "CUBLAS_STATUS_MAPPING_ERROR", Class::ExecutionFailed),
+    (13, "CUBLAS_STATUS_EXECUTION_FAILED", Class::ExecutionFailed),
+    (14, "CUBLAS_STATUS_INTERNAL_ERROR", Class::Internal),
+    (NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", Class::Unsupported),
+    (16, "CUBLAS_STATUS_LICENSE_ERROR", Class::NotInitialized),
+];

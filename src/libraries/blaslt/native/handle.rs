@@ -1,0 +1,94 @@
+//! A slot's cuBLASLt handle, and the plans that it remembers.
+
+use super::descriptors::Descriptors;
+use super::functions::Opaque;
+use super::{Addresses, Choice, Choices, CublasLtFunctions, HEURISTIC, NOT_SUPPORTED, Problem, REMEMBERED};
+use crate::blas::status;
+use crate::cache::Cache;
+use crate::cuda::Native;
+use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status};
+use crate::sync::Ordering;
+use crate::trace::Stats;
+
+/// cuBLASLt, as the core knows it.
+pub(crate) struct CublasLt;
+
+/// A slot's handle and plans.
+pub(crate) struct Handle {
+    pub(super) raw: Native<Opaque>,
+    plans: Cache<Problem, Plan>,
+}
+
+/// A choice with the library's descriptors.
+pub(super) struct Plan {
+    pub(super) descriptors: Descriptors,
+    pub(super) choice: Choice,
+    /// The version that it was looked up at.
+    version: u64,
+}
+
+/// Bytes that the plans of a slot may take; the library's part of one is not known, and a few hundred bytes.
+const PLAN_BYTES: usize = 1 << 20;
+
+impl CudaLibrary for CublasLt {
+    const NAME: &'static str = "blaslt";
+    const STATUS: &'static [Status] = status::STATUS;
+    type Api = CublasLtFunctions;
+    type Handle = Handle;
+    type Shared = Choices;
+
+    fn load() -> Result<&'static CublasLtFunctions, LoadError> {
+        CublasLtFunctions::load()
+    }
+
+    fn create(api: &'static CublasLtFunctions, _: &mut Seat<'_>) -> Result<Handle, Refusal> {
+        let mut raw: Opaque = std::ptr::null_mut();
+        // SAFETY: `raw` is valid for the write; the context is current.
+        unsafe { api.create(&mut raw) }.by("cublasLtCreate")?;
+        Ok(Handle { raw: Native(raw), plans: Cache::new(REMEMBERED, PLAN_BYTES) })
+    }
+
+    fn destroy(api: &'static CublasLtFunctions, handle: Handle) -> Code {
+        let Handle { raw, plans } = handle;
+        drop(plans);
+        // SAFETY: made by `create`, destroyed once, idle; the plans on it are gone. It may synchronize the device.
+        unsafe { api.destroy(raw.0) }
+    }
+
+    fn fill(choices: &Choices, stats: &mut Stats) {
+        stats.plans_pinned += choices.pinned();
+    }
+}
+
+impl Handle {
+    /// The slot's plan for a problem, made if need be; `asked` becomes true where the library is asked for it. Beside it
+    /// plans that are forgotten.
+    pub(super) fn plan(
+        &mut self,
+        api: &'static CublasLtFunctions,
+        choices: &Choices,
+        problem: &Problem,
+        addresses: &Addresses,
+        asked: &mut bool,
+    ) -> Result<(&mut Plan, Vec<Plan>), Refusal> {
+        let handle = self.raw.0;
+        let version = choices.version.load(Ordering::Acquire);
+        let (plan, out) = self.plans.get_or_insert(problem, || {
+            let mut descriptors = Descriptors::of(api, problem, addresses)?;
+            let choice = match choices.of(problem) {
+                Some(choice) => choice,
+                None => {
+                    *asked = true;
+                    let ways = descriptors.ways(handle, problem, 1)?;
+                    choices.remember(problem, *ways.first().ok_or((HEURISTIC, NOT_SUPPORTED))?)
+                }
+            };
+            Ok::<_, Refusal>((Plan { descriptors, choice, version }, size_of::<(Problem, Plan)>()))
+        })?;
+        if plan.version != version {
+            plan.choice = choices.of(problem).unwrap_or(plan.choice);
+            plan.version = version;
+        }
+        Ok((plan, out))
+    }
+}
