@@ -55,6 +55,14 @@ impl Keeper {
     }
 }
 
+#[cfg(test)]
+impl Nudge {
+    /// One that wakes nobody.
+    pub(crate) fn idle() -> Arc<Self> {
+        Keeper::new().nudge
+    }
+}
+
 impl Nudge {
     /// There may be something to do. Makes no driver call; may be called from any `Drop`.
     pub(crate) fn nudge(self: &Arc<Self>) {
@@ -135,7 +143,9 @@ impl Core {
     fn has_queued(&self) -> bool {
         let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
-        self.reclaim.parked() > 0 || (self.modules.has_leaving() && !over) || self.slots.iter().any(busy)
+        self.reclaim.parked() > 0
+            || ((self.modules.has_leaving() || self.objects.has_leaving()) && !over)
+            || self.slots.iter().any(busy)
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
@@ -243,6 +253,7 @@ impl Core {
             addresses.extend(slot.shared.live.take().into_iter().chain(state.take_memory()));
             self.counters.leaked.fetch_add(state.handles.forget(), Ordering::Relaxed);
         }
+        self.counters.leaked.fetch_add(self.objects.forget(), Ordering::Relaxed);
         let gone = |code| self.count_refused(code);
         match new.bind() {
             Ok(_bound) => {
@@ -264,6 +275,7 @@ impl Core {
         self.left.store(true, Ordering::Release); // the context is kept as well
         self.modules.close();
         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
+        self.objects.forget();
         self.reclaim.forget(stand);
     }
 
@@ -277,7 +289,7 @@ impl Core {
             1 + slot.shared.live.count() + held
         };
         let slots: usize = self.slots.iter().map(of_slot).sum();
-        let others = self.pinned.held() + self.timers.held() + self.modules.held();
+        let others = self.pinned.held() + self.timers.held() + self.modules.held() + self.objects.held();
         2 + (slots + others) as u64 + 2 * self.blockers.made()
     }
 
@@ -293,6 +305,7 @@ impl Core {
         let mut gone = |code| self.count_refused(code);
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
+        self.objects.destroy_all(&mut gone);
         for slot in &self.slots {
             slot.shared.frees.clear();
             let mut state = slot.lease.lock();

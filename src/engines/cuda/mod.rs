@@ -65,6 +65,7 @@ mod timer;
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
 pub(crate) use function::Function;
+pub(crate) use housekeeping::Nudge;
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
@@ -108,6 +109,7 @@ pub(crate) struct Core {
     /// The libraries there are, and what the slots share of each.
     pub(crate) libraries: &'static [Entry],
     pub(crate) shared: crate::library::Shared,
+    pub(crate) objects: Arc<crate::library::Objects>,
     /// The natives were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
@@ -228,6 +230,7 @@ impl CudaEngine {
         stats.parked = core.reclaim.parked();
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();
+        stats.library_objects = core.objects.held() as u64;
         core.shared.fill(core.libraries, stats);
     }
 }

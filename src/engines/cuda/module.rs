@@ -213,9 +213,9 @@ impl Core {
         Ok(function)
     }
 
-    /// Unloads what waits for it, if nothing is in flight. True when some are left. The caller holds no lease.
+    /// Unloads modules and destroys libraries' objects that wait for it, if nothing is in flight. True when some are left. The caller holds no lease.
     pub(super) fn unload_some(&self) -> bool {
-        if !self.modules.has_leaving() {
+        if !self.modules.has_leaving() && !self.objects.has_leaving() {
             return false;
         }
         // All leases at once, so that nothing can begin meanwhile. Nobody holds one and waits for another.
@@ -240,6 +240,7 @@ impl Core {
             Err(_) => return true,
         };
         self.unload_leaving();
+        self.destroy_leaving_objects();
         false
     }
 
@@ -258,6 +259,15 @@ impl Core {
                 }
             }
         }
+    }
+}
+
+impl Core {
+    /// Destroys the libraries' objects that wait for it. The context is current, and its end excluded.
+    pub(crate) fn destroy_leaving_objects(&self) {
+        self.objects.destroy_leaving(&mut |code| {
+            self.counters.leaked.fetch_add(u64::from(!code.is_success()), Ordering::Relaxed);
+        });
     }
 }
 

@@ -165,6 +165,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blockers: Blockers::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(keeper.nudge.clone())),
+        objects: Arc::new(crate::library::Objects::new(keeper.nudge.clone())),
         libraries: config.libraries,
         shared: crate::library::Shared::new(config.libraries),
         torn: AtomicBool::new(false),

@@ -9,6 +9,7 @@
 //! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code outranks it.
 //! - `table.rs`, `typed.rs`: macros that declare tables of functions.
 //! - `enqueue.rs`: what an operation's CUDA half calls libraries with. `warm.rs`: handles made ahead of time.
+//! - `objects.rs`: what outlives a dispatch: plans, generators.
 //!
 //! CONTRIBUTING.md has the walk through "adding a library".
 
@@ -21,6 +22,8 @@ mod enqueue;
 mod entry;
 #[cfg(feature = "cuda")]
 mod handles;
+#[cfg(feature = "cuda")]
+mod objects;
 #[cfg(feature = "cuda")]
 mod status;
 #[cfg(feature = "cuda")]
@@ -39,6 +42,9 @@ pub(crate) use entry::{Entry, libraries};
 pub(crate) use entry::{Native, Shared};
 #[cfg(feature = "cuda")]
 pub(crate) use handles::Handles;
+#[cfg(feature = "cuda")]
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use objects::{Object, Objects};
 #[cfg(feature = "cuda")]
 #[allow(unused_imports, reason = "each library uses a part of it")]
 pub(crate) use status::{Class, Status, name};

@@ -178,6 +178,8 @@ pub struct Stats {
     pub streams: u64,
     /// Library handles made (CUDA).
     pub library_handles: u64,
+    /// Native objects of libraries that outlive an operation, such as plans (CUDA).
+    pub library_objects: u64,
     /// Calls of libraries with plans that found theirs, in this generation (CUDA).
     pub plan_hits: u64,
     /// Calls for which a library was asked for a plan, in this generation (CUDA).

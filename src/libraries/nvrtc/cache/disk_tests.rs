@@ -218,7 +218,7 @@ fn is_bound_by_modes(test: &str) -> bool {
 /// Runs one test of these in a process of its own, with `variable` set.
 #[cfg(unix)]
 fn passes_in_a_child(test: &str, variable: &str) {
-    let name = format!("nvrtc::cache::disk::tests::{test}");
+    let name = format!("libraries::nvrtc::cache::disk::tests::{test}");
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     let output = child.args(["--exact", &name]).env(variable, "").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -318,7 +318,7 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
     let folder = Folder::new();
     let start = || {
         std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "nvrtc::cache::disk::tests::hammers_one_entry"])
+            .args(["--exact", "libraries::nvrtc::cache::disk::tests::hammers_one_entry"])
             .env(HAMMER, folder.path())
             .output()
     };
