@@ -113,30 +113,35 @@ impl<T: Element> DeviceBuffer<T> {
         self
     }
 
-    /// Two buffers that can be written independently: the first `mid` elements of the full extent, and the rest.
-    /// Each starts from what was in flight on the whole.
+    /// Two buffers that can be written independently: the first `mid` elements of the window, and the rest of it. Each
+    /// starts from what was in flight on the whole.
+    ///
+    /// Of a [narrowed](Self::narrow) buffer, what lies before the window goes with the first and what lies behind it with the
+    /// second, each narrowed to its part of the window: [`widen`](Self::widen) shows it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when `mid` is past the end; the buffer comes back.
     pub fn split_at(self, mid: usize) -> Result<(Self, Self), Rejected<Self>> {
-        let window = self.region.window.clone();
-        if mid > window.len() {
-            let error = Error::invalid("mid", format!("{mid} is past the end, {}", window.len()));
+        if mid > self.len {
+            let error = Error::invalid("mid", format!("{mid} is past the end, {}", self.len));
             return Err(Rejected::new(error, self));
         }
-        let track = self.region.legacy();
-        let part = |range: Range<usize>, track: Track| {
-            let (offset, len) = (range.start, range.len());
-            let content = self.region.worth.get();
-            let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, range);
-            Self::new(region, offset, len)
-        };
+        let full = self.region.window.clone();
+        let window = self.offset..self.offset + self.len;
         let middle = window.start + mid;
-        Ok((part(window.start..middle, track.clone()), part(middle..window.end, track)))
+        let track = self.region.legacy();
+        let part = |full: Range<usize>, window: Range<usize>, track: Track| {
+            let content = self.region.worth.get();
+            let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, full);
+            Self::new(region, window.start, window.len())
+        };
+        let left = part(full.start..middle, window.start..middle, track.clone());
+        Ok((left, part(middle..full.end, middle..window.end, track)))
     }
 
-    /// The inverse of [`split_at`](Self::split_at): `self` must end where `right` begins, in the same memory.
-    /// What follows waits for the writers of both.
+    /// The inverse of [`split_at`](Self::split_at): `self` must end where `right` begins, in the same memory, both in their
+    /// full extents. The window is from the beginning of the first's to the end of the second's. What follows waits for the
+    /// writers of both.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when they are not neighbours; both come back.
@@ -156,7 +161,8 @@ impl<T: Element> DeviceBuffer<T> {
         let mut track = self.region.legacy();
         track.absorb(right.region.legacy());
         let window = self.region.window.start..right.region.window.end;
-        let (offset, len) = (window.start, window.len());
+        // The second begins behind all of the first.
+        let (offset, len) = (self.offset, right.offset + right.len - self.offset);
         let content = self.region.worth.get().worse(right.region.worth.get());
         let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, window);
         Ok(Self::new(region, offset, len))

@@ -181,3 +181,31 @@ fn threads_may_write_parts_of_the_same_two_buffers_through_aliases() {
         assert_eq!(got, (vec![1.0; 64], vec![2.0; 64]), "{shown}");
     }
 }
+
+/// What a handle shows is what it splits; what it does not show goes with its neighbour.
+#[test]
+fn a_narrowed_buffer_splits_in_its_window() {
+    for device in devices() {
+        for (window, mid) in [(3..7, 2), (3..7, 0), (3..7, 4), (0..10, 4), (5..5, 0), (0..3, 1), (8..10, 1)] {
+            let x = up(&device, numbers(10)).narrow(window.clone()).unwrap();
+            let what = format!("{window:?} at {mid}");
+            let (left, right) = x.split_at(mid).unwrap();
+            assert_eq!((left.len(), right.len()), (mid, window.len() - mid), "{what}");
+            assert_eq!(down(&device, &left), numbers(10)[window.start..window.start + mid], "{what}");
+            assert_eq!(down(&device, &right), numbers(10)[window.start + mid..window.end], "{what}");
+            let left = device.fill(left, -1.0).unwrap().into_output();
+            let whole = left.join(right).unwrap();
+            assert_eq!(whole.len(), window.len(), "{what}");
+            let mut want = numbers(10);
+            want[window.start..window.start + mid].fill(-1.0);
+            assert_eq!(down(&device, &whole), want[window.clone()], "{what}");
+            let (left, right) = whole.split_at(mid).unwrap();
+            assert_eq!(down(&device, &left.widen()), want[..window.start + mid], "{what}");
+            assert_eq!(down(&device, &right.widen()), want[window.start + mid..], "{what}");
+        }
+        let x = up(&device, numbers(10)).narrow(3..7).unwrap();
+        let rejected = x.split_at(5).unwrap_err();
+        assert!(rejected.error.to_string().contains('4'), "{}", rejected.error);
+        assert_eq!(rejected.back.unwrap().len(), 4);
+    }
+}
