@@ -18,6 +18,8 @@ use std::time::{Duration, SystemTime};
 const ENTRY: &str = "wlk";
 /// The end of the name of one that is being written.
 const TEMPORARY: &str = "tmp";
+/// The end of the name of a folder that stood in an entry's place.
+const ASIDE: &str = "aside";
 /// One that is older was left behind by a process that ended meanwhile.
 const ABANDONED: Duration = Duration::from_secs(3600);
 /// The folder is counted anew after so many entries.
@@ -85,8 +87,16 @@ impl Disk {
     }
 
     fn look(&self, material: &[u8]) -> io::Result<Result<Answer, Refused>> {
-        let mut file = File::open(self.path(material))?;
+        let mut options = File::options();
+        options.read(true);
+        // A pipe would be waited for.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        let mut file = options.open(self.path(material))?;
         let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(Err(Refused::Damaged));
+        }
         // The file too: the folder may have been another's when it was opened.
         trusted(&std::fs::metadata(&self.folder)?)?;
         trusted(&metadata)?;
@@ -129,7 +139,15 @@ impl Disk {
         // The time as well: a number of a process comes back, in another container at once.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!("{}-{number}-{age}.{TEMPORARY}", std::process::id()));
-        let written = write_new(&temporary, contents, now).and_then(|()| std::fs::rename(&temporary, path));
+        let replace = || match std::fs::rename(&temporary, path) {
+            // No file comes to stand in a folder's place: an empty one goes, any other is put aside.
+            Err(_) if path.is_dir() => {
+                std::fs::remove_dir(path).or_else(|_| std::fs::rename(path, temporary.with_extension(ASIDE)))?;
+                std::fs::rename(&temporary, path)
+            }
+            answer => answer,
+        };
+        let written = write_new(&temporary, contents, now).and_then(|()| replace());
         if written.is_err() {
             let _ = std::fs::remove_file(&temporary);
         }

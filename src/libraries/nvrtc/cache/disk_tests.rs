@@ -334,3 +334,37 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
     assert_eq!(disk.get(&material(1), any), Some(answer(50_000)));
     assert_eq!(files(&disk).len(), 1, "no temporary file stays");
 }
+
+/// Whatever stands under an entry's name is neither waited for nor there for good.
+#[test]
+#[cfg(unix)]
+fn what_is_no_file_in_an_entrys_place_is_replaced() {
+    use std::ffi::CString;
+    let folder = Folder::new();
+    let disk = std::sync::Arc::new(Disk::new(folder.path(), 1 << 20));
+    disk.put(&material(1), &answer(100));
+    let path = files(&disk).remove(0);
+    let pipe = |path: &Path| {
+        let name = CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a string with its zero at the end.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    };
+    let others: [&dyn Fn(&Path); 4] = [
+        &pipe,
+        &|path| std::fs::create_dir(path).unwrap(),
+        &|path| std::fs::create_dir_all(path.join("with/something")).unwrap(),
+        &|path| std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+    ];
+    for (case, make) in others.into_iter().enumerate() {
+        std::fs::remove_file(&path).unwrap();
+        make(&path);
+        let (send, receive) = std::sync::mpsc::channel();
+        let looking = disk.clone();
+        std::thread::spawn(move || send.send(looking.get(&material(1), any)));
+        let got = receive.recv_timeout(Duration::from_secs(60)).expect("it is waited for");
+        assert_eq!(got, None, "case {case}");
+        disk.put(&material(1), &answer(100));
+        assert_eq!(disk.get(&material(1), any), Some(answer(100)), "case {case}");
+    }
+    assert_eq!(counted(&disk.failures), 0);
+}
