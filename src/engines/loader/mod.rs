@@ -7,8 +7,9 @@
 //! 1. [`set_cuda_path`], then `WINDLASS_CUDA_PATH`: folders of libraries, toolkits, environments or folders of Python
 //!    packages, separated by `:`;
 //! 2. what the process has loaded already, then the dynamic linker's own search (`LD_LIBRARY_PATH`, the cache);
-//! 3. `CUDA_PATH`, `CUDA_HOME`; `VIRTUAL_ENV`, `CONDA_PREFIX`; the packages of the `python3` on `PATH` (found by its
-//!    place, no Python is run), of `PYTHONPATH` and of `~/.local`; `/usr/local/cuda*`, the newest first.
+//! 3. `CUDA_PATH`, `CUDA_HOME`; `VIRTUAL_ENV`, `CONDA_PREFIX`; the environment that the program itself lies in
+//!    (`venv/bin/prog`); the packages of the `python3` on `PATH` (found by its place, no Python is run), of `PYTHONPATH`
+//!    and of `~/.local`; `/usr/local/cuda*`, the newest first.
 //!
 //! The driver and NVML come with the system, so for these step 3 is the system's folders instead.
 //!

@@ -23,6 +23,8 @@ pub(crate) struct SearchEnv {
     pub(crate) explicit: Vec<PathBuf>,
     /// The environment variables that are set.
     pub(crate) vars: BTreeMap<&'static str, OsString>,
+    /// The program that runs, where that is known.
+    pub(crate) program: Option<PathBuf>,
     /// The root of the system's folders: `/`.
     pub(crate) root: PathBuf,
     /// Whether to ask the dynamic linker for libraries already loaded and for bare names.
@@ -30,14 +32,15 @@ pub(crate) struct SearchEnv {
 }
 
 impl SearchEnv {
-    /// This process's own. A set-user-id program gets no variables, as with the dynamic linker.
+    /// This process's own. A set-user-id program gets no variables and has no place, as with the dynamic linker.
     pub(crate) fn of_process() -> Self {
-        let vars = if is_privileged() {
-            BTreeMap::new()
+        let (vars, program) = if is_privileged() {
+            (BTreeMap::new(), None)
         } else {
-            VARIABLES.iter().filter_map(|&name| Some((name, std::env::var_os(name)?))).collect()
+            let vars = VARIABLES.iter().filter_map(|&name| Some((name, std::env::var_os(name)?))).collect();
+            (vars, std::env::current_exe().ok())
         };
-        SearchEnv { explicit: Vec::new(), vars, root: PathBuf::from("/"), ask_linker: true }
+        SearchEnv { explicit: Vec::new(), vars, program, root: PathBuf::from("/"), ask_linker: true }
     }
 
     /// The value of a variable; an empty one counts as not set.
@@ -113,6 +116,7 @@ fn toolkit(env: &SearchEnv, steps: &mut Steps) {
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         one_variable(env, name, folders::of_prefix, steps);
     }
+    own_environment(env, steps);
     python(env, steps);
     list_variable(env, "PYTHONPATH", folders::of_packages, steps);
     if let Some(home) = env.var("HOME").map(Path::new).filter(|home| home.is_absolute()) {
@@ -123,6 +127,19 @@ fn toolkit(env: &SearchEnv, steps: &mut Steps) {
     let roots = folders::toolkit_roots(&local);
     let found = roots.iter().flat_map(|root| folders::of_toolkit(root)).collect();
     steps.add(&format!("{}/cuda* ({})", local.display(), TARGETS.join(", ")), found);
+}
+
+/// The environment that the program itself is in: `venv/bin/prog`, whatever the variables say.
+fn own_environment(env: &SearchEnv, steps: &mut Steps) {
+    let Some(program) = &env.program else {
+        return steps.nothing("the program's own environment: its place is not known");
+    };
+    let mut found = beside(program);
+    // A conda environment has the libraries themselves in its `lib`.
+    if let Some(prefix) = program.parent().and_then(Path::parent).filter(|prefix| prefix.join("conda-meta").is_dir()) {
+        found.extend(folders::of_toolkit(prefix));
+    }
+    steps.add(&format!("the environment of {}", program.display()), found);
 }
 
 /// The packages beside the first `python3` on `PATH` that has any: those of its own prefix, then of the one it is a

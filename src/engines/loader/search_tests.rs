@@ -5,6 +5,7 @@ fn env(tree: &Tree, vars: &[(&'static str, &str)]) -> SearchEnv {
     SearchEnv {
         explicit: Vec::new(),
         vars: vars.iter().map(|&(name, value)| (name, OsString::from(value))).collect(),
+        program: None,
         root: tree.path().to_path_buf(),
         ask_linker: false,
     }
@@ -149,4 +150,25 @@ fn a_folder_named_twice_is_searched_once() {
     let cuda = tree.join("cuda");
     let found = found(&tree, &env(&tree, &[("CUDA_PATH", &cuda), ("CUDA_HOME", &cuda)]), Origin::Toolkit);
     assert_eq!(found, ["cuda/lib64"]);
+}
+
+/// `venv/bin/prog`, started with no variable set.
+#[test]
+fn the_environment_that_the_program_is_in_is_searched() {
+    let tree = Tree::new();
+    tree.folder("venv/lib/python3.12/site-packages/nvidia/cu13/lib");
+    tree.folder("conda/lib/python3.12/site-packages/nvidia/nccl/lib");
+    tree.folder("conda/conda-meta");
+    tree.folder("other/lib");
+    let of = |program: &str| {
+        let mut env = env(&tree, &[]);
+        env.program = Some(tree.path().join(program));
+        found(&tree, &env, Origin::Toolkit)
+    };
+    assert_eq!(of("venv/bin/prog"), ["venv/lib/python3.12/site-packages/nvidia/cu13/lib"]);
+    assert_eq!(of("conda/bin/prog"), ["conda/lib/python3.12/site-packages/nvidia/nccl/lib", "conda/lib"]);
+    assert_eq!(of("other/bin/prog"), [""; 0]);
+    let mut env = env(&tree, &[]);
+    env.program = Some(tree.path().join("venv/bin/prog"));
+    assert_eq!(found(&tree, &env, Origin::Driver), [""; 0], "the driver comes with the system");
 }

@@ -70,6 +70,7 @@ impl Tree {
         SearchEnv {
             explicit: Vec::new(),
             vars: std::collections::BTreeMap::new(),
+            program: None,
             root: self.root.clone(),
             ask_linker: false,
         }
