@@ -69,7 +69,7 @@ fn version(name: &str) -> Vec<u32> {
 
 /// The names in a folder, the greatest version first (`python3.12` before `python3.9`), so that no answer hangs on
 /// the order of a directory.
-fn names(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<String> {
+pub(crate) fn names(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| keep(name)).collect();

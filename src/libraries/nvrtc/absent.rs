@@ -5,6 +5,7 @@ use super::compiler::Identity;
 use super::program::{Prepared, Program};
 use super::{Arch, Emit, Image};
 use crate::{Error, Result};
+use std::path::PathBuf;
 
 fn absent<T>(library: &'static str) -> Result<T> {
     Err(Error::LibraryMissing {
@@ -22,7 +23,11 @@ pub(super) fn linker() -> Result<&'static Identity> {
     absent("nvJitLink")
 }
 
-pub(super) fn compile(_: &Program, _: &Prepared, _: Arch) -> Result<Answer> {
+pub(super) fn header_folders() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+pub(super) fn compile(_: &Program, _: &Prepared, _: Arch, _: &[PathBuf]) -> Result<Answer> {
     absent("NVRTC")
 }
 

@@ -34,8 +34,8 @@ pub(super) enum Files {
 }
 
 impl Files {
-    /// Looks.
-    pub(super) fn of(program: &Program, prepared: &Prepared) -> Self {
+    /// Looks. `cudas` are the folders of CUDA's own headers that the compiler searches after the program's.
+    pub(super) fn of(program: &Program, prepared: &Prepared, cudas: &[PathBuf]) -> Self {
         if let Some(why) = prepared.scan.opaque {
             return Files::Unknown(why);
         }
@@ -43,12 +43,15 @@ impl Files {
         if std::env::var_os("NVRTC_APPEND_FLAGS").is_some_and(|flags| !flags.is_empty()) {
             return Files::Unknown("NVRTC_APPEND_FLAGS is set");
         }
-        let paths = program.compile_options().include_paths();
-        let reaches_a_file = |include: &Include| !paths.is_empty() || Path::new(&include.name).is_absolute();
+        let own = program.compile_options().include_paths();
+        // The program's folders come first, also for what CUDA's headers include: then all of these count by themselves.
+        let (paths, cudas) = if own.is_empty() { (Vec::new(), cudas) } else { ([own, cudas].concat(), [].as_slice()) };
+        let reaches_a_file =
+            |include: &Include| !paths.is_empty() || !cudas.is_empty() || Path::new(&include.name).is_absolute();
         if !prepared.scan.includes.iter().any(reaches_a_file) {
             return Files::None;
         }
-        Search::new(program, paths).run(&prepared.scan)
+        Search::new(program, &paths, cudas).run(&prepared.scan)
     }
 
     /// A link reads the images that it is given.
@@ -74,6 +77,8 @@ impl Files {
 struct Search<'a> {
     program: &'a Program,
     paths: &'a [PathBuf],
+    /// Folders of CUDA's own headers, whose contents are known by their version.
+    cudas: &'a [PathBuf],
     /// Every place looked at, in order, and what was there.
     seen: HashMap<PathBuf, bool>,
     listing: Vec<u8>,
@@ -84,9 +89,9 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(program: &'a Program, paths: &'a [PathBuf]) -> Self {
+    fn new(program: &'a Program, paths: &'a [PathBuf], cudas: &'a [PathBuf]) -> Self {
         let (seen, listing, queue) = (HashMap::new(), Vec::new(), VecDeque::new());
-        Search { program, paths, seen, listing, bytes: 0, files: 0, queue }
+        Search { program, paths, cudas, seen, listing, bytes: 0, files: 0, queue }
     }
 
     fn run(mut self, scan: &Scan) -> Files {
@@ -95,6 +100,7 @@ impl<'a> Search<'a> {
         let mut beside: Vec<PathBuf> = own.filter_map(|name| folder(Path::new(name))).collect();
         beside.sort();
         beside.dedup();
+        self.note_cudas();
         self.queue.extend(scan.includes.iter().map(|include| (beside.clone(), include.clone())));
         while let Some((beside, include)) = self.queue.pop_front() {
             if let Err(why) = self.look_for(&beside, &include) {
@@ -111,7 +117,7 @@ impl<'a> Search<'a> {
         if name.is_absolute() {
             return self.look_at(name.to_path_buf()).map(|_| ());
         }
-        if self.paths.is_empty() {
+        if self.paths.is_empty() && self.cudas.is_empty() {
             return Ok(());
         }
         // More than one file may ask from several folders (the headers in memory): all of these count.
@@ -128,7 +134,31 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+        if let Some(header) = self.cudas.iter().map(|folder| folder.join(name)).find(|file| file.is_file()) {
+            self.listing.extend_from_slice(header.as_os_str().as_encoded_bytes());
+            self.listing.push(0);
+        }
         Ok(())
+    }
+
+    /// Which release of CUDA's headers it is: what changes with each of them, and when it was put there.
+    fn note_cudas(&mut self) {
+        const TELLING: [&str; 6] = [
+            "cuda.h",
+            "cuda_runtime_api.h",
+            "cuda_fp16.h",
+            "cooperative_groups.h",
+            "cuda/std/__cccl/version.h",
+            "cuda/__cccl_config",
+        ];
+        for file in self.cudas.iter().flat_map(|folder| TELLING.map(|name| folder.join(name))) {
+            let Ok(found) = file.metadata() else { continue };
+            let put = found.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+            self.listing.extend_from_slice(file.as_os_str().as_encoded_bytes());
+            self.listing.push(0);
+            self.listing.extend_from_slice(&found.len().to_le_bytes());
+            self.listing.extend_from_slice(&put.unwrap_or_default().as_nanos().to_le_bytes());
+        }
     }
 
     /// Notes what is at `path`, once. True when it is a file.
@@ -202,7 +232,7 @@ mod tests {
     use crate::nvrtc::testing::Folder;
 
     fn digest(program: &Program) -> [u8; 32] {
-        match Files::of(program, program.prepared().unwrap()) {
+        match Files::of(program, program.prepared().unwrap(), &[]) {
             Files::Read { digest, .. } => digest,
             other => panic!("{other:?}"),
         }
@@ -211,7 +241,7 @@ mod tests {
     #[test]
     fn a_program_with_its_headers_in_memory_reads_no_file() {
         let program = Program::new("#include \"a.h\"\n#include <missing.h>\n").header("a.h", "");
-        assert_eq!(Files::of(&program, program.prepared().unwrap()), Files::None);
+        assert_eq!(Files::of(&program, program.prepared().unwrap(), &[]), Files::None);
     }
 
     #[test]
@@ -276,7 +306,7 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for path in [pipe.to_str().unwrap(), "/dev/zero"] {
             let program = Program::new(format!("#if 0\n#include \"{path}\"\n#endif\n"));
-            let files = Files::of(&program, program.prepared().unwrap());
+            let files = Files::of(&program, program.prepared().unwrap(), &[]);
             assert!(matches!(files, Files::Unknown(why) if why.contains("no file")), "{path}: {files:?}");
         }
         // A folder of the name is passed over, as the compiler does.
@@ -300,8 +330,30 @@ mod tests {
         let folder = Folder::new();
         folder.write("a.h", "#include MACRO\n");
         let program = Program::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.path()));
-        assert!(matches!(Files::of(&program, program.prepared().unwrap()), Files::Unknown(_)));
+        assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
         let program = Program::new("x").options(CompileOptions::new().option("--pre-include=a.h"));
-        assert!(matches!(Files::of(&program, program.prepared().unwrap()), Files::Unknown(_)));
+        assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
+    }
+
+    /// CUDA's own headers are a release, not so many files: another release is another state.
+    #[test]
+    fn cudas_headers_count_by_their_release() {
+        let folder = Folder::new();
+        folder.write("cudas/cuda_fp16.h", "#include MACRO\n");
+        folder.write("cudas/cuda.h", "#define CUDA_VERSION 13000\n");
+        let program = Program::new("#include <cuda_fp16.h>\n");
+        let digest = || match Files::of(&program, program.prepared().unwrap(), &[folder.join("cudas")]) {
+            Files::Read { digest, .. } => digest,
+            other => panic!("{other:?}"),
+        };
+        let first = digest();
+        assert_eq!(digest(), first);
+        folder.write("cudas/cuda.h", "#define CUDA_VERSION 130010\n");
+        assert_ne!(digest(), first);
+        // Before them come the program's own folders, and then each file counts.
+        folder.write("own/other.h", "");
+        let program = program.clone().options(CompileOptions::new().include_path(folder.join("own")));
+        let files = Files::of(&program, program.prepared().unwrap(), &[folder.join("cudas")]);
+        assert!(matches!(files, Files::Unknown(_)), "{files:?}");
     }
 }

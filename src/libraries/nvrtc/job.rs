@@ -5,8 +5,9 @@ use super::compiler::Identity;
 use super::extent::extent;
 use super::files::Files;
 use super::key::{Key, Writer};
-use super::{Arch, Emit, Image, ImageKind, Link, Program, backend};
+use super::{Arch, Emit, Image, ImageKind, Link, Program, backend, cudas};
 use crate::Result;
+use std::path::PathBuf;
 
 /// What is asked for.
 #[derive(Clone)]
@@ -42,25 +43,28 @@ pub(super) struct Job {
     identity: &'static Identity,
     arch: Arch,
     files: Files,
+    /// CUDA's own headers, where the program may include some.
+    cudas: Vec<PathBuf>,
 }
 
 impl Job {
     /// Checks the request. `device` is the architecture where it names none.
     pub(super) fn new(request: Request, device: Option<Arch>) -> Result<Self> {
-        let (identity, arch, files) = match &request {
+        let (identity, arch, files, cudas) = match &request {
             Request::Compile(program) => {
                 let prepared = program.prepared()?;
                 let identity = backend::identity()?;
                 let arch = identity.target(program.compile_options().target(), device, program.emits())?;
-                (identity, arch, Files::of(program, prepared))
+                let cudas = cudas::wanted(program, prepared, backend::header_folders);
+                (identity, arch, Files::of(program, prepared, &cudas), cudas)
             }
             Request::Link(link) => {
                 let arch = link.target(device);
                 link.arguments(arch)?;
-                (backend::linker()?, arch, Files::of_link(link))
+                (backend::linker()?, arch, Files::of_link(link), Vec::new())
             }
         };
-        Ok(Job { request, identity, arch, files })
+        Ok(Job { request, identity, arch, files, cudas })
     }
 
     /// What the answer is kept under; `None` where it may not be kept.
@@ -94,7 +98,8 @@ impl Job {
     /// Does it. Holds no lock; takes the time it takes.
     pub(super) fn run(&self) -> Result<Answer> {
         match &self.request {
-            Request::Compile(program) => backend::compile(program, program.prepared()?, self.arch),
+            Request::Compile(program) => backend::compile(program, program.prepared()?, self.arch, &self.cudas)
+                .map_err(|error| cudas::advise(error, self.identity.version.0, &self.cudas)),
             Request::Link(link) => backend::link(link.inputs(), self.arch, link.emits(), &link.arguments(self.arch)?),
         }
     }
@@ -104,7 +109,7 @@ impl Job {
     pub(super) fn is_as_it_was(&self) -> bool {
         match &self.request {
             Request::Compile(program) if self.files != Files::None => {
-                program.prepared().is_ok_and(|prepared| Files::of(program, prepared) == self.files)
+                program.prepared().is_ok_and(|prepared| Files::of(program, prepared, &self.cudas) == self.files)
             }
             _ => true,
         }
@@ -144,10 +149,10 @@ impl Job {
     /// With a tool and files of the test's choice.
     pub(super) fn test(request: Request, identity: &'static Identity, arch: Arch) -> Self {
         let files = match &request {
-            Request::Compile(program) => Files::of(program, program.prepared().unwrap()),
+            Request::Compile(program) => Files::of(program, program.prepared().unwrap(), &[]),
             Request::Link(link) => Files::of_link(link),
         };
-        Job { request, identity, arch, files }
+        Job { request, identity, arch, files, cudas: Vec::new() }
     }
 }
 

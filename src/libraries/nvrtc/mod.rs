@@ -57,6 +57,7 @@ mod compiler;
 mod config;
 #[cfg(target_os = "linux")]
 mod cross;
+mod cudas;
 mod extent;
 mod files;
 mod flight;

@@ -4,6 +4,7 @@ use super::Arch;
 use super::cache::Answer;
 use super::compiler::Identity;
 pub(super) use super::native_link::{link, linker};
+use super::options::ALONE;
 use super::program::{Emit, Prepared, Program};
 use crate::cuda::api::nvrtc::Program as NvrtcProgram;
 use crate::cuda::api::{Code, Nvrtc, codes};
@@ -26,6 +27,22 @@ pub(super) fn identity() -> Result<&'static Identity> {
     let found = look(api)?;
     leaving::watch(api.library());
     Ok(IDENTITY.get_or_init(|| found))
+}
+
+/// The folders of CUDA's own headers. Looked for again until there are some.
+pub(super) fn header_folders() -> Vec<PathBuf> {
+    static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return found.clone();
+    }
+    let (Ok(api), Ok(identity)) = (Nvrtc::load(), identity()) else { return Vec::new() };
+    let mut found = crate::loader::header_folders(&api.library().path, identity.version.0);
+    // The compiler takes UTF-8 alone.
+    found.retain(|folder| folder.to_str().is_some());
+    match found.is_empty() {
+        true => found,
+        false => FOUND.get_or_init(|| found).clone(),
+    }
 }
 
 /// Runs `f` unless the process is exiting; an exit waits for it.
@@ -197,8 +214,8 @@ fn text(mut bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// Compiles `program` for `arch`. Holds no lock; takes the time it takes.
-pub(super) fn compile(program: &Program, prepared: &Prepared, arch: Arch) -> Result<Answer> {
+/// Compiles `program` for `arch`, with these folders of CUDA's headers behind its own. Holds no lock; takes the time it takes.
+pub(super) fn compile(program: &Program, prepared: &Prepared, arch: Arch, cudas: &[PathBuf]) -> Result<Answer> {
     const OPTION: i32 = 5;
     const COMPILATION: i32 = 6;
     const CANCELLED: i32 = 16;
@@ -212,7 +229,10 @@ pub(super) fn compile(program: &Program, prepared: &Prepared, arch: Arch) -> Res
         check(code, "nvrtcAddNameExpression")?;
     }
     let target = format!("--gpu-architecture={arch}");
-    let arguments = std::iter::once(&target).chain(&prepared.arguments);
+    let cudas: Vec<String> = cudas.iter().map(|folder| format!("--include-path={}", folder.display())).collect();
+    // The headers include each other by the folder that they are in.
+    let goes = |argument: &&String| cudas.is_empty() || *argument != ALONE;
+    let arguments = std::iter::once(&target).chain(prepared.arguments.iter().filter(goes)).chain(&cudas);
     let arguments = arguments.map(|a| c_string("option", a)).collect::<Result<Vec<_>>>()?;
     let count = c_int::try_from(arguments.len()).map_err(|_| Error::invalid("option", "more options than 2^31"))?;
     // SAFETY: our program, used by this thread alone; `count` strings that end with a zero.

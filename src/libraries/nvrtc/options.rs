@@ -6,6 +6,9 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// No file is looked for beside the one that includes it.
+pub(super) const ALONE: &str = "--no-source-include";
+
 /// The dialect of C++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -149,9 +152,12 @@ impl CompileOptions {
     /// A folder of headers (`--include-path`), searched after the headers in memory, in the order given. A relative path
     /// is made absolute now, against the current folder of the process.
     ///
-    /// Without any, a program sees the headers it brings and no file of this machine but those it includes by an
-    /// absolute path. With one, a file included in quotes is first looked for beside the file that includes it, as
-    /// usual (the program itself is where its name says).
+    /// CUDA's own headers (`cuda_fp16.h`, `cooperative_groups.h`, libcu++) need none: they are searched last, from where
+    /// its libraries were found.
+    ///
+    /// Without any, a program that includes none of CUDA's sees the headers it brings and no file of this machine but
+    /// those it includes by an absolute path. Else a file included in quotes is first looked for beside the file that
+    /// includes it, as usual (the program itself is where its name says).
     pub fn include_path(mut self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         // An empty path stays empty, to be refused.
@@ -240,7 +246,7 @@ impl CompileOptions {
         flag(self.debug, "--device-debug");
         flag(self.relocatable, "--relocatable-device-code=true");
         flag(self.default_device, "--device-as-default-execution-space");
-        flag(self.include_paths.is_empty(), "--no-source-include");
+        flag(self.include_paths.is_empty(), ALONE);
         for (name, set) in
             [("ftz", self.ftz), ("prec-div", self.prec_div), ("prec-sqrt", self.prec_sqrt), ("fmad", self.fmad)]
         {

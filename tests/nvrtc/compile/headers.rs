@@ -178,3 +178,42 @@ fn a_header_that_changes_while_it_is_compiled_leaves_nothing_behind() {
     assert_eq!((stats.compiled, stats.uncacheable, stats.memory_images, stats.disk_stored), (1, 1, 0, 0));
     holds(&compiler, &program, 815);
 }
+
+/// CUDA's own headers are found where its libraries are; where they are missing, the error says how to get them.
+#[test]
+fn cudas_own_headers_need_no_include_path() {
+    if !nvrtc() {
+        return;
+    }
+    let sources = [
+        "#include <cuda_fp16.h>\nextern \"C\" __global__ void k(__half* x) { x[0] = __hadd(x[0], x[1]); }\n",
+        "#include <cuda_bf16.h>\nextern \"C\" __global__ void k(__nv_bfloat16* x) { x[0] = __hadd(x[0], x[1]); }\n",
+        "#include <cooperative_groups.h>\nextern \"C\" __global__ void k() { cooperative_groups::this_grid().sync(); }\n",
+        "#include <cuda/std/limits>\nextern \"C\" __global__ void k(float* x) { *x = cuda::std::numeric_limits<float>::max(); }\n",
+    ];
+    let folder = Folder::new();
+    let mut complete = true;
+    for source in sources {
+        let compiler = folder.compiler();
+        match compiler.compile(&Program::new(source)) {
+            Ok(image) => {
+                assert!(image.text().unwrap().contains(".entry k"), "{source}");
+                compiler.clear_memory();
+                compiler.compile(&Program::new(source)).unwrap();
+                let stats = compiler.stats();
+                assert_eq!((stats.compiled, stats.disk_hits), (1, 1), "kept: {source}");
+            }
+            Err(windlass::Error::Compile { log, .. }) => {
+                complete = false;
+                assert!(log.contains("pip install nvidia-cuda-runtime"), "{source}{log}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    if !complete {
+        eprintln!("CUDA's headers are not beside its libraries here: only the advice was tested");
+    }
+    // A header of nobody's is not spoken of so.
+    let error = memory_only().compile(&Program::new("#include <nobodys.h>\n")).unwrap_err().to_string();
+    assert!(error.contains("nobodys.h") && !error.contains("pip install"), "{error}");
+}
