@@ -59,7 +59,7 @@ use engines::cuda;
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, library};
-pub use libraries::{blas, blaslt, nvrtc};
+pub use libraries::{blas, blaslt, nvrtc, sparse};
 use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
@@ -85,6 +85,7 @@ pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
+pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;

@@ -7,6 +7,7 @@
 pub mod blas;
 pub mod blaslt;
 pub mod nvrtc;
+pub mod sparse;
 
 use crate::{Device, DeviceBuilder};
 

@@ -22,5 +22,6 @@ mod ndarray;
 mod ordering;
 mod pipeline;
 mod quickstart;
+mod sparse;
 mod supervision;
 mod tracing;

@@ -124,6 +124,7 @@ impl Registry {
             crate::blas::register(&mut registry);
             crate::blaslt::register(&mut registry);
             crate::nvrtc::register(&mut registry);
+            crate::sparse::register(&mut registry);
         }
         registry
     }

@@ -105,6 +105,13 @@ impl<T: Element> Clone for GpuRef<T> {
     }
 }
 
+/// As [`DeviceBuffer::share`].
+impl<T: Element> From<DeviceBuffer<T>> for GpuRef<T> {
+    fn from(buffer: DeviceBuffer<T>) -> Self {
+        buffer.share()
+    }
+}
+
 impl<T: Element> Drop for GpuRef<T> {
     fn drop(&mut self) {
         self.region.handles.drop_one();

@@ -1,0 +1,91 @@
+//! Rows and columns times factors.
+
+use super::super::element::{SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::scaling;
+use super::super::products::Side;
+use super::super::routine::Routine;
+use super::super::{Compressed, Major, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Result};
+use std::marker::PhantomData;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Scale<T, I> {
+    side: Side,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
+    const NAME: &'static str = "sparse_scale";
+    type Reads = (I, I, T, Option<T>, Option<T>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (offsets, indices, values, rows, columns): &Spans<Self::Reads>, (to,): &Spans<(T,)>) -> Result<()> {
+        self.side.check(offsets.len(), indices.len(), values.len())?;
+        self.side.check(offsets.len(), indices.len(), to.len())?;
+        for (factors, need) in [(rows, self.side.count), (columns, self.side.width)] {
+            if let Some(factors) = factors
+                && factors.len() != need
+            {
+                return Err(Error::invalid("factors", format!("{} elements for {need}", factors.len())));
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices, values, rows, columns): (&[I], &[I], &[T], Option<&[T]>, Option<&[T]>),
+        (to,): (&mut [T],),
+    ) -> Result<()> {
+        to.copy_from_slice(values);
+        scaling::scale((offsets, indices, self.side.count), rows, columns, to);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// `diag(rows) * A * diag(columns)`, of those factors that are given, as a matrix of the same structure. Returned at
+    /// once, while its values are made.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are not as many factors as rows or columns; a stale or foreign operand;
+    /// [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[1.0f32, 2.0, 3.0])?;
+    /// let rows = device.upload([10.0f32, 100.0])?.into_output();
+    /// let scaled = device.sparse().scale(&a, Some(rows.as_in()), None)?;
+    /// assert_eq!(device.download(scaled.values())?.await_result()?, [10.0, 200.0, 300.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn scale<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+        rows: Option<In<'_, T>>,
+        columns: Option<In<'_, T>>,
+    ) -> Result<Compressed<T, I, M>> {
+        let (rows, columns) = if M::ROWS { (rows, columns) } else { (columns, rows) };
+        let scale = Scale::<T, I> { side: Side::of(a), _types: PhantomData };
+        let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in(), rows, columns);
+        a.with_values(self.submit(scale, reads, (self.device.uninit(a.nnz())?,))?.into_output())
+    }
+}

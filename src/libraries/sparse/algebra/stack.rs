@@ -1,0 +1,140 @@
+//! Matrices one below the other, or side by side.
+
+use super::super::element::{SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::combine;
+use super::super::products::Side;
+use super::super::routine::Routine;
+use super::super::{Compressed, Major, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, List, Result};
+use std::marker::PhantomData;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Stack<T, I> {
+    sides: Vec<Side>,
+    /// One below the other, as the compressed rows are.
+    below: bool,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
+    const NAME: &'static str = "sparse_stack";
+    type Reads = (List<I>, List<I>, List<T>);
+    type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
+    type Raw = ();
+
+    fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, to: &Spans<(I, I, T)>) -> Result<()> {
+        if [offsets.len(), indices.len(), values.len()] != [self.sides.len(); 3] {
+            return Err(Error::invalid("parts", format!("{} matrices", self.sides.len())));
+        }
+        let mut nnz = 0usize;
+        for (((side, offsets), indices), values) in self.sides.iter().zip(offsets).zip(indices).zip(values) {
+            side.check(offsets.len(), indices.len(), values.len())?;
+            nnz = nnz.saturating_add(indices.len());
+        }
+        if [to.1.len(), to.2.len()] != [nnz; 2] {
+            return Err(Error::invalid("indices", format!("{} elements for {nnz} entries", to.1.len())));
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices, values): (Vec<&[I]>, Vec<&[I]>, Vec<&[T]>),
+        (to_offsets, to_indices, to_values): (&mut [I], &mut [I], &mut [T]),
+    ) -> Result<()> {
+        let arrays = self.sides.iter().zip(offsets).zip(indices).zip(values);
+        let parts: Vec<_> =
+            arrays.map(|(((side, offsets), indices), values)| side.rows(offsets, indices, values)).collect();
+        let stack = if self.below { combine::below } else { combine::beside };
+        stack(&parts, to_offsets, to_indices, to_values);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The sum of sizes.
+fn total(name: &'static str, sizes: impl Iterator<Item = usize>) -> Result<usize> {
+    let mut sum = 0usize;
+    for size in sizes {
+        sum = sum.checked_add(size).ok_or_else(|| Error::invalid(name, "their sum overflows"))?;
+    }
+    Ok(sum)
+}
+
+impl Sparse {
+    fn stack<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        parts: &[&Compressed<T, I, M>],
+        vertical: bool,
+    ) -> Result<Compressed<T, I, M>> {
+        let Some(first) = parts.first() else { return Err(Error::invalid("parts", "there are no matrices")) };
+        let shared = |part: &Compressed<T, I, M>| if vertical { part.cols() } else { part.rows() };
+        if let Some((place, part)) = parts.iter().enumerate().find(|(_, part)| shared(part) != shared(first)) {
+            let what = if vertical { "columns" } else { "rows" };
+            let reason = format!("{} {what} in part {place}, but the first has {}", shared(part), shared(first));
+            return Err(Error::invalid("parts", reason));
+        }
+        let long = total("parts", parts.iter().map(|part| if vertical { part.rows() } else { part.cols() }))?;
+        let (rows, cols) = if vertical { (long, first.cols()) } else { (first.rows(), long) };
+        let nnz = total("parts", parts.iter().map(|part| part.nnz()))?;
+        let layout = Compressed::<T, I, M>::layout_of(rows, cols, nnz);
+        layout.check_sizes::<I>()?;
+        let len = layout.firsts().ok_or_else(|| Error::invalid("parts", "their number of rows overflows"))?;
+        let made = (self.device.uninit(len)?, self.device.uninit(nnz)?, self.device.uninit(nnz)?);
+        let sides = parts.iter().map(|part| Side::of(*part)).collect();
+        let stack = Stack::<T, I> { sides, below: vertical == M::ROWS, _types: PhantomData };
+        let offsets: Vec<In<'_, I>> = parts.iter().map(|part| part.offsets().as_in()).collect();
+        let indices: Vec<In<'_, I>> = parts.iter().map(|part| part.indices().as_in()).collect();
+        let values: Vec<In<'_, T>> = parts.iter().map(|part| part.values().as_in()).collect();
+        let (offsets, indices, values) = self.submit(stack, (&offsets, &indices, &values), made)?.into_output();
+        // SAFETY: the rows of valid matrices after each other, or joined with the columns of each behind those before it.
+        unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
+    }
+
+    /// Matrices one below the other. Returned at once, while it is made.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are none, they differ in their columns, or sizes are more than the index type
+    /// counts; a stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(1, 2, &[0, 1], &[1], &[1.0f32])?;
+    /// let stacked = device.sparse().vstack(&[&a, &a])?;
+    /// assert_eq!((stacked.rows(), stacked.nnz()), (2, 2));
+    /// # Ok(()) }
+    /// ```
+    pub fn vstack<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        parts: &[&Compressed<T, I, M>],
+    ) -> Result<Compressed<T, I, M>> {
+        self.stack(parts, true)
+    }
+
+    /// Matrices side by side. Returned at once, while it is made.
+    ///
+    /// # Errors
+    /// As [`vstack`](Self::vstack), for their rows.
+    pub fn hstack<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        parts: &[&Compressed<T, I, M>],
+    ) -> Result<Compressed<T, I, M>> {
+        self.stack(parts, false)
+    }
+}

@@ -1,0 +1,162 @@
+//! Sums of rows and columns, diagonals.
+
+use super::super::element::{SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::scaling;
+use super::super::products::Side;
+use super::super::routine::Routine;
+use super::super::{Compressed, Major, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, Result};
+use std::marker::PhantomData;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sums<T, I> {
+    side: Side,
+    /// Of what is compressed; else of the other.
+    compressed: bool,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
+    const NAME: &'static str = "sparse_sums";
+    type Reads = (I, I, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, (sums,): &Spans<(T,)>) -> Result<()> {
+        self.side.check(offsets.len(), indices.len(), values.len())?;
+        let need = if self.compressed { self.side.count } else { self.side.width };
+        if sums.len() != need {
+            return Err(Error::invalid("sums", format!("{} elements for {need} sums", sums.len())));
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (offsets, indices, values): (&[I], &[I], &[T]), (sums,): (&mut [T],)) -> Result<()> {
+        let rows = self.side.rows(offsets, indices, values);
+        if self.compressed {
+            scaling::row_sums(&rows, sums)
+        } else {
+            scaling::column_sums(&rows, sums)
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Diagonal<T, I> {
+    side: Side,
+    /// The row and the column, as they are compressed, of its first element.
+    first: (usize, usize),
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
+    const NAME: &'static str = "sparse_diagonal";
+    type Reads = (I, I, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, _: &Spans<(T,)>) -> Result<()> {
+        self.side.check(offsets.len(), indices.len(), values.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (offsets, indices, values): (&[I], &[I], &[T]), (diagonal,): (&mut [T],)) -> Result<()> {
+        scaling::diagonal(&self.side.rows(offsets, indices, values), self.first, diagonal);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    fn sums<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+        rows: bool,
+    ) -> Result<DeviceBuffer<T>> {
+        let sums = Sums::<T, I> { side: Side::of(a), compressed: rows == M::ROWS, _types: PhantomData };
+        let to = self.device.uninit(if rows { a.rows() } else { a.cols() })?;
+        Ok(self.submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?.into_output())
+    }
+
+    /// The sum of each row, in the order of its entries. Returned at once, while they are made.
+    ///
+    /// # Errors
+    /// A stale or foreign matrix; [`Error::OutOfMemory`].
+    pub fn row_sums<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+    ) -> Result<DeviceBuffer<T>> {
+        self.sums(a, true)
+    }
+
+    /// The sum of each column, in the order of its entries. Returned at once, while they are made.
+    ///
+    /// # Errors
+    /// A stale or foreign matrix; [`Error::OutOfMemory`].
+    pub fn column_sums<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+    ) -> Result<DeviceBuffer<T>> {
+        self.sums(a, false)
+    }
+
+    /// A diagonal with its zeros: 0 is the main one, 1 that above it, -1 that below. Returned at once, while it is made.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the matrix has no such diagonal; a stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 2, &[0, 2, 2], &[0, 1], &[1.0f32, 2.0])?;
+    /// assert_eq!(device.download(&device.sparse().diagonal(&a, 0)?)?.await_result()?, [1.0, 0.0]);
+    /// assert_eq!(device.download(&device.sparse().diagonal(&a, 1)?)?.await_result()?, [2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn diagonal<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+        number: i64,
+    ) -> Result<DeviceBuffer<T>> {
+        let away = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+        let (row, column) = if number < 0 { (away, 0) } else { (0, away) };
+        let (Some(rows), Some(cols)) = (a.rows().checked_sub(row), a.cols().checked_sub(column)) else {
+            let reason = format!("a {} x {} matrix has no diagonal {number}", a.rows(), a.cols());
+            return Err(Error::invalid("number", reason));
+        };
+        let first = if M::ROWS { (row, column) } else { (column, row) };
+        let diagonal = Diagonal::<T, I> { side: Side::of(a), first, _types: PhantomData };
+        let to = self.device.uninit(rows.min(cols))?;
+        let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        Ok(self.submit(diagonal, reads, (to,))?.into_output())
+    }
+}

@@ -1,0 +1,222 @@
+//! A sparse vector and a dense one.
+
+use super::super::element::{SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::vectors;
+use super::super::routine::Routine;
+use super::super::{Sparse, SparseVector};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, PendingDispatch, Result, Submitted};
+use std::marker::PhantomData;
+
+/// The lengths of a sparse vector and of the dense one.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Places {
+    len: usize,
+    nnz: usize,
+}
+
+impl Places {
+    fn of<T: SparseElement, I: SparseIndex>(x: &SparseVector<T, I>) -> Self {
+        Places { len: x.len(), nnz: x.nnz() }
+    }
+
+    fn check(&self, indices: usize, values: usize, dense: usize) -> Result<()> {
+        if [indices, values] != [self.nnz; 2] {
+            return Err(Error::invalid("x", format!("{values} values and {indices} indices, but {} stored", self.nnz)));
+        }
+        if dense != self.len {
+            return Err(Error::invalid("y", format!("{dense} elements, but x has {}", self.len)));
+        }
+        Ok(())
+    }
+
+    fn cost<T, I>(&self, flops: usize) -> Cost {
+        let bytes = self.nnz.saturating_mul(size_of::<T>().saturating_mul(2).saturating_add(size_of::<I>()));
+        Cost { flops: self.nnz.saturating_mul(flops) as u64, bytes: bytes as u64 }
+    }
+}
+
+macro_rules! routine {
+    ($(#[$doc:meta])* $name:ident<$t:ident, $i:ident> { $($field:ident: $type:ty),* } $label:literal,
+        ($($read:ty),* $(,)?) => $output:ty, $raw:ty, $flops:literal,
+        check $check:expr, overwrites $over:expr, host $host:expr) => {
+        $(#[$doc])*
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[serde(bound = "")]
+        pub(super) struct $name<$t: SparseElement, $i> {
+            at: Places,
+            $($field: $type,)*
+            _types: PhantomData<fn() -> ($t, $i)>,
+        }
+
+        impl<$t: SparseElement, $i: SparseIndex> Routine for $name<$t, $i> {
+            const NAME: &'static str = $label;
+            type Reads = ($($read,)*);
+            type Output = $output;
+            type Raw = $raw;
+
+            fn check(
+                &self,
+                reads: &Spans<Self::Reads>,
+                writes: &Spans<<$output as crate::Output>::Writes>,
+            ) -> Result<()> {
+                let check: fn(&Self, &Spans<Self::Reads>, &Spans<<$output as crate::Output>::Writes>) -> Result<()> = $check;
+                check(self, reads, writes)
+            }
+
+            fn overwrites(&self, _: &Spans<<$output as crate::Output>::Writes>, _: usize) -> bool {
+                let over: fn(&Self) -> bool = $over;
+                over(self)
+            }
+
+            fn cost(&self) -> Cost {
+                self.at.cost::<$t, $i>($flops)
+            }
+
+            #[cfg(feature = "host")]
+            fn host(
+                &self,
+                reads: <Self::Reads as crate::Elems>::Slices<'_>,
+                writes: <<$output as crate::Output>::Writes as crate::Elems>::SlicesMut<'_>,
+            ) -> Result<$raw> {
+                Ok(($host)(self, reads, writes))
+            }
+
+            fn finish(&self, raw: $raw) -> Result<$raw> {
+                Ok(raw)
+            }
+        }
+    };
+}
+
+routine! {
+    /// `y = alpha * x + beta * y`.
+    Axpby<T, I> { alpha: T::Scalar, beta: T::Scalar } "sparse_axpby", (I, T) => DeviceBuffer<T>, (), 2,
+    check |this, (indices, values), (y,)| this.at.check(indices.len(), values.len(), y.len()),
+    overwrites |this| this.beta == T::Scalar::default(),
+    host |this: &Self, (indices, values), (y,): (&mut [T],)| {
+        vectors::axpby(this.alpha, (indices, values), this.beta, y);
+    }
+}
+
+routine! {
+    /// The elements of y at the places of x.
+    Gather<T, I> {} "gather", (I, T) => DeviceBuffer<T>, (), 0,
+    check |this, (indices, y), (values,)| this.at.check(indices.len(), values.len(), y.len()),
+    overwrites |_| true,
+    host |_, (indices, y): (&[I], &[T]), (values,): (&mut [T],)| vectors::gather(y, indices, values)
+}
+
+routine! {
+    /// The values of x to their places in y.
+    Scatter<T, I> {} "scatter", (I, T) => DeviceBuffer<T>, (), 0,
+    check |this, (indices, values), (y,)| this.at.check(indices.len(), values.len(), y.len()),
+    overwrites |_| false,
+    host |_, (indices, values): (&[I], &[T]), (y,): (&mut [T],)| vectors::scatter((indices, values), y)
+}
+
+routine! {
+    /// A rotation of x and y at the places of x.
+    Rot<T, I> { c: T::Scalar, s: T::Scalar } "sparse_rot", (I,) => (DeviceBuffer<T>, DeviceBuffer<T>), (), 6,
+    check |this, (indices,), (values, y)| this.at.check(indices.len(), values.len(), y.len()),
+    overwrites |_| false,
+    host |this: &Self, (indices,): (&[I],), (values, y): (&mut [T], &mut [T])| {
+        vectors::rot((this.c, this.s), indices, values, y);
+    }
+}
+
+routine! {
+    /// The sum of products.
+    Dot<T, I> { conj: bool } "sparse_dot", (I, T, T) => T, T, 2,
+    check |this, (indices, values, y), ()| this.at.check(indices.len(), values.len(), y.len()),
+    overwrites |_| false,
+    host |this: &Self, (indices, values, y): (&[I], &[T], &[T]), ()| vectors::dot((indices, values), this.conj, y)
+}
+
+impl Sparse {
+    /// `y = alpha * x + beta * y` with a sparse x. On a GPU a kernel of our own: cuSPARSE's `Axpby` is deprecated.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when y is not as long as x; a stale or foreign buffer. `y` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let (places, values) = (device.upload([2i32])?.into_output(), device.upload([5.0f32])?.into_output());
+    /// let x = device.sparse().vector(3, places, values)?.await_result()?;
+    /// let y = device.upload([1.0f32, 2.0, 3.0])?.into_output();
+    /// let y = device.sparse().axpby(2.0, &x, 10.0, y)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [10.0, 20.0, 40.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn axpby<T: SparseElement, I: SparseIndex>(
+        &self,
+        alpha: T::Scalar,
+        x: &SparseVector<T, I>,
+        beta: T::Scalar,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let axpby = Axpby::<T, I> { at: Places::of(x), alpha, beta, _types: PhantomData };
+        self.submit(axpby, (x.indices().as_in(), x.values().as_in()), (y,))
+    }
+
+    /// The elements of a dense y at the places of x (`cusparseGather`), whose own values are not read:
+    /// [`with_values`](SparseVector::with_values) makes a sparse vector of them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when y is not as long as x, or there are not as many values; a stale or foreign buffer.
+    /// `values` comes back.
+    pub fn gather<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
+        &self,
+        y: impl Into<In<'a, T>>,
+        x: &SparseVector<U, I>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let gather = Gather::<T, I> { at: Places::of(x), _types: PhantomData };
+        self.submit(gather, (x.indices().as_in(), y.into()), (values,))
+    }
+
+    /// The values of a sparse x to their places in y (`cusparseScatter`); the other elements of y stay.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn scatter<T: SparseElement, I: SparseIndex>(
+        &self,
+        x: &SparseVector<T, I>,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let scatter = Scatter::<T, I> { at: Places::of(x), _types: PhantomData };
+        self.submit(scatter, (x.indices().as_in(), x.values().as_in()), (y,))
+    }
+
+    /// The rotation `x, y = c * x + s * y, c * y - s * x` at the places of `x`, whose values are `values`.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby). Both buffers come back.
+    pub fn rot<T: SparseElement, I: SparseIndex, U: SparseElement>(
+        &self,
+        (c, s): (T::Scalar, T::Scalar),
+        x: &SparseVector<U, I>,
+        values: DeviceBuffer<T>,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
+        let rot = Rot::<T, I> { at: Places::of(x), c, s, _types: PhantomData };
+        self.submit(rot, (x.indices().as_in(),), (values, y))
+    }
+
+    /// The sum of `x_i * y_i`, with x conjugated where `conj` says so. On a GPU a kernel of our own: cuSPARSE's `SpVV` is
+    /// deprecated.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when y is not as long as x; a stale or foreign buffer.
+    pub fn dot<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        x: &SparseVector<T, I>,
+        conj: bool,
+        y: impl Into<In<'a, T>>,
+    ) -> Result<PendingDispatch<T>> {
+        let dot = Dot::<T, I> { at: Places::of(x), conj, _types: PhantomData };
+        Ok(self.submit(dot, (x.indices().as_in(), x.values().as_in(), y.into()), ())?)
+    }
+}

@@ -1,0 +1,168 @@
+//! Compressed rows into blocks and back.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::formats::{SparseMatrix, Stored};
+#[cfg(feature = "host")]
+use super::super::host::{self, Rows};
+use super::super::layout::Layout;
+#[cfg(feature = "host")]
+use super::super::layout::steps;
+use super::super::made::Producer;
+use super::super::routine::Routine;
+use super::super::{Bsr, Csr, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, Order, Result};
+use std::marker::PhantomData;
+
+/// All elements of all blocks, as compressed rows.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Unblock<T, I> {
+    layout: Layout,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
+    const NAME: &'static str = "bsr_to_csr";
+    type Reads = (I, I, T);
+    type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
+    type Raw = ();
+
+    fn check(
+        &self,
+        (first, second, values): &Spans<Self::Reads>,
+        (offsets, columns, to): &Spans<(I, I, T)>,
+    ) -> Result<()> {
+        self.layout.check::<I>(first.len(), second.len(), values.len())?;
+        let Layout { rows, cols, .. } = self.layout;
+        Csr::<T, I>::layout_of(rows, cols, values.len()).check::<I>(offsets.len(), columns.len(), to.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.layout.bytes::<T, I>().saturating_mul(2) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (first, second, values): (&[I], &[I], &[T]),
+        (offsets, columns, to): (&mut [I], &mut [I], &mut [T]),
+    ) -> Result<()> {
+        if let Some(blocks) = self.layout.blocks(first, second, values) {
+            blocks.expand(offsets, columns, to);
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The blocks that entries lie in.
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct ToBlocks<T, I> {
+    rows: usize,
+    cols: usize,
+    size: usize,
+    order: Order,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+#[cfg(feature = "host")]
+impl<T: SparseElement, I: SparseIndex> ToBlocks<T, I> {
+    fn rows<'a>(&self, (offsets, indices, values): (&'a [I], &'a [I], &'a [T])) -> Rows<'a, T, I> {
+        Rows { count: self.rows, width: self.cols, offsets, indices, values }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
+    const NAMES: [&'static str; 2] = ["csr_to_bsr_count", "csr_to_bsr"];
+    type Reads = (I, I, T);
+    type Value = T;
+    type Index = I;
+
+    fn count_of_rows(&self) -> usize {
+        self.rows / self.size.max(1)
+    }
+
+    fn area(&self) -> usize {
+        self.size.saturating_mul(self.size)
+    }
+
+    fn check(&self, (offsets, columns, values): &Spans<Self::Reads>) -> Result<()> {
+        Csr::<T, I>::layout_of(self.rows, self.cols, columns.len()).check::<I>(
+            offsets.len(),
+            columns.len(),
+            values.len(),
+        )
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.rows.saturating_mul(size_of::<I>()) as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn count(&self, arrays: (&[I], &[I], &[T]), offsets: &mut [I]) -> usize {
+        host::blocks::count(&self.rows(arrays), self.size, offsets)
+    }
+
+    #[cfg(feature = "host")]
+    fn fill(&self, arrays: (&[I], &[I], &[T]), offsets: &[I], indices: &mut [I], values: &mut [T]) {
+        let within = (self.size, steps(self.order, self.size));
+        host::blocks::fill(&self.rows(arrays), within, offsets, indices, values);
+    }
+}
+
+impl Sparse {
+    /// Blocks of compressed rows: every `block x block` block with an entry in it, filled up with zeros. Waits for their
+    /// number.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when a size is no multiple of the block's or the blocks have more elements than the index
+    /// type counts; a stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Order};
+    /// let device = Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 4, &[0, 1, 2], &[0, 1], &[1.0f32, 2.0])?;
+    /// let a = device.sparse().to_bsr(&a, 2, Order::Row)?;
+    /// assert_eq!(device.download(a.values())?.await_result()?, [1.0, 0.0, 0.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn to_bsr<T: SparseElement, I: SparseIndex>(
+        &self,
+        a: &Csr<T, I>,
+        block: usize,
+        order: Order,
+    ) -> Result<Bsr<T, I>> {
+        let (rows, cols) = (a.rows(), a.cols());
+        Bsr::<T, I>::layout_of(super::super::layout::Extent { rows, cols }, block, order, 0).check_sizes::<I>()?;
+        let to = ToBlocks::<T, I> { rows, cols, size: block, order, _types: PhantomData };
+        let reads = || (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        let (offsets, columns, values) = self.produce(to, reads)?;
+        // SAFETY: the columns of blocks of each row are sorted and made different before they are counted and stored.
+        unsafe { Bsr::assume_valid((rows, cols), (block, order), offsets, columns, values) }
+    }
+
+    /// Compressed rows of blocks, with the zeros that are stored in them. Returned at once, while it is made.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are more elements than the index type counts; a stale or foreign matrix;
+    /// [`Error::OutOfMemory`].
+    pub fn bsr_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Bsr<T, I>) -> Result<Csr<T, I>> {
+        let Stored { layout, first, second, values } = a.stored();
+        let len = layout.rows.checked_add(1).ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
+        let made = (self.device.uninit(len)?, self.device.uninit(values.len())?, self.device.uninit(values.len())?);
+        let unblock = Unblock::<T, I> { layout, _types: PhantomData };
+        let (offsets, columns, values) = self.submit(unblock, (first, second, values), made)?.into_output();
+        // SAFETY: the blocks of a valid matrix are sorted and different, and so are the columns inside of them.
+        unsafe { Csr::assume_valid(layout.rows, layout.cols, offsets, columns, values) }
+    }
+}

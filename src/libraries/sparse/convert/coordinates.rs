@@ -1,0 +1,127 @@
+//! Compressed rows into coordinates and back. Columns and values are the same in both: they are shared.
+
+use super::super::element::{SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host;
+use super::super::routine::Routine;
+use super::super::{Coo, Csr, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, Result};
+use std::marker::PhantomData;
+
+/// The row of each entry, from offsets.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Expand<I> {
+    rows: usize,
+    _index: PhantomData<fn() -> I>,
+}
+
+/// Offsets of rows, from the sorted row of each entry.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Compress<I> {
+    rows: usize,
+    _index: PhantomData<fn() -> I>,
+}
+
+fn check_offsets(rows: usize, offsets: usize) -> Result<()> {
+    if rows.checked_add(1) == Some(offsets) {
+        return Ok(());
+    }
+    Err(Error::invalid("offsets", format!("{offsets} elements for {rows} rows")))
+}
+
+impl<I: SparseIndex> Routine for Expand<I> {
+    const NAME: &'static str = "csr_to_coo";
+    type Reads = (I,);
+    type Output = DeviceBuffer<I>;
+    type Raw = ();
+
+    fn check(&self, (offsets,): &Spans<(I,)>, _: &Spans<(I,)>) -> Result<()> {
+        check_offsets(self.rows, offsets.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(I,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.rows.saturating_mul(size_of::<I>()) as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (offsets,): (&[I],), (rows,): (&mut [I],)) -> Result<()> {
+        host::convert::expand(offsets, self.rows, rows);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<I: SparseIndex> Routine for Compress<I> {
+    const NAME: &'static str = "coo_to_csr";
+    type Reads = (I,);
+    type Output = DeviceBuffer<I>;
+    type Raw = ();
+
+    fn check(&self, _: &Spans<(I,)>, (offsets,): &Spans<(I,)>) -> Result<()> {
+        check_offsets(self.rows, offsets.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(I,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.rows.saturating_mul(size_of::<I>()) as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (rows,): (&[I],), (offsets,): (&mut [I],)) -> Result<()> {
+        host::convert::compress(rows, self.rows, offsets);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// Coordinates of compressed rows (`cusparseXcsr2coo`). Columns and values are shared. Returned at once, while the
+    /// rows are made.
+    ///
+    /// # Errors
+    /// A stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(3, 2, &[0, 1, 1, 3], &[1, 0, 1], &[1.0f32, 2.0, 3.0])?;
+    /// let a = device.sparse().to_coo(&a)?;
+    /// assert_eq!(device.download(a.row_indices())?.await_result()?, [0, 2, 2]);
+    /// # Ok(()) }
+    /// ```
+    pub fn to_coo<T: SparseElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Coo<T, I>> {
+        let expand = Expand::<I> { rows: a.rows(), _index: PhantomData };
+        let rows = self.submit(expand, (a.offsets().as_in(),), (self.device.uninit(a.nnz())?,))?.into_output();
+        // SAFETY: the entries of a valid matrix by rows; each row stands as often as it has entries.
+        unsafe { Coo::assume_valid(a.rows(), a.cols(), rows, a.indices().clone(), a.values().clone()) }
+    }
+
+    /// Compressed rows of coordinates (`cusparseXcoo2csr`). Columns and values are shared. Returned at once, while the
+    /// offsets are made.
+    ///
+    /// # Errors
+    /// As [`to_coo`](Self::to_coo).
+    pub fn coo_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Coo<T, I>) -> Result<Csr<T, I>> {
+        let compress = Compress::<I> { rows: a.rows(), _index: PhantomData };
+        let len = a.rows().checked_add(1).ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
+        let offsets = self.submit(compress, (a.row_indices().as_in(),), (self.device.uninit(len)?,))?.into_output();
+        // SAFETY: the rows of a valid matrix are sorted, so the offsets count the entries before each row.
+        unsafe { Csr::assume_valid(a.rows(), a.cols(), offsets, a.column_indices().clone(), a.values().clone()) }
+    }
+}

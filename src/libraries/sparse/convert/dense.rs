@@ -1,0 +1,183 @@
+//! To dense matrices, and from them.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::formats::{SparseMatrix, Stored};
+#[cfg(feature = "host")]
+use super::super::host::convert;
+#[cfg(feature = "host")]
+use super::super::layout::store;
+use super::super::layout::{DenseAt, Layout};
+use super::super::made::Producer;
+use super::super::routine::Routine;
+use super::super::{Csr, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Order, Result, Submitted};
+use std::marker::PhantomData;
+
+/// How a dense matrix lies in its buffer: column-major without gaps, unless set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dense {
+    order: Order,
+    ld: Option<usize>,
+}
+
+impl Dense {
+    /// In this order, without gaps.
+    pub fn new(order: Order) -> Self {
+        Dense { order, ld: None }
+    }
+
+    /// With a leading dimension.
+    pub fn ld(mut self, ld: usize) -> Self {
+        self.ld = Some(ld);
+        self
+    }
+
+    fn at(self, rows: usize, cols: usize) -> DenseAt {
+        DenseAt::new(rows, cols, self.ld, self.order)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct ToDense<T, I> {
+    layout: Layout,
+    at: DenseAt,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
+    const NAME: &'static str = "sparse_to_dense";
+    type Reads = (I, I, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (first, second, values): &Spans<Self::Reads>, (dense,): &Spans<(T,)>) -> Result<()> {
+        self.layout.check::<I>(first.len(), second.len(), values.len())?;
+        self.at.check("dense", "ld", dense.len())
+    }
+
+    fn overwrites(&self, (dense,): &Spans<(T,)>, _: usize) -> bool {
+        self.at.fills(dense.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let dense = self.at.rows.saturating_mul(self.at.cols).saturating_mul(size_of::<T>());
+        Cost { flops: 0, bytes: self.layout.bytes::<T, I>().saturating_add(dense as u64) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, arrays: (&[I], &[I], &[T]), (dense,): (&mut [T],)) -> Result<()> {
+        let mut made = store();
+        let (rows, columns) = self.layout.seen(arrays, &mut made);
+        let steps = self.at.steps();
+        convert::to_dense(&rows, dense, if columns { steps.flipped() } else { steps });
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Compressed rows of what is larger than a threshold.
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct FromDense<T, I> {
+    at: DenseAt,
+    threshold: f64,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
+    const NAMES: [&'static str; 2] = ["dense_to_sparse_count", "dense_to_sparse"];
+    type Reads = (T,);
+    type Value = T;
+    type Index = I;
+
+    fn count_of_rows(&self) -> usize {
+        self.at.rows
+    }
+
+    fn check(&self, (dense,): &Spans<(T,)>) -> Result<()> {
+        self.at.check("dense", "ld", dense.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let dense = self.at.rows.saturating_mul(self.at.cols).saturating_mul(size_of::<T>());
+        Cost { flops: 0, bytes: dense as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn count(&self, (dense,): (&[T],), offsets: &mut [I]) -> usize {
+        convert::dense_count(dense, (self.at.rows, self.at.cols), self.at.steps(), self.threshold, offsets)
+    }
+
+    #[cfg(feature = "host")]
+    fn fill(&self, (dense,): (&[T],), offsets: &[I], indices: &mut [I], values: &mut [T]) {
+        let shape = (self.at.rows, self.at.cols);
+        convert::dense_fill(dense, shape, self.at.steps(), self.threshold, offsets, (indices, values));
+    }
+}
+
+impl Sparse {
+    /// The matrix with all its zeros, in any format (`cusparseSparseToDense`). What lies between the columns (or rows) of
+    /// `dense` stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when `dense` does not hold the matrix; a stale or foreign buffer. `dense` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Order, sparse::Dense};
+    /// let device = Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[1.0f32, 2.0])?;
+    /// let dense = device.sparse().to_dense(&a, Dense::new(Order::Row), device.uninit(4)?)?.await_result()?;
+    /// assert_eq!(device.download(&dense)?.await_result()?, [0.0, 1.0, 2.0, 0.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn to_dense<T: SparseElement, I: SparseIndex>(
+        &self,
+        a: &impl SparseMatrix<T, I>,
+        how: Dense,
+        dense: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Stored { layout, first, second, values } = a.stored();
+        let to = ToDense::<T, I> { layout, at: how.at(layout.rows, layout.cols), _types: PhantomData };
+        self.submit(to, (first, second, values), (dense,))
+    }
+
+    /// Compressed rows of the elements of a dense matrix whose magnitude is larger than `threshold`, and of those that are
+    /// no number; with a threshold of 0, of all that are not zero. Waits for their number.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when `dense` does not hold the matrix, the threshold is negative or no number, or there
+    /// are more entries than the index type counts; a stale or foreign buffer; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Order, sparse::{Csr, Dense}};
+    /// let device = Device::host()?;
+    /// let dense = device.upload([0.0f32, 3.0, 0.5, 0.0])?.into_output();
+    /// let a: Csr<f32> = device.sparse().from_dense((2, 2), Dense::new(Order::Row), 1.0, &dense)?;
+    /// assert_eq!(device.download(a.values())?.await_result()?, [3.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn from_dense<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        (rows, cols): (usize, usize),
+        how: Dense,
+        threshold: f64,
+        dense: impl Into<In<'a, T>>,
+    ) -> Result<Csr<T, I>> {
+        if threshold.is_nan() || threshold < 0.0 {
+            return Err(Error::invalid("threshold", format!("{threshold} is no bound of magnitudes")));
+        }
+        Csr::<T, I>::layout_of(rows, cols, 0).check_sizes::<I>()?;
+        let from = FromDense::<T, I> { at: how.at(rows, cols), threshold, _types: PhantomData };
+        let dense = dense.into();
+        let (offsets, columns, values) = self.produce(from, || (dense,))?;
+        // SAFETY: each row is walked from its first column to its last, and what is counted is what is kept.
+        unsafe { Csr::assume_valid(rows, cols, offsets, columns, values) }
+    }
+}

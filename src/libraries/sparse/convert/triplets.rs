@@ -1,0 +1,173 @@
+//! Coordinates in any order, sorted and summed.
+
+use super::super::element::{SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host;
+use super::super::routine::Routine;
+use super::super::{Coo, Sparse};
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Error, In, Result};
+use std::marker::PhantomData;
+
+/// The entries by rows and in a row by columns, those of one place in their order; and how many places there are.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sort<T, I> {
+    rows: usize,
+    cols: usize,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+/// Sorted entries, and how many places they have.
+pub(super) struct Sorted<T: SparseElement, I: SparseIndex> {
+    rows: DeviceBuffer<I>,
+    columns: DeviceBuffer<I>,
+    values: DeviceBuffer<T>,
+    places: u64,
+}
+
+impl<T: SparseElement, I: SparseIndex> Output for Sorted<T, I> {
+    type Writes = (I, I, T);
+    type Host = u64;
+    fn join((rows, columns, values): (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>), places: u64) -> Result<Self> {
+        Ok(Sorted { rows, columns, values, places })
+    }
+}
+
+fn same_lengths(lengths: [usize; 3]) -> Result<()> {
+    let [rows, columns, values] = lengths;
+    if rows == columns && columns == values {
+        return Ok(());
+    }
+    Err(Error::invalid("values", format!("{values} values for {rows} rows and {columns} columns")))
+}
+
+/// A number of places has this bit clear; a fault has it set.
+const FAULT: u64 = 1 << 63;
+
+impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
+    const NAME: &'static str = "sort_coordinates";
+    type Reads = (I, I, T);
+    type Output = Sorted<T, I>;
+    type Raw = u64;
+
+    fn check(&self, (rows, columns, values): &Spans<Self::Reads>, to: &Spans<(I, I, T)>) -> Result<()> {
+        same_lengths([rows.len(), columns.len(), values.len()])?;
+        same_lengths([to.0.len(), to.1.len(), to.2.len()])?;
+        same_lengths([rows.len(), to.0.len(), values.len()])
+    }
+
+    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.rows.saturating_mul(size_of::<I>()) as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, from: (&[I], &[I], &[T]), to: (&mut [I], &mut [I], &mut [T])) -> Result<u64> {
+        let shape = (self.rows, self.cols);
+        if let Some((place, _)) = host::check::coordinates(shape, from.0, from.1, true) {
+            // What is moved in must hold something also then.
+            to.0.copy_from_slice(from.0);
+            to.1.copy_from_slice(from.1);
+            to.2.copy_from_slice(from.2);
+            return Ok(FAULT | place as u64);
+        }
+        Ok(host::triplets::sort(shape, from, to) as u64)
+    }
+
+    fn finish(&self, raw: u64) -> Result<u64> {
+        if raw & FAULT != 0 {
+            let (place, Sort { rows, cols, .. }) = (raw & !FAULT, self);
+            let reason = format!("entry {place} does not lie inside a {rows} x {cols} matrix");
+            return Err(Error::invalid("rows or columns", reason));
+        }
+        Ok(raw)
+    }
+}
+
+/// Sorted entries with those of one place summed.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sum<T, I> {
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
+    const NAME: &'static str = "sum_duplicates";
+    type Reads = (I, I, T);
+    type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
+    type Raw = ();
+
+    fn check(&self, (rows, columns, values): &Spans<Self::Reads>, to: &Spans<(I, I, T)>) -> Result<()> {
+        same_lengths([rows.len(), columns.len(), values.len()])?;
+        same_lengths([to.0.len(), to.1.len(), to.2.len()])
+    }
+
+    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, from: (&[I], &[I], &[T]), to: (&mut [I], &mut [I], &mut [T])) -> Result<()> {
+        host::triplets::sum(from, to);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// A matrix of coordinates in any order, of which several may have the same place: they are summed, in the order in
+    /// which they come. Waits for the number of places.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when lengths differ, or an entry does not lie inside the matrix; a stale or foreign
+    /// buffer; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let rows = device.upload([1i32, 0, 1])?.into_output();
+    /// let columns = device.upload([0i32, 1, 0])?.into_output();
+    /// let values = device.upload([1.0f32, 5.0, 10.0])?.into_output();
+    /// let a = device.sparse().sum_duplicates((2, 2), &rows, &columns, &values)?;
+    /// assert_eq!(device.download(a.row_indices())?.await_result()?, [0, 1]);
+    /// assert_eq!(device.download(a.values())?.await_result()?, [5.0, 11.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn sum_duplicates<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        (rows, cols): (usize, usize),
+        row_indices: impl Into<In<'a, I>>,
+        column_indices: impl Into<In<'a, I>>,
+        values: impl Into<In<'a, T>>,
+    ) -> Result<Coo<T, I>> {
+        let (row_indices, column_indices, values) = (row_indices.into(), column_indices.into(), values.into());
+        let (device, len) = (&self.device, values.len());
+        Coo::<T, I>::layout_of(rows, cols, len).check_sizes::<I>()?;
+        let sort = Sort::<T, I> { rows, cols, _types: PhantomData };
+        let to = (device.uninit(len)?, device.uninit(len)?, device.uninit(len)?);
+        let sorted = self.submit(sort, (row_indices, column_indices, values), to)?.await_result()?;
+        let Sorted { rows: sorted_rows, columns, values, places } = sorted;
+        let places = usize::try_from(places).unwrap_or(usize::MAX).min(len);
+        if places == len {
+            // SAFETY: inside the matrix, sorted, and as many places as entries: none comes twice.
+            return unsafe { Coo::assume_valid(rows, cols, sorted_rows, columns, values) };
+        }
+        let to = (device.uninit(places)?, device.uninit(places)?, device.uninit(places)?);
+        let sum = Sum::<T, I> { _types: PhantomData };
+        let reads = (sorted_rows.as_in(), columns.as_in(), values.as_in());
+        let (sorted_rows, columns, values) = self.submit(sum, reads, to)?.into_output();
+        // SAFETY: inside the matrix, sorted, and those of one place are summed to one.
+        unsafe { Coo::assume_valid(rows, cols, sorted_rows, columns, values) }
+    }
+}

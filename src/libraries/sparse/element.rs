@@ -1,0 +1,217 @@
+//! The element types of values and of indices.
+
+use crate::{Complex, Element, bf16, f16};
+use std::fmt::Debug;
+use std::ops::{Add, Mul, Neg, Sub};
+
+/// A number that sums are kept in: f32, f64, or a complex number of two of them.
+#[doc(hidden)]
+pub trait Number:
+    Copy
+    + Default
+    + PartialEq
+    + Debug
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+{
+    /// One.
+    const ONE: Self;
+    /// The conjugate; a real number itself.
+    fn conj(self) -> Self;
+    /// The quotient, which overflows on the way only where it is near doing so itself.
+    fn over(self, divisor: Self) -> Self;
+    /// The absolute value.
+    fn magnitude(self) -> f64;
+    /// The real part.
+    fn re(self) -> f64;
+    /// The square root of a real number that is not negative.
+    fn real_root(self) -> Self;
+    /// The conjugate where asked for.
+    fn conj_if(self, conj: bool) -> Self {
+        if conj { self.conj() } else { self }
+    }
+}
+
+macro_rules! numbers { ($($real:ty),*) => { $(
+    impl Number for $real {
+        const ONE: Self = 1.0;
+        fn conj(self) -> Self {
+            self
+        }
+        fn over(self, divisor: Self) -> Self {
+            self / divisor
+        }
+        fn magnitude(self) -> f64 {
+            f64::from(self.abs())
+        }
+        fn re(self) -> f64 {
+            f64::from(self)
+        }
+        fn real_root(self) -> Self {
+            self.sqrt()
+        }
+    }
+    impl Number for Complex<$real> {
+        const ONE: Self = Complex { re: 1.0, im: 0.0 };
+        fn conj(self) -> Self {
+            Complex::conj(&self)
+        }
+        fn over(self, divisor: Self) -> Self {
+            // Smith's method: the smaller part of the divisor over the larger one.
+            let (Complex { re: a, im: b }, Complex { re: c, im: d }) = (self, divisor);
+            if d == 0.0 {
+                Complex::new(a / c, b / c)
+            } else if c.abs() >= d.abs() {
+                let (ratio, whole) = (d / c, c + d * (d / c));
+                Complex::new((a + b * ratio) / whole, (b - a * ratio) / whole)
+            } else {
+                let (ratio, whole) = (c / d, c * (c / d) + d);
+                Complex::new((a * ratio + b) / whole, (b * ratio - a) / whole)
+            }
+        }
+        fn magnitude(self) -> f64 {
+            f64::from(self.re).hypot(f64::from(self.im))
+        }
+        fn re(self) -> f64 {
+            f64::from(self.re)
+        }
+        fn real_root(self) -> Self {
+            Complex::new(self.re.sqrt(), 0.0)
+        }
+    }
+)* } }
+numbers!(f32, f64);
+
+/// A type that the entries of a sparse matrix may have: f32, f64, `Complex` of both, and the halves f16 and bf16, whose
+/// scalars and sums are f32. Sealed, as [`Element`] is.
+pub trait SparseElement: Element {
+    /// The type of `alpha` and `beta`.
+    type Scalar: Element + Number;
+    #[doc(hidden)]
+    const CODES: Codes;
+    /// In the type of the sums.
+    #[doc(hidden)]
+    fn widen(self) -> Self::Scalar;
+    /// Rounded from it.
+    #[doc(hidden)]
+    fn narrow(sum: Self::Scalar) -> Self;
+    /// A number read from a file: real and imaginary part, of which a real type takes the first.
+    #[doc(hidden)]
+    fn from_parts(re: f64, im: f64) -> Self;
+    /// Real and imaginary part.
+    #[doc(hidden)]
+    fn parts(self) -> (f64, f64);
+}
+
+/// What cuSPARSE calls an element type.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Codes {
+    /// `cudaDataType` of the entries.
+    pub element: u32,
+    /// `cudaDataType` of the computation, and of the scalars.
+    pub compute: u32,
+}
+
+macro_rules! full { ($($t:ty, $code:literal, |$re:ident, $im:ident| $make:expr, |$x:ident| $parts:expr;)*) => { $(
+    impl SparseElement for $t {
+        type Scalar = $t;
+        const CODES: Codes = Codes { element: $code, compute: $code };
+        fn widen(self) -> $t {
+            self
+        }
+        fn narrow(sum: $t) -> $t {
+            sum
+        }
+        fn from_parts($re: f64, $im: f64) -> Self {
+            $make
+        }
+        fn parts(self) -> (f64, f64) {
+            let $x = self;
+            $parts
+        }
+    }
+)* } }
+// cudaDataType: R_32F 0, R_64F 1, R_16F 2, C_32F 4, C_64F 5, R_16BF 14.
+full! {
+    f32, 0, |re, _im| re as f32, |x| (x.into(), 0.0);
+    f64, 1, |re, _im| re, |x| (x, 0.0);
+    Complex<f32>, 4, |re, im| Complex::new(re as f32, im as f32), |x| (x.re.into(), x.im.into());
+    Complex<f64>, 5, |re, im| Complex::new(re, im), |x| (x.re, x.im);
+}
+
+macro_rules! halves { ($($t:ty, $code:literal;)*) => { $(
+    impl SparseElement for $t {
+        type Scalar = f32;
+        const CODES: Codes = Codes { element: $code, compute: 0 };
+        fn widen(self) -> f32 {
+            self.to_f32()
+        }
+        fn narrow(sum: f32) -> $t {
+            <$t>::from_f32(sum)
+        }
+        fn from_parts(re: f64, _: f64) -> Self {
+            <$t>::from_f64(re)
+        }
+        fn parts(self) -> (f64, f64) {
+            (self.into(), 0.0)
+        }
+    }
+)* } }
+halves! { f16, 2; bf16, 14; }
+
+/// An element type of every operation: f32, f64, `Complex` of both. What the halves lack is what divides: triangular and
+/// tridiagonal systems, factorizations, solvers.
+pub trait SolveElement: SparseElement<Scalar = Self> + Number {
+    /// The type of a norm.
+    type Real: Element;
+}
+impl SolveElement for f32 {
+    type Real = f32;
+}
+impl SolveElement for f64 {
+    type Real = f64;
+}
+impl SolveElement for Complex<f32> {
+    type Real = f32;
+}
+impl SolveElement for Complex<f64> {
+    type Real = f64;
+}
+
+/// A type that indices and offsets may have: i32 or i64. Sealed, as [`Element`] is.
+pub trait SparseIndex: Element + Ord {
+    /// The largest number of entries, rows or columns.
+    #[doc(hidden)]
+    const LARGEST: usize;
+    /// `cusparseIndexType_t`.
+    #[doc(hidden)]
+    const CODE: u32;
+    /// As a place; what is negative is past every end.
+    #[doc(hidden)]
+    fn place(self) -> usize;
+    /// A place that was checked to fit.
+    #[doc(hidden)]
+    fn of(place: usize) -> Self;
+}
+
+macro_rules! indices { ($($t:ty, $code:literal;)*) => { $(
+    impl SparseIndex for $t {
+        const LARGEST: usize = <$t>::MAX as usize;
+        const CODE: u32 = $code;
+        #[inline]
+        fn place(self) -> usize {
+            usize::try_from(self).unwrap_or(usize::MAX)
+        }
+        #[inline]
+        fn of(place: usize) -> Self {
+            <$t>::try_from(place).unwrap_or(<$t>::MAX)
+        }
+    }
+)* } }
+indices! { i32, 2; i64, 3; }

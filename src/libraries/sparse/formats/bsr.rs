@@ -1,0 +1,147 @@
+//! Compressed rows of blocks.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::layout::{Extent, Format, Layout};
+use super::compressed::Arrays;
+use super::{SparseMatrix, Stored, sealed};
+use crate::{Error, GpuRef, Order, Output, Result};
+
+/// A sparse matrix of dense square blocks, its rows of blocks compressed as those of a [`Csr`](super::Csr) are. Validated
+/// as one. Its sizes are multiples of the block's; the values are the elements of block after block, each in the
+/// [`Order`] given.
+pub struct Bsr<T: SparseElement, I: SparseIndex = i32> {
+    layout: Layout,
+    offsets: GpuRef<I>,
+    columns: GpuRef<I>,
+    values: GpuRef<T>,
+}
+
+/// What the host tells of blocks.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct BlockExtent(pub(in super::super) Layout);
+
+impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
+    pub(in super::super) fn layout_of(extent: Extent, block: usize, order: Order, stored: usize) -> Layout {
+        Layout { format: Format::Bsr(block, order), rows: extent.rows, cols: extent.cols, stored }
+    }
+
+    /// Takes arrays as they are, looking at their lengths alone.
+    ///
+    /// # Safety
+    /// As [`Compressed::assume_valid`](super::Compressed::assume_valid).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when lengths do not fit, sizes are no multiples of the block's, or are more than the
+    /// index type counts.
+    pub unsafe fn assume_valid(
+        (rows, cols): (usize, usize),
+        (block, order): (usize, Order),
+        offsets: impl Into<GpuRef<I>>,
+        columns: impl Into<GpuRef<I>>,
+        values: impl Into<GpuRef<T>>,
+    ) -> Result<Self> {
+        let (offsets, columns, values) = (offsets.into(), columns.into(), values.into());
+        let layout = Self::layout_of(Extent { rows, cols }, block, order, columns.len());
+        layout.check::<I>(offsets.len(), columns.len(), values.len())?;
+        Ok(Bsr { layout, offsets, columns, values })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.layout.rows
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.layout.cols
+    }
+
+    /// Elements of all blocks, zeros among them.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Rows and columns of a block.
+    pub fn block(&self) -> usize {
+        match self.layout.format {
+            Format::Bsr(size, _) => size,
+            _ => 1,
+        }
+    }
+
+    /// How the elements of a block lie.
+    pub fn order(&self) -> Order {
+        match self.layout.format {
+            Format::Bsr(_, order) => order,
+            _ => Order::Row,
+        }
+    }
+
+    /// Where each row of blocks begins, and the end.
+    pub fn offsets(&self) -> &GpuRef<I> {
+        &self.offsets
+    }
+
+    /// The column of blocks of each block.
+    pub fn indices(&self) -> &GpuRef<I> {
+        &self.columns
+    }
+
+    /// The elements of the blocks.
+    pub fn values(&self) -> &GpuRef<T> {
+        &self.values
+    }
+
+    /// The same structure with other values, of any type; it is not validated again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when their number differs.
+    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Bsr<U, I>> {
+        let values = values.into();
+        if values.len() != self.values.len() {
+            let reason = format!("{} elements, but the blocks have {}", values.len(), self.values.len());
+            return Err(Error::invalid("values", reason));
+        }
+        Ok(Bsr { layout: self.layout, offsets: self.offsets.clone(), columns: self.columns.clone(), values })
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Clone for Bsr<T, I> {
+    fn clone(&self) -> Self {
+        let (offsets, columns, values) = (self.offsets.clone(), self.columns.clone(), self.values.clone());
+        Bsr { layout: self.layout, offsets, columns, values }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> std::fmt::Debug for Bsr<T, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (rows, cols, size) = (self.rows(), self.cols(), self.block());
+        write!(f, "Bsr<{}, {}>({rows} x {cols}, {} blocks of {size})", T::DTYPE, I::DTYPE, self.columns.len())
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Output for Bsr<T, I> {
+    type Writes = (I, I, T);
+    type Host = BlockExtent;
+    fn join((offsets, columns, values): Arrays<T, I>, BlockExtent(layout): BlockExtent) -> Result<Self> {
+        Ok(Bsr { layout, offsets: offsets.share(), columns: columns.share(), values: values.share() })
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> sealed::Sealed for Bsr<T, I> {}
+impl<T: SparseElement, I: SparseIndex> SparseMatrix<T, I> for Bsr<T, I> {
+    fn rows(&self) -> usize {
+        self.layout.rows
+    }
+    fn cols(&self) -> usize {
+        self.layout.cols
+    }
+    fn nnz(&self) -> usize {
+        self.values.len()
+    }
+    fn stored(&self) -> Stored<'_, T, I> {
+        let (first, second, values) = (self.offsets.as_in(), self.columns.as_in(), self.values.as_in());
+        Stored { layout: self.layout, first, second, values }
+    }
+}

@@ -1,0 +1,188 @@
+//! Compressed rows and columns.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::layout::{Extent, Format, Layout};
+use super::{SparseMatrix, Stored, sealed};
+use crate::{DeviceBuffer, Error, GpuRef, Output, Result};
+use std::marker::PhantomData;
+
+/// Whether rows or columns are compressed. Sealed: [`ByRows`] and [`ByColumns`].
+pub trait Major: sealed::Sealed + Send + Sync + 'static {
+    /// The major of the transpose.
+    type Turned: Major<Turned = Self>;
+    #[doc(hidden)]
+    const ROWS: bool;
+}
+
+/// Row after row: [`Csr`].
+#[derive(Clone, Copy, Debug)]
+pub struct ByRows(());
+/// Column after column: [`Csc`].
+#[derive(Clone, Copy, Debug)]
+pub struct ByColumns(());
+impl sealed::Sealed for ByRows {}
+impl sealed::Sealed for ByColumns {}
+impl Major for ByRows {
+    type Turned = ByColumns;
+    const ROWS: bool = true;
+}
+impl Major for ByColumns {
+    type Turned = ByRows;
+    const ROWS: bool = false;
+}
+
+/// Compressed sparse rows: the entries of row `i` are those from `offsets[i]` to `offsets[i + 1]`, each with its column.
+pub type Csr<T, I = i32> = Compressed<T, I, ByRows>;
+/// Compressed sparse columns: the entries of column `j` are those from `offsets[j]` to `offsets[j + 1]`, each with its row.
+pub type Csc<T, I = i32> = Compressed<T, I, ByColumns>;
+
+/// A sparse matrix with compressed rows ([`Csr`]) or columns ([`Csc`]), validated: offsets begin at 0, never fall and end
+/// at the number of entries; the indices of a row (or column) lie inside the matrix, are sorted, and none comes twice.
+///
+/// Made by [`Sparse::csr`](super::super::Sparse::csr) and its like. It holds read handles, so a clone costs nothing and
+/// the arrays cannot change while it exists.
+pub struct Compressed<T: SparseElement, I: SparseIndex, M: Major> {
+    extent: Extent,
+    offsets: GpuRef<I>,
+    indices: GpuRef<I>,
+    values: GpuRef<T>,
+    _major: PhantomData<M>,
+}
+
+impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
+    /// The layout of such a matrix.
+    pub(in super::super) fn layout_of(rows: usize, cols: usize, stored: usize) -> Layout {
+        Layout { format: if M::ROWS { Format::Csr } else { Format::Csc }, rows, cols, stored }
+    }
+
+    fn layout(&self) -> Layout {
+        Self::layout_of(self.extent.rows, self.extent.cols, self.indices.len())
+    }
+
+    /// Takes arrays as they are, looking at their lengths alone.
+    ///
+    /// # Safety
+    /// What the type says of its arrays must hold. On a GPU an index that points outside reads and writes outside.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when lengths do not fit or sizes are more than the index type counts.
+    pub unsafe fn assume_valid(
+        rows: usize,
+        cols: usize,
+        offsets: impl Into<GpuRef<I>>,
+        indices: impl Into<GpuRef<I>>,
+        values: impl Into<GpuRef<T>>,
+    ) -> Result<Self> {
+        let (offsets, indices, values) = (offsets.into(), indices.into(), values.into());
+        Self::layout_of(rows, cols, indices.len()).check::<I>(offsets.len(), indices.len(), values.len())?;
+        Ok(Compressed { extent: Extent { rows, cols }, offsets, indices, values, _major: PhantomData })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.extent.rows
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.extent.cols
+    }
+
+    /// Entries that are stored, zeros among them.
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Where each row (or column) begins, and the end: one more than there are.
+    pub fn offsets(&self) -> &GpuRef<I> {
+        &self.offsets
+    }
+
+    /// The column (or row) of each entry.
+    pub fn indices(&self) -> &GpuRef<I> {
+        &self.indices
+    }
+
+    /// The entries.
+    pub fn values(&self) -> &GpuRef<T> {
+        &self.values
+    }
+
+    /// Offsets, indices and values.
+    pub fn into_parts(self) -> (GpuRef<I>, GpuRef<I>, GpuRef<T>) {
+        (self.offsets, self.indices, self.values)
+    }
+
+    /// The same structure with other values, of any type; it is not validated again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when their number differs.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[1.0f64, 2.0])?;
+    /// let a = a.with_values(device.upload([5.0f32, 6.0])?.into_output())?;
+    /// assert_eq!(device.download(a.values())?.await_result()?, [5.0, 6.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Compressed<U, I, M>> {
+        let values = values.into();
+        if values.len() != self.indices.len() {
+            let reason = format!("{} elements, but the structure has {} entries", values.len(), self.indices.len());
+            return Err(Error::invalid("values", reason));
+        }
+        let (offsets, indices) = (self.offsets.clone(), self.indices.clone());
+        Ok(Compressed { extent: self.extent, offsets, indices, values, _major: PhantomData })
+    }
+
+    /// The transpose, which is the same arrays seen in the other format: nothing is copied.
+    pub fn transposed(&self) -> Compressed<T, I, M::Turned> {
+        let Extent { rows, cols } = self.extent;
+        let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
+        Compressed { extent: Extent { rows: cols, cols: rows }, offsets, indices, values, _major: PhantomData }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex, M: Major> Clone for Compressed<T, I, M> {
+    fn clone(&self) -> Self {
+        let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
+        Compressed { extent: self.extent, offsets, indices, values, _major: PhantomData }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex, M: Major> std::fmt::Debug for Compressed<T, I, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = if M::ROWS { "Csr" } else { "Csc" };
+        write!(f, "{name}<{}, {}>({} x {}, {} stored)", T::DTYPE, I::DTYPE, self.rows(), self.cols(), self.nnz())
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex, M: Major> Output for Compressed<T, I, M> {
+    type Writes = (I, I, T);
+    type Host = Extent;
+    fn join((offsets, indices, values): Arrays<T, I>, extent: Extent) -> Result<Self> {
+        let (offsets, indices, values) = (offsets.share(), indices.share(), values.share());
+        Ok(Compressed { extent, offsets, indices, values, _major: PhantomData })
+    }
+}
+
+/// The three arrays of a matrix, as they are moved in and given back.
+pub(in super::super) type Arrays<T, I> = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
+
+impl<T: SparseElement, I: SparseIndex, M: Major> sealed::Sealed for Compressed<T, I, M> {}
+impl<T: SparseElement, I: SparseIndex, M: Major> SparseMatrix<T, I> for Compressed<T, I, M> {
+    fn rows(&self) -> usize {
+        self.extent.rows
+    }
+    fn cols(&self) -> usize {
+        self.extent.cols
+    }
+    fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+    fn stored(&self) -> Stored<'_, T, I> {
+        let (first, second, values) = (self.offsets.as_in(), self.indices.as_in(), self.values.as_in());
+        Stored { layout: self.layout(), first, second, values }
+    }
+}

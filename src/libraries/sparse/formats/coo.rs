@@ -1,0 +1,128 @@
+//! Coordinates.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::layout::{Extent, Format, Layout};
+use super::compressed::Arrays;
+use super::{SparseMatrix, Stored, sealed};
+use crate::{Error, GpuRef, Output, Result};
+
+/// A sparse matrix of coordinates: each entry has its row and its column. Validated: inside the matrix, sorted by rows and
+/// in a row by columns, no place twice. What is not so becomes one by
+/// [`Sparse::sum_duplicates`](super::super::Sparse::sum_duplicates).
+pub struct Coo<T: SparseElement, I: SparseIndex = i32> {
+    extent: Extent,
+    rows: GpuRef<I>,
+    columns: GpuRef<I>,
+    values: GpuRef<T>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Coo<T, I> {
+    pub(in super::super) fn layout_of(rows: usize, cols: usize, stored: usize) -> Layout {
+        Layout { format: Format::Coo, rows, cols, stored }
+    }
+
+    /// Takes arrays as they are, looking at their lengths alone.
+    ///
+    /// # Safety
+    /// As [`Compressed::assume_valid`](super::Compressed::assume_valid).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when lengths differ or sizes are more than the index type counts.
+    pub unsafe fn assume_valid(
+        rows: usize,
+        cols: usize,
+        row_indices: impl Into<GpuRef<I>>,
+        column_indices: impl Into<GpuRef<I>>,
+        values: impl Into<GpuRef<T>>,
+    ) -> Result<Self> {
+        let (firsts, columns, values) = (row_indices.into(), column_indices.into(), values.into());
+        Self::layout_of(rows, cols, columns.len()).check::<I>(firsts.len(), columns.len(), values.len())?;
+        Ok(Coo { extent: Extent { rows, cols }, rows: firsts, columns, values })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.extent.rows
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.extent.cols
+    }
+
+    /// Entries that are stored, zeros among them.
+    pub fn nnz(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The row of each entry.
+    pub fn row_indices(&self) -> &GpuRef<I> {
+        &self.rows
+    }
+
+    /// The column of each entry.
+    pub fn column_indices(&self) -> &GpuRef<I> {
+        &self.columns
+    }
+
+    /// The entries.
+    pub fn values(&self) -> &GpuRef<T> {
+        &self.values
+    }
+
+    /// Rows, columns and values.
+    pub fn into_parts(self) -> (GpuRef<I>, GpuRef<I>, GpuRef<T>) {
+        (self.rows, self.columns, self.values)
+    }
+
+    /// The same structure with other values, of any type; it is not validated again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when their number differs.
+    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Coo<U, I>> {
+        let values = values.into();
+        if values.len() != self.columns.len() {
+            let reason = format!("{} elements, but the structure has {} entries", values.len(), self.columns.len());
+            return Err(Error::invalid("values", reason));
+        }
+        Ok(Coo { extent: self.extent, rows: self.rows.clone(), columns: self.columns.clone(), values })
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Clone for Coo<T, I> {
+    fn clone(&self) -> Self {
+        let (rows, columns, values) = (self.rows.clone(), self.columns.clone(), self.values.clone());
+        Coo { extent: self.extent, rows, columns, values }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> std::fmt::Debug for Coo<T, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Coo<{}, {}>({} x {}, {} stored)", T::DTYPE, I::DTYPE, self.rows(), self.cols(), self.nnz())
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Output for Coo<T, I> {
+    type Writes = (I, I, T);
+    type Host = Extent;
+    fn join((rows, columns, values): Arrays<T, I>, extent: Extent) -> Result<Self> {
+        Ok(Coo { extent, rows: rows.share(), columns: columns.share(), values: values.share() })
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> sealed::Sealed for Coo<T, I> {}
+impl<T: SparseElement, I: SparseIndex> SparseMatrix<T, I> for Coo<T, I> {
+    fn rows(&self) -> usize {
+        self.extent.rows
+    }
+    fn cols(&self) -> usize {
+        self.extent.cols
+    }
+    fn nnz(&self) -> usize {
+        self.columns.len()
+    }
+    fn stored(&self) -> Stored<'_, T, I> {
+        let layout = Self::layout_of(self.extent.rows, self.extent.cols, self.columns.len());
+        Stored { layout, first: self.rows.as_in(), second: self.columns.as_in(), values: self.values.as_in() }
+    }
+}

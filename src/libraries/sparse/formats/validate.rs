@@ -1,0 +1,204 @@
+//! The validation of a structure: one operation, with its verdict at the await.
+
+use super::super::Sparse;
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::fault::Fault;
+#[cfg(feature = "host")]
+use super::super::host;
+use super::super::layout::{Extent, Format, Layout};
+use super::super::routine::Routine;
+use super::bsr::BlockExtent;
+use super::compressed::Arrays;
+use super::{Bsr, Compressed, Coo, Csc, Csr, Major};
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Error, Order, Result, Submitted};
+use std::marker::PhantomData;
+
+/// A format as the output of an operation: its host's part is made of its layout.
+pub(in super::super) trait Built:
+    Output<Writes = (Self::Index, Self::Index, Self::Value)> + 'static
+{
+    type Value: SparseElement;
+    type Index: SparseIndex;
+    fn tell(layout: Layout) -> Self::Host;
+}
+
+impl<T: SparseElement, I: SparseIndex, M: Major> Built for Compressed<T, I, M> {
+    type Value = T;
+    type Index = I;
+    fn tell(layout: Layout) -> Extent {
+        Extent { rows: layout.rows, cols: layout.cols }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Built for Coo<T, I> {
+    type Value = T;
+    type Index = I;
+    fn tell(layout: Layout) -> Extent {
+        Extent { rows: layout.rows, cols: layout.cols }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Built for Bsr<T, I> {
+    type Value = T;
+    type Index = I;
+    fn tell(layout: Layout) -> BlockExtent {
+        BlockExtent(layout)
+    }
+}
+
+/// Looks at the arrays of a matrix, which it leaves as they are.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in super::super) struct Validate<B> {
+    layout: Layout,
+    _built: PhantomData<fn() -> B>,
+}
+
+impl<B: Built> Routine for Validate<B> {
+    const NAME: &'static str = "validate";
+    type Reads = ();
+    type Output = B;
+    type Raw = u64;
+
+    fn check(&self, (): &(), (first, second, values): &Spans<(B::Index, B::Index, B::Value)>) -> Result<()> {
+        self.layout.check::<B::Index>(first.len(), second.len(), values.len())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: self.layout.bytes::<(), B::Index>() }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (first, second, _): (&mut [B::Index], &mut [B::Index], &mut [B::Value])) -> Result<u64> {
+        let Layout { rows, cols, format, .. } = self.layout;
+        let found = match format {
+            Format::Csr => host::check::compressed(rows, cols, first, second),
+            Format::Csc => host::check::compressed(cols, rows, first, second),
+            Format::Coo => host::check::coordinates((rows, cols), first, second, false),
+            Format::Bsr(size, _) => host::check::compressed(rows / size.max(1), cols / size.max(1), first, second),
+        };
+        Ok(Fault::encode(found))
+    }
+
+    fn finish(&self, raw: u64) -> Result<B::Host> {
+        verdict(&self.layout, raw)?;
+        Ok(B::tell(self.layout))
+    }
+}
+
+/// What the device found, as an error.
+pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
+    let Some((place, fault)) = Fault::decode(raw) else { return Ok(()) };
+    let ([first, second], Layout { rows, cols, stored, .. }) = (layout.names(), *layout);
+    Err(match (fault, layout.format) {
+        (Fault::Offset, _) => Error::invalid(
+            first,
+            format!("offset {place} is wrong: they begin at 0, never fall, and end at the number of indices, {stored}"),
+        ),
+        (Fault::Range, Format::Coo) => {
+            let reason = format!("entry {place} does not lie inside a {rows} x {cols} matrix");
+            Error::invalid("rows or columns", reason)
+        }
+        (Fault::Range, _) => {
+            Error::invalid(second, format!("index {place} does not lie inside a {rows} x {cols} matrix"))
+        }
+        (Fault::Order, Format::Coo) => {
+            let reason = format!("entry {place} does not come after that before it, by rows and then by columns");
+            Error::invalid("rows or columns", reason)
+        }
+        (Fault::Order, _) => {
+            Error::invalid(second, format!("index {place} is not larger than that before it in its row or column"))
+        }
+    })
+}
+
+impl Sparse {
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    fn validate<B: Built>(&self, layout: Layout, arrays: Arrays<B::Value, B::Index>) -> Submitted<B> {
+        self.submit(Validate::<B> { layout, _built: PhantomData }, (), arrays)
+    }
+
+    /// A matrix of compressed rows: validates the arrays on the device; see [`Csr`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], here when lengths do not fit, at the await when the structure is not what the format
+    /// says: it names the array and the first place that is wrong. The arrays come back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, sparse::Spmv};
+    /// let device = Device::host()?;
+    /// let sparse = device.sparse();
+    /// let offsets = device.upload([0i32, 2, 3])?.into_output();
+    /// let columns = device.upload([0i32, 2, 1])?.into_output();
+    /// let values = device.upload([1.0f64, 2.0, 3.0])?.into_output();
+    /// let a = sparse.csr(2, 3, offsets, columns, values)?.await_result()?; // [1 0 2; 0 3 0]
+    /// let x = device.upload([1.0f64, 10.0, 100.0])?.into_output();
+    /// let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit(2)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [201.0, 30.0]);
+    /// # Ok(()) }
+    /// ```
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn csr<T: SparseElement, I: SparseIndex>(
+        &self,
+        rows: usize,
+        cols: usize,
+        offsets: DeviceBuffer<I>,
+        columns: DeviceBuffer<I>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<Csr<T, I>> {
+        self.validate(Csr::<T, I>::layout_of(rows, cols, columns.len()), (offsets, columns, values))
+    }
+
+    /// A matrix of compressed columns: as [`csr`](Self::csr), with the row of each entry.
+    ///
+    /// # Errors
+    /// As [`csr`](Self::csr).
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn csc<T: SparseElement, I: SparseIndex>(
+        &self,
+        rows: usize,
+        cols: usize,
+        offsets: DeviceBuffer<I>,
+        row_indices: DeviceBuffer<I>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<Csc<T, I>> {
+        self.validate(Csc::<T, I>::layout_of(rows, cols, row_indices.len()), (offsets, row_indices, values))
+    }
+
+    /// A matrix of coordinates: as [`csr`](Self::csr). Entries in any order, or several at one place, are for
+    /// [`sum_duplicates`](Self::sum_duplicates).
+    ///
+    /// # Errors
+    /// As [`csr`](Self::csr).
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn coo<T: SparseElement, I: SparseIndex>(
+        &self,
+        rows: usize,
+        cols: usize,
+        row_indices: DeviceBuffer<I>,
+        column_indices: DeviceBuffer<I>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<Coo<T, I>> {
+        self.validate(Coo::<T, I>::layout_of(rows, cols, column_indices.len()), (row_indices, column_indices, values))
+    }
+
+    /// A matrix of `block x block` blocks, whose elements lie in `order`: as [`csr`](Self::csr), with the offsets of rows
+    /// of blocks and the column of blocks of each. `rows` and `cols` count elements.
+    ///
+    /// # Errors
+    /// As [`csr`](Self::csr), and when the sizes are no multiples of the block's.
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn bsr<T: SparseElement, I: SparseIndex>(
+        &self,
+        (rows, cols): (usize, usize),
+        (block, order): (usize, Order),
+        offsets: DeviceBuffer<I>,
+        columns: DeviceBuffer<I>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<Bsr<T, I>> {
+        let layout = Bsr::<T, I>::layout_of(Extent { rows, cols }, block, order, columns.len());
+        self.validate(layout, (offsets, columns, values))
+    }
+}

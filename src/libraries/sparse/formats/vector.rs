@@ -1,0 +1,167 @@
+//! Sparse vectors.
+
+use super::super::Sparse;
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::fault::Fault;
+#[cfg(feature = "host")]
+use super::super::host;
+use super::super::routine::Routine;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, GpuRef, Output, Result, Submitted};
+use std::marker::PhantomData;
+
+/// A sparse vector of `len` elements: the places of some of them, sorted and none twice, and their values.
+pub struct SparseVector<T: SparseElement, I: SparseIndex = i32> {
+    len: usize,
+    indices: GpuRef<I>,
+    values: GpuRef<T>,
+}
+
+impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
+    /// Takes arrays as they are, looking at their lengths alone.
+    ///
+    /// # Safety
+    /// The indices are below `len`, sorted, and none comes twice.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths differ, or are more than the index type counts.
+    pub unsafe fn assume_valid(
+        len: usize,
+        indices: impl Into<GpuRef<I>>,
+        values: impl Into<GpuRef<T>>,
+    ) -> Result<Self> {
+        let (indices, values) = (indices.into(), values.into());
+        check::<I>(len, indices.len(), values.len())?;
+        Ok(SparseVector { len, indices, values })
+    }
+
+    /// Elements, zeros among them.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No elements at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Elements that are stored.
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// The places of the elements.
+    pub fn indices(&self) -> &GpuRef<I> {
+        &self.indices
+    }
+
+    /// The elements.
+    pub fn values(&self) -> &GpuRef<T> {
+        &self.values
+    }
+
+    /// The same places with other values.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when their number differs.
+    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<SparseVector<U, I>> {
+        let (indices, values) = (self.indices.clone(), values.into());
+        check::<I>(self.len, indices.len(), values.len())?;
+        Ok(SparseVector { len: self.len, indices, values })
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Clone for SparseVector<T, I> {
+    fn clone(&self) -> Self {
+        SparseVector { len: self.len, indices: self.indices.clone(), values: self.values.clone() }
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> std::fmt::Debug for SparseVector<T, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SparseVector<{}, {}>({}, {} stored)", T::DTYPE, I::DTYPE, self.len, self.nnz())
+    }
+}
+
+impl<T: SparseElement, I: SparseIndex> Output for SparseVector<T, I> {
+    type Writes = (I, T);
+    type Host = usize;
+    fn join((indices, values): (DeviceBuffer<I>, DeviceBuffer<T>), len: usize) -> Result<Self> {
+        Ok(SparseVector { len, indices: indices.share(), values: values.share() })
+    }
+}
+
+fn check<I: SparseIndex>(len: usize, indices: usize, values: usize) -> Result<()> {
+    if indices != values {
+        return Err(Error::invalid("values", format!("{values} elements, but there are {indices} indices")));
+    }
+    if len > I::LARGEST {
+        return Err(Error::invalid("len", format!("{len} is more than indices of {} count, {}", I::DTYPE, I::LARGEST)));
+    }
+    Ok(())
+}
+
+/// Looks at the arrays of a vector.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in super::super) struct ValidateVector<T, I> {
+    len: usize,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
+    const NAME: &'static str = "validate_vector";
+    type Reads = ();
+    type Output = SparseVector<T, I>;
+    type Raw = u64;
+
+    fn check(&self, (): &(), (indices, values): &Spans<(I, T)>) -> Result<()> {
+        check::<I>(self.len, indices.len(), values.len())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (indices, _): (&mut [I], &mut [T])) -> Result<u64> {
+        Ok(Fault::encode(host::check::sorted(self.len, indices)))
+    }
+
+    fn finish(&self, raw: u64) -> Result<usize> {
+        let len = self.len;
+        match Fault::decode(raw) {
+            None => Ok(len),
+            Some((place, Fault::Order)) => {
+                Err(Error::invalid("indices", format!("index {place} is not larger than that before it")))
+            }
+            Some((place, _)) => Err(Error::invalid("indices", format!("index {place} is not below {len}"))),
+        }
+    }
+}
+
+impl Sparse {
+    /// A sparse vector of `len` elements: validates the indices on the device.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], here when lengths differ, at the await when an index is not below `len` or not larger
+    /// than that before it. The arrays come back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let (places, values) = (device.upload([1i32, 3])?.into_output(), device.upload([5.0f32, 7.0])?.into_output());
+    /// let x = device.sparse().vector(4, places, values)?.await_result()?;
+    /// let y = device.sparse().scatter(&x, device.zeros(4)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [0.0, 5.0, 0.0, 7.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn vector<T: SparseElement, I: SparseIndex>(
+        &self,
+        len: usize,
+        indices: DeviceBuffer<I>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<SparseVector<T, I>> {
+        self.submit(ValidateVector::<T, I> { len, _types: PhantomData }, (), (indices, values))
+    }
+}

@@ -1,0 +1,114 @@
+//! `alpha * A + beta * B` of two sparse matrices, and matrices put side by side.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::spgemm::accumulate;
+use super::{Rows, at, put, split};
+
+/// One entry of a sum: its column, and what either side has there.
+type Both<T> = (usize, Option<T>, Option<T>);
+
+/// The entries of a row of either matrix, in order.
+fn merge<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    b: &Rows<'_, T, I>,
+    row: usize,
+) -> impl Iterator<Item = Both<T>> {
+    let (mut a, mut b) = (a.entries(row).peekable(), b.entries(row).peekable());
+    std::iter::from_fn(move || {
+        let column = match (a.peek(), b.peek()) {
+            (Some((left, _)), Some((right, _))) => *left.min(right),
+            (Some((column, _)), None) | (None, Some((column, _))) => *column,
+            (None, None) => return None,
+        };
+        let left = a.next_if(|(c, _)| *c == column).map(|(_, value)| value);
+        let right = b.next_if(|(c, _)| *c == column).map(|(_, value)| value);
+        Some((column, left, right))
+    })
+}
+
+/// Entries of each row of the sum, as offsets; gives their number.
+pub(crate) fn count<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    b: &Rows<'_, T, I>,
+    offsets: &mut [I],
+) -> usize {
+    let bounds = split::by_entries(a.offsets, a.count, 4);
+    split::each(&bounds, offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, counts| {
+        for (row, count) in rows.zip(counts) {
+            *count = I::of(merge(a, b, row).count());
+        }
+    });
+    accumulate(offsets)
+}
+
+/// The columns and values of the sum.
+pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
+    (alpha, a): (T::Scalar, &Rows<'_, T, I>),
+    (beta, b): (T::Scalar, &Rows<'_, T, I>),
+    offsets: &[I],
+    indices: &mut [I],
+    values: &mut [T],
+) {
+    let bounds = split::by_entries(a.offsets, a.count, 4);
+    let cut = |row| at(offsets, row).place();
+    split::each_two(&bounds, (indices, &cut), (values, &cut), &|rows, indices, values| {
+        let entries = rows.flat_map(|row| merge(a, b, row));
+        for ((column, left, right), (index, value)) in entries.zip(indices.iter_mut().zip(values)) {
+            *index = I::of(column);
+            *value = T::narrow(match (left, right) {
+                (Some(a), Some(b)) => alpha * a.widen() + beta * b.widen(),
+                (Some(a), None) => alpha * a.widen(),
+                (None, Some(b)) => beta * b.widen(),
+                (None, None) => T::Scalar::default(),
+            });
+        }
+    });
+}
+
+/// Matrices one below the other.
+pub(crate) fn below<T: SparseElement, I: SparseIndex>(
+    parts: &[Rows<'_, T, I>],
+    offsets: &mut [I],
+    indices: &mut [I],
+    values: &mut [T],
+) {
+    let (mut row, mut place) = (0, 0);
+    put(offsets, 0, I::of(0));
+    for part in parts {
+        for part_row in 0..part.count {
+            let (columns, elements) = part.row(part_row);
+            let end = place + columns.len();
+            if let Some(to) = indices.get_mut(place..end) {
+                to.copy_from_slice(columns);
+            }
+            if let Some(to) = values.get_mut(place..end) {
+                to.copy_from_slice(elements);
+            }
+            (row, place) = (row + 1, end);
+            put(offsets, row, I::of(place));
+        }
+    }
+}
+
+/// Matrices side by side, with as many rows as the first.
+pub(crate) fn beside<T: SparseElement, I: SparseIndex>(
+    parts: &[Rows<'_, T, I>],
+    offsets: &mut [I],
+    indices: &mut [I],
+    values: &mut [T],
+) {
+    let mut place = 0;
+    put(offsets, 0, I::of(0));
+    for row in 0..parts.first().map_or(0, |part| part.count) {
+        let mut first = 0;
+        for part in parts {
+            for (column, value) in part.entries(row) {
+                put(indices, place, I::of(first + column));
+                put(values, place, value);
+                place += 1;
+            }
+            first += part.width;
+        }
+        put(offsets, row + 1, I::of(place));
+    }
+}

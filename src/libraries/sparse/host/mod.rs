@@ -1,0 +1,92 @@
+//! The arithmetic of sparse matrices on the CPU: plain functions over slices.
+//!
+//! * **Safe for any input.** The front validates structures once; what `assume_valid` let through reads as zero where it
+//!   points outside, and never reaches outside a slice.
+//! * **The same bits for any number of threads.** Each row is summed in storage order by one thread; where several parts
+//!   add up to one result, how the work is cut depends on the sizes alone.
+//! * **Halves compute in f32** and round once, where a result is stored.
+//!
+//! Everything is seen as compressed rows ([`Rows`]): compressed columns are the rows of the transpose, coordinates become
+//! offsets by counting, blocks are expanded.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `split` | rows cut by entries, and shared among threads |
+//! | `check` | what must hold of a structure |
+//! | `spmv`, `spmm`, `sddmm` | products with dense vectors and matrices; sampled products |
+//! | `spgemm` | products of two sparse matrices, also where a pattern is given |
+//! | `convert`, `transpose`, `blocks` | formats into each other, to and from dense |
+//! | `triplets` | sorting and summing of coordinates |
+//! | `combine`, `select`, `scaling` | sums of matrices, parts of one, rows and columns scaled and summed |
+//! | `triangular`, `tridiagonal`, `factor` | solutions and incomplete factors |
+//! | `vectors` | sparse vectors |
+
+pub(crate) mod blocks;
+pub(crate) mod check;
+pub(crate) mod combine;
+pub(crate) mod convert;
+pub(crate) mod scaling;
+pub(crate) mod sddmm;
+pub(crate) mod select;
+pub(crate) mod spgemm;
+pub(crate) mod split;
+pub(crate) mod spmm;
+pub(crate) mod spmv;
+pub(crate) mod transpose;
+pub(crate) mod triplets;
+pub(crate) mod vectors;
+
+use super::element::{SparseElement, SparseIndex};
+use std::ops::Range;
+
+/// The element there, or zero.
+#[inline(always)]
+pub(crate) fn at<T: Copy + Default>(x: &[T], i: usize) -> T {
+    x.get(i).copied().unwrap_or_default()
+}
+
+/// Sets the element there, if there is one.
+#[inline(always)]
+pub(crate) fn put<T>(x: &mut [T], i: usize, value: T) {
+    if let Some(x) = x.get_mut(i) {
+        *x = value;
+    }
+}
+
+/// Compressed rows: `count` of them, with columns below `width`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'a, T, I> {
+    pub(crate) count: usize,
+    pub(crate) width: usize,
+    pub(crate) offsets: &'a [I],
+    pub(crate) indices: &'a [I],
+    pub(crate) values: &'a [T],
+}
+
+impl<'a, T: SparseElement, I: SparseIndex> Rows<'a, T, I> {
+    /// Where the entries of a row are.
+    #[inline]
+    pub(crate) fn range(&self, row: usize) -> Range<usize> {
+        let end = at(self.offsets, row + 1).place().min(self.indices.len()).min(self.values.len());
+        at(self.offsets, row).place().min(end)..end
+    }
+
+    /// The columns and values of a row.
+    #[inline]
+    pub(crate) fn row(&self, row: usize) -> (&'a [I], &'a [T]) {
+        let range = self.range(row);
+        (self.indices.get(range.clone()).unwrap_or_default(), self.values.get(range).unwrap_or_default())
+    }
+
+    /// The entries of a row.
+    #[inline]
+    pub(crate) fn entries(&self, row: usize) -> impl Iterator<Item = (usize, T)> + use<'a, T, I> {
+        let (columns, values) = self.row(row);
+        columns.iter().zip(values).map(|(column, value)| (column.place(), *value))
+    }
+
+    /// Entries in all.
+    pub(crate) fn nnz(&self) -> usize {
+        self.indices.len().min(self.values.len())
+    }
+}

@@ -1,0 +1,47 @@
+//! `C = alpha * (A * B) + beta * C` at the entries of a sparse C, with dense A and B.
+
+use super::super::element::{Number, SparseElement, SparseIndex};
+use super::spmm::Steps;
+use super::spmv::update;
+use super::{at, split};
+
+/// A dense operand: where it lies, and whether it is conjugated.
+#[derive(Clone, Copy)]
+pub(crate) struct Dense<'a, T> {
+    pub(crate) data: &'a [T],
+    pub(crate) steps: Steps,
+    pub(crate) conj: bool,
+}
+
+/// The structure of C and the length of the inner products; `values` are those of C.
+pub(crate) fn sddmm<T: SparseElement, I: SparseIndex>(
+    (offsets, indices, rows): (&[I], &[I], usize),
+    k: usize,
+    (alpha, beta): (T::Scalar, T::Scalar),
+    a: Dense<'_, T>,
+    b: Dense<'_, T>,
+    values: &mut [T],
+) {
+    let bounds = split::by_entries(offsets, rows, k);
+    let cut = |row| at(offsets, row).place();
+    split::each_two(&bounds, (values, &cut), (&mut [(); 0], &|_| 0), &|rows, values, _| {
+        let first = cut(rows.start);
+        for row in rows {
+            for place in cut(row)..cut(row + 1).min(indices.len()) {
+                let column = at(indices, place).place();
+                let mut sum = T::Scalar::default();
+                for step in 0..k {
+                    let x = at(a.data, a.steps.place(row, step)).widen().conj_if(a.conj);
+                    let y = at(
+                        b.data,
+                        b.steps.row.saturating_mul(step).saturating_add(b.steps.column.saturating_mul(column)),
+                    );
+                    sum = sum + x * y.widen().conj_if(b.conj);
+                }
+                if let Some(value) = place.checked_sub(first).and_then(|place| values.get_mut(place)) {
+                    update(value, alpha, sum, beta);
+                }
+            }
+        }
+    });
+}

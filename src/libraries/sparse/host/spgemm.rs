@@ -1,0 +1,144 @@
+//! Products of two sparse matrices: row by row, each row of the product a sum of rows of the second factor (Gustavson
+//! 1978).
+//!
+//! Counted first, so that what is filled then is as long as it has to be. A task marks columns in an array as wide as the
+//! product; the columns of a row are sorted, its sums are made in the order of the first factor's entries.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::{Rows, at, put, split};
+
+/// Marks columns: those seen in this row have its mark.
+struct Marks {
+    marks: Vec<usize>,
+    mark: usize,
+}
+
+impl Marks {
+    fn new(width: usize) -> Self {
+        Marks { marks: vec![0; width], mark: 0 }
+    }
+
+    fn next_row(&mut self) {
+        self.mark += 1;
+    }
+
+    /// The column was not yet seen in this row.
+    #[inline]
+    fn is_new(&mut self, column: usize) -> bool {
+        match self.marks.get_mut(column) {
+            Some(mark) if *mark != self.mark => {
+                *mark = self.mark;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Turns counts in `offsets[1..]` into offsets; gives their sum.
+pub(crate) fn accumulate<I: SparseIndex>(offsets: &mut [I]) -> usize {
+    let mut total = 0usize;
+    put(offsets, 0, I::of(0));
+    for offset in offsets.iter_mut().skip(1) {
+        total = total.saturating_add(offset.place());
+        *offset = I::of(total);
+    }
+    total
+}
+
+/// Entries of each row of the product, as offsets; gives their number.
+pub(crate) fn count<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    b: &Rows<'_, T, I>,
+    offsets: &mut [I],
+) -> usize {
+    let bounds = split::by_entries(a.offsets, a.count, 16);
+    split::each(&bounds, offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, counts| {
+        let mut marks = Marks::new(b.width);
+        for (row, count) in rows.zip(counts) {
+            marks.next_row();
+            let mut new = 0;
+            for inner in a.row(row).0 {
+                new += b.row(inner.place()).0.iter().filter(|column| marks.is_new(column.place())).count();
+            }
+            *count = I::of(new);
+        }
+    });
+    accumulate(offsets)
+}
+
+/// The columns and values of `alpha * A * B`.
+pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    b: &Rows<'_, T, I>,
+    alpha: T::Scalar,
+    offsets: &[I],
+    indices: &mut [I],
+    values: &mut [T],
+) {
+    let bounds = split::by_entries(a.offsets, a.count, 16);
+    let cut = |row| at(offsets, row).place();
+    split::each_two(&bounds, (indices, &cut), (values, &cut), &|rows, mut indices, mut values| {
+        let mut marks = Marks::new(b.width);
+        let mut sums = vec![T::Scalar::default(); b.width];
+        for row in rows {
+            marks.next_row();
+            let len = cut(row + 1).saturating_sub(cut(row));
+            let row_indices = split::front(&mut indices, len);
+            let row_values = split::front(&mut values, len);
+            let mut found = 0;
+            for (inner, factor) in a.entries(row) {
+                let factor = factor.widen();
+                for (column, value) in b.entries(inner) {
+                    let product = factor * value.widen();
+                    if marks.is_new(column) {
+                        put(row_indices, found, I::of(column));
+                        found += 1;
+                        put(&mut sums, column, product);
+                    } else if let Some(sum) = sums.get_mut(column) {
+                        *sum = *sum + product;
+                    }
+                }
+            }
+            row_indices.sort_unstable();
+            for (column, value) in row_indices.iter().zip(row_values) {
+                *value = T::narrow(alpha * at(&sums, column.place()));
+            }
+        }
+    });
+}
+
+/// `alpha * (A * B)` at the entries of a given pattern.
+pub(crate) fn masked<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    b: &Rows<'_, T, I>,
+    alpha: T::Scalar,
+    (offsets, indices): (&[I], &[I]),
+    values: &mut [T],
+) {
+    let bounds = split::by_entries(a.offsets, a.count, 16);
+    let cut = |row| at(offsets, row).place();
+    split::each_two(&bounds, (values, &cut), (&mut [(); 0], &|_| 0), &|rows, mut values, _| {
+        // One past the place in the row, where the column is wanted.
+        let mut wanted = vec![0usize; b.width];
+        let mut sums = Vec::new();
+        for row in rows {
+            let columns = indices.get(cut(row)..cut(row + 1)).unwrap_or_default();
+            let row_values = split::front(&mut values, columns.len());
+            sums.clear();
+            sums.resize(columns.len(), T::Scalar::default());
+            columns.iter().zip(1..).for_each(|(column, place)| put(&mut wanted, column.place(), place));
+            for (inner, factor) in a.entries(row) {
+                let factor = factor.widen();
+                for (column, value) in b.entries(inner) {
+                    let sum = at(&wanted, column).checked_sub(1).and_then(|place| sums.get_mut(place));
+                    if let Some(sum) = sum {
+                        *sum = *sum + factor * value.widen();
+                    }
+                }
+            }
+            columns.iter().for_each(|column| put(&mut wanted, column.place(), 0));
+            row_values.iter_mut().zip(&sums).for_each(|(value, sum)| *value = T::narrow(alpha * *sum));
+        }
+    });
+}

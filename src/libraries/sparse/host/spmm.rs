@@ -1,0 +1,111 @@
+//! `C = alpha * op(A) * op(B) + beta * C`, with dense B and C.
+
+use super::super::element::{Number, SparseElement, SparseIndex};
+use super::spmv::update;
+use super::{Rows, at, split};
+
+/// Where a dense matrix's elements are: `(i, j)` at `i * row + j * column`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+}
+
+impl Steps {
+    #[inline]
+    pub(crate) fn place(&self, row: usize, column: usize) -> usize {
+        row * self.row + column * self.column
+    }
+
+    /// Those of the transpose.
+    pub(crate) fn flipped(self) -> Self {
+        Steps { row: self.column, column: self.row }
+    }
+}
+
+/// Columns at a time.
+const WIDE: usize = 8;
+
+/// The columns `first..` of B, side by side for each row.
+fn pack<T: SparseElement>(
+    b: &[T],
+    rows: usize,
+    steps: Steps,
+    conj: bool,
+    first: usize,
+    n: usize,
+) -> Vec<[T::Scalar; WIDE]> {
+    let mut panel = vec![[T::Scalar::default(); WIDE]; rows];
+    split::each(&split::evenly(rows, WIDE), &mut panel, 1, &|rows, panel| {
+        for (row, panel) in rows.zip(panel) {
+            for (column, element) in (first..n).zip(panel) {
+                *element = at(b, steps.place(row, column)).widen().conj_if(conj);
+            }
+        }
+    });
+    panel
+}
+
+/// The product of the rows as they are stored with the columns of B, conjugated where asked for.
+#[expect(clippy::too_many_arguments, reason = "the routine's own")]
+pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    conj_a: bool,
+    n: usize,
+    alpha: T::Scalar,
+    (b, steps_b, conj_b): (&[T], Steps, bool),
+    beta: T::Scalar,
+    c: &mut [T],
+    steps_c: Steps,
+) {
+    let bounds = split::by_entries(a.offsets, a.count, WIDE);
+    let mut sums = vec![[T::Scalar::default(); WIDE]; a.count];
+    for first in (0..n).step_by(WIDE) {
+        let panel = pack(b, a.width, steps_b, conj_b, first, n);
+        split::each(&bounds, &mut sums, 1, &|rows, sums| {
+            for (row, sums) in rows.zip(sums) {
+                let mut sum = [T::Scalar::default(); WIDE];
+                for (column, value) in a.entries(row) {
+                    let value = value.widen().conj_if(conj_a);
+                    if let Some(b) = panel.get(column) {
+                        for (sum, b) in sum.iter_mut().zip(b) {
+                            *sum = *sum + value * *b;
+                        }
+                    }
+                }
+                *sums = sum;
+            }
+        });
+        store(&sums, first, n, alpha, beta, c, steps_c);
+    }
+}
+
+/// The sums of the columns `first..` into C.
+fn store<T: SparseElement>(
+    sums: &[[T::Scalar; WIDE]],
+    first: usize,
+    n: usize,
+    alpha: T::Scalar,
+    beta: T::Scalar,
+    c: &mut [T],
+    steps: Steps,
+) {
+    if steps.column == 1 {
+        // Row after row.
+        return split::each(&split::evenly(sums.len(), WIDE), c, steps.row, &|rows, c| {
+            for (row, c) in rows.zip(c.chunks_mut(steps.row.max(1))) {
+                let row = sums.get(row).copied().unwrap_or_default();
+                let columns = c.get_mut(first..n).unwrap_or_default();
+                columns.iter_mut().zip(row).for_each(|(c, sum)| update(c, alpha, sum, beta));
+            }
+        });
+    }
+    let columns = c.chunks_mut(steps.column.max(1)).enumerate().take(n).skip(first).take(WIDE);
+    for (column, c) in columns {
+        split::each(&split::evenly(sums.len(), 4), c, 1, &|rows, c| {
+            for (sum, c) in sums.get(rows).unwrap_or_default().iter().zip(c) {
+                update(c, alpha, at(sum, column - first), beta);
+            }
+        });
+    }
+}

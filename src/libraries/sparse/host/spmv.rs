@@ -1,0 +1,98 @@
+//! `y = alpha * op(A) * x + beta * y`.
+
+use super::super::element::{Number, SparseElement, SparseIndex};
+use super::{Rows, at, split};
+
+/// How the stored rows are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// The transpose of the rows is meant.
+    pub(crate) transposed: bool,
+    /// Conjugated.
+    pub(crate) conj: bool,
+}
+
+/// The sum of products of a row with a vector: four sums side by side, so that one does not wait for the other.
+#[inline]
+fn row_sum<T: SparseElement, I: SparseIndex>(columns: &[I], values: &[T], x: &[T], conj: bool) -> T::Scalar {
+    let term = |column: &I, value: &T| value.widen().conj_if(conj) * at(x, column.place()).widen();
+    if columns.len() < 12 {
+        return columns.iter().zip(values).fold(T::Scalar::default(), |sum, (c, v)| sum + term(c, v));
+    }
+    let mut sums = [T::Scalar::default(); 4];
+    let (columns, columns_left) = columns.as_chunks::<4>();
+    let (values, values_left) = values.as_chunks::<4>();
+    for (columns, values) in columns.iter().zip(values) {
+        for ((sum, c), v) in sums.iter_mut().zip(columns).zip(values) {
+            *sum = *sum + term(c, v);
+        }
+    }
+    for ((sum, c), v) in sums.iter_mut().zip(columns_left).zip(values_left) {
+        *sum = *sum + term(c, v);
+    }
+    let [a, b, c, d] = sums;
+    (a + b) + (c + d)
+}
+
+/// `alpha * sum + beta * y`; a zero `beta` does not read `y`.
+#[inline(always)]
+pub(crate) fn update<T: SparseElement>(y: &mut T, alpha: T::Scalar, sum: T::Scalar, beta: T::Scalar) {
+    let product = alpha * sum;
+    *y = T::narrow(if beta == T::Scalar::default() { product } else { product + beta * y.widen() });
+}
+
+/// The product. As many rows as `y` has elements, transposed as many columns.
+pub(crate) fn spmv<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    how: Use,
+    alpha: T::Scalar,
+    x: &[T],
+    beta: T::Scalar,
+    y: &mut [T],
+) {
+    if how.transposed {
+        return transposed(a, how.conj, alpha, x, beta, y);
+    }
+    let bounds = split::by_entries(a.offsets, a.count, 1);
+    split::each(&bounds, y, 1, &|rows, y| {
+        for (row, y) in rows.zip(y) {
+            let (columns, values) = a.row(row);
+            update(y, alpha, row_sum(columns, values, x, how.conj), beta);
+        }
+    });
+}
+
+/// Parts that are added up to a transposed product, at most.
+const PARTS: usize = 8;
+
+/// Each part of the rows adds to a vector of its own; how many parts there are depends on the sizes alone.
+fn transposed<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    conj: bool,
+    alpha: T::Scalar,
+    x: &[T],
+    beta: T::Scalar,
+    y: &mut [T],
+) {
+    let parts = (a.nnz() / a.width.max(1 << 15)).clamp(1, PARTS);
+    let bounds: Vec<usize> =
+        (0..=parts).map(|part| a.count / parts * part + a.count % parts * (part / parts)).collect();
+    let sums = split::map(&bounds, &|rows| {
+        let mut sum = vec![T::Scalar::default(); a.width];
+        for row in rows {
+            let x = at(x, row).widen();
+            for (column, value) in a.entries(row) {
+                if let Some(sum) = sum.get_mut(column) {
+                    *sum = *sum + value.widen().conj_if(conj) * x;
+                }
+            }
+        }
+        sum
+    });
+    split::each(&split::evenly(a.width, parts), y, 1, &|columns, y| {
+        for (column, y) in columns.zip(y) {
+            let sum = sums.iter().fold(T::Scalar::default(), |all, sum| all + at(sum, column));
+            update(y, alpha, sum, beta);
+        }
+    });
+}

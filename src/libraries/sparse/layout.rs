@@ -1,0 +1,255 @@
+//! How a sparse matrix is stored: its format and sizes, as plain data.
+
+#[cfg(feature = "host")]
+use super::element::SparseElement;
+use super::element::SparseIndex;
+#[cfg(feature = "host")]
+use super::host::{self, Rows, spmm::Steps, transpose::Owned};
+use crate::{Error, Order, Result};
+use serde::{Deserialize, Serialize};
+
+/// The format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Format {
+    /// Compressed rows.
+    Csr,
+    /// Compressed columns.
+    Csc,
+    /// Coordinates, by rows.
+    Coo,
+    /// Compressed rows of square blocks: the size of a block, and how its elements lie.
+    Bsr(usize, Order),
+}
+
+/// A matrix without its arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Layout {
+    pub(super) format: Format,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    /// Indices that are stored: entries, or blocks.
+    pub(super) stored: usize,
+}
+
+/// Rows and columns of a matrix: what the host's part of an output tells.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+}
+
+impl Layout {
+    /// Elements of the values.
+    pub(super) fn values(&self) -> Option<usize> {
+        match self.format {
+            Format::Bsr(size, _) => size.checked_mul(size)?.checked_mul(self.stored),
+            _ => Some(self.stored),
+        }
+    }
+
+    /// Offsets, or rows of coordinates.
+    pub(super) fn firsts(&self) -> Option<usize> {
+        match self.format {
+            Format::Csr => self.rows.checked_add(1),
+            Format::Csc => self.cols.checked_add(1),
+            Format::Coo => Some(self.stored),
+            Format::Bsr(size, _) => (self.rows / size.max(1)).checked_add(1),
+        }
+    }
+
+    /// What the first and the second array of indices are called.
+    pub(super) fn names(&self) -> [&'static str; 2] {
+        match self.format {
+            Format::Csr | Format::Bsr(..) => ["offsets", "columns"],
+            Format::Csc => ["offsets", "rows"],
+            Format::Coo => ["rows", "columns"],
+        }
+    }
+
+    /// Checks that the sizes can be counted by the index type.
+    pub(super) fn check_sizes<I: SparseIndex>(&self) -> Result<()> {
+        let (largest, kind) = (I::LARGEST, I::DTYPE);
+        let sizes = [("rows", Some(self.rows)), ("cols", Some(self.cols)), ("values", self.values())];
+        for (name, size) in sizes {
+            match size {
+                Some(size) if size <= largest => {}
+                Some(size) => {
+                    return Err(Error::invalid(
+                        name,
+                        format!("{size} is more than indices of {kind} count, {largest}"),
+                    ));
+                }
+                None => return Err(Error::invalid(name, "their number overflows")),
+            }
+        }
+        if let Format::Bsr(size, _) = self.format {
+            if size == 0 {
+                return Err(Error::invalid("block", "a block has at least one row"));
+            }
+            for (name, count) in [("rows", self.rows), ("cols", self.cols)] {
+                if !count.is_multiple_of(size) {
+                    return Err(Error::invalid(name, format!("{count} is no multiple of the block's {size}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the lengths of the three arrays.
+    pub(super) fn check<I: SparseIndex>(&self, first: usize, second: usize, values: usize) -> Result<()> {
+        self.check_sizes::<I>()?;
+        let [first_name, second_name] = self.names();
+        let need = |name, what: Option<usize>, is: usize| match what {
+            Some(need) if need == is => Ok(()),
+            Some(need) => Err(Error::invalid(
+                name,
+                format!(
+                    "{is} elements, but a {} x {} matrix with {} stored has {need}",
+                    self.rows, self.cols, self.stored
+                ),
+            )),
+            None => Err(Error::invalid(name, "their number overflows")),
+        };
+        need(first_name, self.firsts(), first)?;
+        need(second_name, Some(self.stored), second)?;
+        need("values", self.values(), values)
+    }
+
+    /// Bytes of the arrays.
+    pub(super) fn bytes<T, I>(&self) -> u64 {
+        let indices = self.firsts().unwrap_or(0).saturating_add(self.stored);
+        let bytes = indices.saturating_mul(size_of::<I>());
+        bytes.saturating_add(self.values().unwrap_or(0).saturating_mul(size_of::<T>())) as u64
+    }
+
+    /// The arrays as compressed rows, of the transpose where the answer says so. `store` holds what has to be made.
+    #[cfg(feature = "host")]
+    pub(super) fn seen<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        (first, second, values): (&'a [I], &'a [I], &'a [T]),
+        store: &'a mut Owned<T, I>,
+    ) -> (Rows<'a, T, I>, bool) {
+        let (rows, cols) = (self.rows, self.cols);
+        match self.format {
+            Format::Csr => (Rows { count: rows, width: cols, offsets: first, indices: second, values }, false),
+            Format::Csc => (Rows { count: cols, width: rows, offsets: first, indices: second, values }, true),
+            Format::Coo => {
+                store.offsets = vec![I::of(0); rows + 1];
+                host::convert::compress(first, rows, &mut store.offsets);
+                (Rows { count: rows, width: cols, offsets: &store.offsets, indices: second, values }, false)
+            }
+            Format::Bsr(..) => {
+                if let Some(blocks) = self.blocks(first, second, values) {
+                    *store = blocks.expanded();
+                }
+                (store.rows(), false)
+            }
+        }
+    }
+
+    /// The same, transposed where they were not rows.
+    #[cfg(feature = "host")]
+    pub(super) fn seen_by_rows<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        arrays: (&'a [I], &'a [I], &'a [T]),
+        transposed: bool,
+        [store, turned]: [&'a mut Owned<T, I>; 2],
+    ) -> Rows<'a, T, I> {
+        let (rows, columns) = self.seen(arrays, store);
+        if transposed == columns {
+            return rows;
+        }
+        *turned = Owned::transposed(&rows, false);
+        turned.rows()
+    }
+
+    /// The arrays as blocks, where they are.
+    #[cfg(feature = "host")]
+    pub(super) fn blocks<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        offsets: &'a [I],
+        indices: &'a [I],
+        values: &'a [T],
+    ) -> Option<host::blocks::Blocks<'a, T, I>> {
+        let Format::Bsr(size, order) = self.format else { return None };
+        let (count, width) = (self.rows / size.max(1), self.cols / size.max(1));
+        Some(host::blocks::Blocks { size, steps: steps(order, size), count, width, offsets, indices, values })
+    }
+}
+
+/// An empty place for what has to be made.
+#[cfg(feature = "host")]
+pub(super) fn store<T: SparseElement, I: SparseIndex>() -> Owned<T, I> {
+    Owned::zeroed(0, 0, 0)
+}
+
+/// The steps of a matrix with a leading dimension.
+#[cfg(feature = "host")]
+pub(super) fn steps(order: Order, ld: usize) -> Steps {
+    match order {
+        Order::Column => Steps { row: 1, column: ld },
+        Order::Row => Steps { row: ld, column: 1 },
+    }
+}
+
+/// A dense matrix in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DenseAt {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) ld: usize,
+    pub(super) order: Order,
+}
+
+impl DenseAt {
+    /// Without gaps unless a leading dimension is given.
+    pub(super) fn new(rows: usize, cols: usize, ld: Option<usize>, order: Order) -> Self {
+        let least = match order {
+            Order::Column => rows,
+            Order::Row => cols,
+        };
+        DenseAt { rows, cols, ld: ld.unwrap_or(least.max(1)), order }
+    }
+
+    fn lines(&self) -> (usize, usize) {
+        match self.order {
+            Order::Column => (self.rows, self.cols),
+            Order::Row => (self.cols, self.rows),
+        }
+    }
+
+    /// Checks that it lies inside a buffer of `len` elements.
+    pub(super) fn check(&self, name: &'static str, ld_name: &'static str, len: usize) -> Result<()> {
+        let DenseAt { rows, cols, ld, .. } = *self;
+        let (line, count) = self.lines();
+        if ld < line.max(1) {
+            return Err(Error::invalid(ld_name, format!("{ld} is less than {line}, or than 1")));
+        }
+        let need = match (line, count) {
+            (0, _) | (_, 0) => Some(0),
+            _ => ld.checked_mul(count - 1).and_then(|before| before.checked_add(line)),
+        };
+        match need {
+            Some(need) if need <= len => Ok(()),
+            Some(need) => Err(Error::invalid(
+                name,
+                format!(
+                    "{len} elements do not hold a {rows} x {cols} matrix with {ld_name} = {ld}, which spans {need}"
+                ),
+            )),
+            None => Err(Error::invalid(name, format!("a {rows} x {cols} matrix with {ld_name} = {ld} overflows"))),
+        }
+    }
+
+    /// It has no gaps and is all of a buffer of `len` elements.
+    pub(super) fn fills(&self, len: usize) -> bool {
+        let (line, count) = self.lines();
+        (self.ld == line || count <= 1) && line.checked_mul(count) == Some(len)
+    }
+
+    #[cfg(feature = "host")]
+    pub(super) fn steps(&self) -> Steps {
+        steps(self.order, self.ld)
+    }
+}

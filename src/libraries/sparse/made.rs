@@ -1,0 +1,195 @@
+//! New matrices whose number of entries only the data tells: counted first, then filled.
+//!
+//! Two operations. The first writes the offsets of the new matrix and tells the host how many entries there are; the front
+//! waits for that number, allocates, and submits the second, which follows on the device.
+
+use super::Sparse;
+use super::element::{SparseElement, SparseIndex};
+use super::routine::Routine;
+use crate::buffer::Elems;
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// One way to make a matrix, as plain data.
+pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+    /// The operation's name, when it counts and when it fills.
+    const NAMES: [&'static str; 2];
+    /// What it is made of.
+    type Reads: Elems;
+    /// Its values.
+    type Value: SparseElement;
+    /// Its indices.
+    type Index: SparseIndex;
+
+    /// Rows (or columns) that it has: one less than offsets.
+    fn count_of_rows(&self) -> usize;
+
+    /// Values for each index.
+    fn area(&self) -> usize {
+        1
+    }
+
+    /// As [`Routine::check`].
+    fn check(&self, reads: &Spans<Self::Reads>) -> Result<()>;
+
+    /// As [`Routine::cost`].
+    fn cost(&self) -> Cost;
+
+    /// Writes the offsets; gives the number of indices.
+    #[cfg(feature = "host")]
+    fn count(&self, reads: <Self::Reads as Elems>::Slices<'_>, offsets: &mut [Self::Index]) -> usize;
+
+    /// Writes indices and values.
+    #[cfg(feature = "host")]
+    fn fill(
+        &self,
+        reads: <Self::Reads as Elems>::Slices<'_>,
+        offsets: &[Self::Index],
+        indices: &mut [Self::Index],
+        values: &mut [Self::Value],
+    );
+}
+
+/// Offsets, and the number of indices.
+pub(super) struct Counted<I: SparseIndex> {
+    offsets: DeviceBuffer<I>,
+    total: u64,
+}
+
+impl<I: SparseIndex> Output for Counted<I> {
+    type Writes = (I,);
+    type Host = u64;
+    fn join((offsets,): (DeviceBuffer<I>,), total: u64) -> Result<Self> {
+        Ok(Counted { offsets, total })
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "P: Producer")]
+pub(super) struct Count<P>(P);
+
+fn check_offsets<P: Producer>(producer: &P, offsets: usize) -> Result<()> {
+    match producer.count_of_rows().checked_add(1) {
+        Some(need) if need == offsets => Ok(()),
+        _ => Err(Error::invalid("offsets", format!("{offsets} elements for {} rows", producer.count_of_rows()))),
+    }
+}
+
+impl<P: Producer> Routine for Count<P> {
+    const NAME: &'static str = {
+        let [name, _] = P::NAMES;
+        name
+    };
+    type Reads = P::Reads;
+    type Output = Counted<P::Index>;
+    type Raw = u64;
+
+    fn check(&self, reads: &Spans<P::Reads>, (offsets,): &Spans<(P::Index,)>) -> Result<()> {
+        check_offsets(&self.0, offsets.len())?;
+        self.0.check(reads)
+    }
+
+    fn overwrites(&self, _: &Spans<(P::Index,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: <P::Reads as Elems>::Slices<'_>, (offsets,): (&mut [P::Index],)) -> Result<u64> {
+        Ok(self.0.count(reads, offsets) as u64)
+    }
+
+    fn finish(&self, total: u64) -> Result<u64> {
+        let most = <P::Index as SparseIndex>::LARGEST;
+        if total.checked_mul(self.0.area() as u64).is_none_or(|values| values > most as u64) {
+            let kind = <P::Index as crate::Element>::DTYPE;
+            return Err(Error::invalid(
+                "indices",
+                format!("{total} entries are more than indices of {kind} count, {most}"),
+            ));
+        }
+        Ok(total)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "P: Producer")]
+pub(super) struct Fill<P>(P);
+
+/// Offsets, indices and values.
+pub(super) type Arrays<P> =
+    (DeviceBuffer<<P as Producer>::Index>, DeviceBuffer<<P as Producer>::Index>, DeviceBuffer<<P as Producer>::Value>);
+
+impl<P: Producer> Routine for Fill<P> {
+    const NAME: &'static str = {
+        let [_, name] = P::NAMES;
+        name
+    };
+    type Reads = P::Reads;
+    type Output = Arrays<P>;
+    type Raw = ();
+
+    fn check(
+        &self,
+        reads: &Spans<P::Reads>,
+        (offsets, indices, values): &Spans<(P::Index, P::Index, P::Value)>,
+    ) -> Result<()> {
+        check_offsets(&self.0, offsets.len())?;
+        if indices.len().checked_mul(self.0.area()) != Some(values.len()) {
+            return Err(Error::invalid("values", format!("{} elements for {} indices", values.len(), indices.len())));
+        }
+        self.0.check(reads)
+    }
+
+    fn overwrites(&self, _: &Spans<(P::Index, P::Index, P::Value)>, index: usize) -> bool {
+        index > 0
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        reads: <P::Reads as Elems>::Slices<'_>,
+        (offsets, indices, values): (&mut [P::Index], &mut [P::Index], &mut [P::Value]),
+    ) -> Result<()> {
+        self.0.fill(reads, offsets, indices, values);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// Counts, waits for the number, allocates, and fills. `reads` gives the same operands twice.
+    pub(super) fn produce<'a, P: Producer>(
+        &self,
+        producer: P,
+        reads: impl Fn() -> <P::Reads as Elems>::Ins<'a>,
+    ) -> Result<Arrays<P>> {
+        let len = producer.count_of_rows().checked_add(1);
+        let len = len.ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
+        let offsets = self.device.uninit(len)?;
+        let Counted { offsets, total } = self.submit(Count(producer.clone()), reads(), (offsets,))?.await_result()?;
+        // It fits the index type, and that fits the address space or the allocation fails.
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        let values = self.device.uninit(total.saturating_mul(producer.area()))?;
+        let arrays = (offsets, self.device.uninit(total)?, values);
+        Ok(self.submit(Fill(producer), reads(), arrays)?.into_output())
+    }
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn register<P: Producer>(registry: &mut crate::worker::Registry) {
+    registry.sparse::<Count<P>>();
+    registry.sparse::<Fill<P>>();
+}

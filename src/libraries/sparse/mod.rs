@@ -1,0 +1,92 @@
+//! Sparse matrices: cuSPARSE and kernels of our own on a GPU, our own loops on the CPU.
+//!
+//! ```
+//! # fn main() -> Result<(), windlass::Error> {
+//! use windlass::{Device, sparse::Spmv};
+//! let device = Device::host()?;
+//! let sparse = device.sparse();
+//! let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0])?; // [1 0 2; 0 3 0]
+//! let x = device.upload([1.0f64, 10.0, 100.0])?.into_output();
+//! let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit(2)?)?.await_result()?;
+//! assert_eq!(device.download(&y)?.await_result()?, [201.0, 30.0]);
+//! # Ok(()) }
+//! ```
+//!
+//! # Conventions
+//! - **Formats** are owned and validated once, on the device: [`Csr`], [`Csc`], [`Coo`], [`Bsr`], [`SparseVector`]. In each
+//!   of them entries are sorted and no place comes twice; indices count from 0. They hold read handles: a clone is free,
+//!   the arrays cannot change, and [`with_values`](Compressed::with_values) gives the same structure other values without
+//!   another look. [`Csc`] of a matrix is [`Csr`] of its transpose: [`transposed`](Compressed::transposed) copies nothing.
+//! - **Indices** are i32 unless named otherwise, or i64; offsets and indices have the same type.
+//! - **Elements** are f32, f64, `Complex` of both, f16 and bf16. Halves accumulate in f32, take their scalars as f32 and
+//!   round once.
+//! - **Zeros that are stored count as entries**; only [`Sparse::drop_small`] removes them.
+//! - **`beta == 0`** means that the output is not read: a NaN in it does not survive.
+//! - **Determinism.** On the host engine the same call gives the same bits, for any number of threads. Rows are summed in
+//!   the order in which their entries are stored (in four sums where a row is long).
+//! - **New matrices** whose size the sizes of the operands tell are returned at once, while they are made: what reads them
+//!   follows, and is told `Upstream` should that have failed. Where only the data tells how many entries there are
+//!   (products of sparse matrices, sums of them, dense to sparse), the call waits for their number, and its docs say so.
+//!
+//! # Where what is
+//! | file | what is in it |
+//! |---|---|
+//! | `routine` | what all operations share: the trait, and the op that is made of one |
+//! | `element` | types of values and of indices |
+//! | `layout` | how a matrix is stored, as plain data; dense matrices in buffers |
+//! | `formats` | the formats and their validation |
+//! | `products` | with dense vectors and matrices, at given places, of sparse matrices |
+//! | `convert` | formats into each other, to and from dense |
+//! | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
+//! | `host` | the CPU's arithmetic |
+
+mod algebra;
+mod convert;
+mod element;
+mod fault;
+mod formats;
+#[cfg(feature = "host")]
+mod host;
+mod keep;
+mod layout;
+mod made;
+mod products;
+mod routine;
+
+pub use convert::Dense;
+#[doc(hidden)]
+pub use element::{Codes, Number};
+pub use element::{SolveElement, SparseElement, SparseIndex};
+#[doc(hidden)]
+pub use formats::Stored;
+pub use formats::{Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
+pub use products::{Sddmm, Spmm, Spmv};
+
+use crate::Device;
+
+/// The front of the sparse linear algebra of one device: `device.sparse()`. Holds no native state.
+#[derive(Clone, Debug)]
+pub struct Sparse {
+    device: Device,
+}
+
+impl Device {
+    /// Sparse linear algebra (cuSPARSE).
+    pub fn sparse(&self) -> Sparse {
+        Sparse { device: self.clone() }
+    }
+}
+
+/// What another executable may be asked to do.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    use crate::{Complex, bf16, f16};
+    macro_rules! each { ($($t:ty),*) => { $(both::<$t, i32>(registry); both::<$t, i64>(registry);)* } }
+    fn both<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
+        formats::register::<T, I>(registry);
+        products::register::<T, I>(registry);
+        convert::register::<T, I>(registry);
+        algebra::register::<T, I>(registry);
+    }
+    each!(f32, f64, Complex<f32>, Complex<f64>, f16, bf16);
+}

@@ -1,0 +1,40 @@
+//! Products: with dense vectors and matrices, at given places, of two sparse matrices.
+
+mod sddmm;
+mod spgemm;
+mod spmm;
+mod spmv;
+
+pub use sddmm::Sddmm;
+pub(super) use spgemm::Side;
+pub use spmm::Spmm;
+pub use spmv::Spmv;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+use super::element::{SparseElement, SparseIndex};
+use crate::{Error, Result, Span};
+
+/// Checks that a scalar in device memory has its element.
+fn check_scalar<S: crate::Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
+    match at {
+        Some(span) if span.is_empty() => {
+            Err(Error::invalid(name, "0 elements, but a scalar in device memory takes 1".to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The scalar on the host engine.
+#[cfg(feature = "host")]
+fn scalar<S: Copy>(value: S, at: Option<&[S]>) -> S {
+    at.and_then(|at| at.first()).copied().unwrap_or(value)
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
+    registry.sparse::<spmv::Product<T, I>>();
+    registry.sparse::<spmm::Product<T, I>>();
+    registry.sparse::<sddmm::Sampled<T, I>>();
+    registry.sparse::<spgemm::Masked<T, I>>();
+    super::made::register::<spgemm::Product<T, I>>(registry);
+}

@@ -1,0 +1,159 @@
+//! Products of dense matrices at the entries of a sparse one.
+
+use super::super::element::{Number, SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::sddmm;
+use super::super::layout::DenseAt;
+use super::super::routine::Routine;
+use super::super::{Csr, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Order, Result, Submitted, Transpose};
+use std::marker::PhantomData;
+
+/// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of C, with dense A and B and inner
+/// products of length `k`. Unless set, nothing is transposed, A and B are column-major without gaps, `alpha` is 1 and
+/// `beta` 0.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Sddmm<S> {
+    k: usize,
+    trans: [Transpose; 2],
+    alpha: S,
+    beta: S,
+    order: [Order; 2],
+    ld: [Option<usize>; 2],
+}
+
+impl<S: Number> Sddmm<S> {
+    /// Inner products of length `k`.
+    pub fn new(k: usize) -> Self {
+        let (trans, order) = ([Transpose::No; 2], [Order::Column; 2]);
+        Sddmm { k, trans, alpha: S::ONE, beta: S::default(), order, ld: [None; 2] }
+    }
+
+    /// What is done to A and B.
+    pub fn trans(mut self, a: Transpose, b: Transpose) -> Self {
+        self.trans = [a, b];
+        self
+    }
+
+    /// The factor of the product.
+    pub fn alpha(mut self, alpha: S) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// The factor of C's own values; zero does not let a NaN in them survive.
+    pub fn beta(mut self, beta: S) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// How A and B lie.
+    pub fn orders(mut self, a: Order, b: Order) -> Self {
+        self.order = [a, b];
+        self
+    }
+
+    /// The leading dimensions of A and B.
+    pub fn leading(mut self, lda: usize, ldb: usize) -> Self {
+        self.ld = [Some(lda), Some(ldb)];
+        self
+    }
+
+    /// A and B as stored.
+    fn dense(&self, rows: usize, cols: usize) -> (DenseAt, DenseAt) {
+        let ([trans_a, trans_b], [order_a, order_b], [lda, ldb]) = (self.trans, self.order, self.ld);
+        let (a_rows, a_cols) = trans_a.stored(rows, self.k);
+        let (b_rows, b_cols) = trans_b.stored(self.k, cols);
+        (DenseAt::new(a_rows, a_cols, lda, order_a), DenseAt::new(b_rows, b_cols, ldb, order_b))
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sampled<T: SparseElement, I> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    spec: Sddmm<T::Scalar>,
+    _index: PhantomData<fn() -> I>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
+    const NAME: &'static str = "sddmm";
+    type Reads = (I, I, T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (offsets, columns, a, b): &Spans<Self::Reads>, (values,): &Spans<(T,)>) -> Result<()> {
+        let layout = Csr::<T, I>::layout_of(self.rows, self.cols, self.nnz);
+        layout.check::<I>(offsets.len(), columns.len(), values.len())?;
+        let [trans_a, trans_b] = self.spec.trans;
+        if (trans_a == Transpose::Conjugate || trans_b == Transpose::Conjugate) && T::DTYPE.is_complex() {
+            return Err(Error::unsupported("a conjugated operand of a sampled product, which cuSPARSE gets wrong"));
+        }
+        let (a_at, b_at) = self.spec.dense(self.rows, self.cols);
+        a_at.check("a", "lda", a.len())?;
+        b_at.check("b", "ldb", b.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        self.spec.beta == T::Scalar::default()
+    }
+
+    fn cost(&self) -> Cost {
+        let flops = self.nnz.saturating_mul(self.spec.k).saturating_mul(2) as u64;
+        let dense = self.rows.saturating_add(self.cols).saturating_mul(self.spec.k).saturating_mul(size_of::<T>());
+        Cost { flops, bytes: dense as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (offsets, columns, a, b): (&[I], &[I], &[T], &[T]), (values,): (&mut [T],)) -> Result<()> {
+        let ((a_at, b_at), [trans_a, trans_b]) = (self.spec.dense(self.rows, self.cols), self.spec.trans);
+        let dense = |data, at: DenseAt, trans: Transpose| {
+            let steps = if trans == Transpose::No { at.steps() } else { at.steps().flipped() };
+            sddmm::Dense { data, steps, conj: false }
+        };
+        let (a, b) = (dense(a, a_at, trans_a), dense(b, b_at, trans_b));
+        let factors = (self.spec.alpha, self.spec.beta);
+        sddmm::sddmm((offsets, columns, self.rows), self.spec.k, factors, a, b, values);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// `alpha * op(A) * op(B) + beta * C` at the entries of C (`cusparseSDDMM`): A and B are dense, of C's structure only
+    /// the places are taken, and `values` are its values, moved in and given back.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when a matrix does not lie inside its buffer or there are not as many values as entries;
+    /// [`Error::Unsupported`] for conjugates of complex matrices; a stale or foreign buffer. `values` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, sparse::Sddmm};
+    /// let device = Device::host()?;
+    /// let c = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[0.0f32, 0.0])?;
+    /// let a = device.upload([1.0f32, 2.0])?.into_output(); // 2 x 1
+    /// let b = device.upload([3.0f32, 5.0])?.into_output(); // 1 x 2
+    /// let values = device.sparse().sddmm(Sddmm::new(1), &c, &a, &b, device.uninit(2)?)?.await_result()?;
+    /// assert_eq!(device.download(&values)?.await_result()?, [5.0, 6.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn sddmm<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
+        &self,
+        spec: Sddmm<T::Scalar>,
+        c: &Csr<U, I>,
+        a: impl Into<In<'a, T>>,
+        b: impl Into<In<'a, T>>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let (rows, cols, nnz) = (c.rows(), c.cols(), c.nnz());
+        let sampled = Sampled::<T, I> { rows, cols, nnz, spec, _index: PhantomData };
+        self.submit(sampled, (c.offsets().as_in(), c.indices().as_in(), a.into(), b.into()), (values,))
+    }
+}

@@ -1,0 +1,228 @@
+//! Products of two sparse matrices, all of them and at given places.
+
+use super::super::element::{Number, SparseElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::{Rows, spgemm};
+use super::super::made::Producer;
+use super::super::routine::Routine;
+use super::super::{Compressed, Major, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, Result, Submitted};
+use std::marker::PhantomData;
+
+/// Compressed rows without their arrays.
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub(in super::super) struct Side {
+    pub(in super::super) count: usize,
+    pub(in super::super) width: usize,
+}
+
+impl Side {
+    /// The rows of a matrix, or those of its transpose.
+    pub(in super::super) fn of<T: SparseElement, I: SparseIndex, M: Major>(a: &Compressed<T, I, M>) -> Self {
+        let (rows, cols) = (a.rows(), a.cols());
+        if M::ROWS { Side { count: rows, width: cols } } else { Side { count: cols, width: rows } }
+    }
+
+    pub(in super::super) fn check(&self, offsets: usize, indices: usize, values: usize) -> Result<()> {
+        let Side { count, width } = *self;
+        if count.checked_add(1) != Some(offsets) {
+            return Err(Error::invalid("offsets", format!("{offsets} elements for {count} rows of {width}")));
+        }
+        if indices != values {
+            return Err(Error::invalid("values", format!("{values} elements for {indices} indices")));
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "host")]
+    pub(in super::super) fn rows<'a, T, I>(
+        &self,
+        offsets: &'a [I],
+        indices: &'a [I],
+        values: &'a [T],
+    ) -> Rows<'a, T, I> {
+        Rows { count: self.count, width: self.width, offsets, indices, values }
+    }
+}
+
+/// `alpha * A * B`.
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Product<T: SparseElement, I> {
+    a: Side,
+    b: Side,
+    alpha: T::Scalar,
+    _index: PhantomData<fn() -> I>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
+    const NAMES: [&'static str; 2] = ["spgemm_count", "spgemm"];
+    type Reads = (I, I, T, I, I, T);
+    type Value = T;
+    type Index = I;
+
+    fn count_of_rows(&self) -> usize {
+        self.a.count
+    }
+
+    fn check(&self, (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>) -> Result<()> {
+        self.a.check(a0.len(), a1.len(), a2.len())?;
+        self.b.check(b0.len(), b1.len(), b2.len())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn count(&self, (a0, a1, a2, b0, b1, b2): (&[I], &[I], &[T], &[I], &[I], &[T]), offsets: &mut [I]) -> usize {
+        spgemm::count(&self.a.rows(a0, a1, a2), &self.b.rows(b0, b1, b2), offsets)
+    }
+
+    #[cfg(feature = "host")]
+    fn fill(
+        &self,
+        (a0, a1, a2, b0, b1, b2): (&[I], &[I], &[T], &[I], &[I], &[T]),
+        offsets: &[I],
+        indices: &mut [I],
+        values: &mut [T],
+    ) {
+        spgemm::fill(&self.a.rows(a0, a1, a2), &self.b.rows(b0, b1, b2), self.alpha, offsets, indices, values);
+    }
+}
+
+/// `alpha * A * B` at the entries of a pattern.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Masked<T: SparseElement, I> {
+    a: Side,
+    b: Side,
+    alpha: T::Scalar,
+    _index: PhantomData<fn() -> I>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
+    const NAME: &'static str = "spgemm_masked";
+    type Reads = (I, I, T, I, I, T, I, I);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a0, a1, a2, b0, b1, b2, m0, m1): &Spans<Self::Reads>, (values,): &Spans<(T,)>) -> Result<()> {
+        self.a.check(a0.len(), a1.len(), a2.len())?;
+        self.b.check(b0.len(), b1.len(), b2.len())?;
+        Side { count: self.a.count, width: self.b.width }.check(m0.len(), m1.len(), values.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (a0, a1, a2, b0, b1, b2, m0, m1): <Self::Reads as crate::Elems>::Slices<'_>,
+        (values,): (&mut [T],),
+    ) -> Result<()> {
+        spgemm::masked(&self.a.rows(a0, a1, a2), &self.b.rows(b0, b1, b2), self.alpha, (m0, m1), values);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The sizes of `A * B` fit, and those of C where there is one.
+fn check_shapes(a: (usize, usize), b: (usize, usize), mask: Option<(usize, usize)>) -> Result<()> {
+    if a.1 != b.0 {
+        return Err(Error::invalid("b", format!("{} rows, but A has {} columns", b.0, a.1)));
+    }
+    match mask {
+        Some(mask) if mask != (a.0, b.1) => {
+            let reason = format!("{} x {}, but the product is {} x {}", mask.0, mask.1, a.0, b.1);
+            Err(Error::invalid("mask", reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Sparse {
+    /// `alpha * A * B` of two sparse matrices in the same format (`cusparseSpGEMM`), with sorted indices. An entry is
+    /// stored wherever a product was added, also where the sum is zero. Waits for the number of entries.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the sizes do not fit or the product has more entries than the index type counts; a
+    /// stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 2, &[0, 2, 3], &[0, 1, 1], &[1.0f32, 2.0, 3.0])?; // [1 2; 0 3]
+    /// let c = device.sparse().spgemm(1.0, &a, &a)?;
+    /// assert_eq!(device.download(c.indices())?.await_result()?, [0, 1, 1]);
+    /// assert_eq!(device.download(c.values())?.await_result()?, [1.0, 8.0, 9.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn spgemm<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        alpha: T::Scalar,
+        a: &Compressed<T, I, M>,
+        b: &Compressed<T, I, M>,
+    ) -> Result<Compressed<T, I, M>> {
+        check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), None)?;
+        let (rows, cols) = (a.rows(), b.cols());
+        // The rows of the transpose of a product are those of the transposes in the other order.
+        let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
+        let product = Product::<T, I> { a: Side::of(a), b: Side::of(b), alpha, _index: PhantomData };
+        let reads = || {
+            let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+            (of_a.0, of_a.1, of_a.2, b.offsets().as_in(), b.indices().as_in(), b.values().as_in())
+        };
+        let (offsets, indices, values) = self.produce(product, reads)?;
+        // SAFETY: each row's columns are those of valid rows of B, made different and sorted.
+        unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
+    }
+
+    /// The values of `alpha * A * B` at the entries of `mask`, whose own values are not read; nothing else is computed or
+    /// stored. In the order of the mask's entries: [`with_values`](Compressed::with_values) makes a matrix of them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the sizes do not fit; a stale or foreign matrix. `values` comes back.
+    pub fn spgemm_masked<T: SparseElement, I: SparseIndex, M: Major, U: SparseElement>(
+        &self,
+        alpha: T::Scalar,
+        a: &Compressed<T, I, M>,
+        b: &Compressed<T, I, M>,
+        mask: &Compressed<U, I, M>,
+        values: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let shape = Some((mask.rows(), mask.cols()));
+        if let Err(error) = check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), shape) {
+            return Err(crate::Rejected::new(error, (values,)));
+        }
+        let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
+        let masked = Masked::<T, I> { a: Side::of(a), b: Side::of(b), alpha, _index: PhantomData };
+        let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        let of_b = (b.offsets().as_in(), b.indices().as_in(), b.values().as_in());
+        let of_mask = (mask.offsets().as_in(), mask.indices().as_in());
+        let reads = (of_a.0, of_a.1, of_a.2, of_b.0, of_b.1, of_b.2, of_mask.0, of_mask.1);
+        self.submit(masked, reads, (values,))
+    }
+
+    /// `A * A^T` of compressed rows, or with the conjugate for complex elements: as [`spgemm`](Self::spgemm) with the
+    /// [`adjoint`](Self::adjoint).
+    ///
+    /// # Errors
+    /// As [`spgemm`](Self::spgemm).
+    pub fn gram<T: SparseElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+    ) -> Result<Compressed<T, I, M>> {
+        self.spgemm(T::Scalar::ONE, a, &self.adjoint(a)?)
+    }
+}

@@ -1,0 +1,180 @@
+//! A sparse matrix times a dense matrix.
+
+use super::super::Sparse;
+use super::super::element::{Number, SparseElement, SparseIndex};
+use super::super::formats::{SparseMatrix, Stored};
+#[cfg(feature = "host")]
+use super::super::host::spmm;
+#[cfg(feature = "host")]
+use super::super::layout::store;
+use super::super::layout::{DenseAt, Layout};
+use super::super::routine::Routine;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, In, Order, Result, Submitted, Transpose};
+use std::marker::PhantomData;
+
+/// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. Unless
+/// set, nothing is transposed, B and C are column-major without gaps, `alpha` is 1 and `beta` 0.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Spmm<S> {
+    n: usize,
+    trans: [Transpose; 2],
+    alpha: S,
+    beta: S,
+    order: [Order; 2],
+    ld: [Option<usize>; 2],
+}
+
+impl<S: Number> Spmm<S> {
+    /// `C = A * B` with `n` columns.
+    pub fn new(n: usize) -> Self {
+        let (trans, order) = ([Transpose::No; 2], [Order::Column; 2]);
+        Spmm { n, trans, alpha: S::ONE, beta: S::default(), order, ld: [None; 2] }
+    }
+
+    /// What is done to A.
+    pub fn trans_a(mut self, trans: Transpose) -> Self {
+        self.trans = [trans, self.trans_of_b()];
+        self
+    }
+
+    /// What is done to B.
+    pub fn trans_b(mut self, trans: Transpose) -> Self {
+        self.trans = [self.trans_of_a(), trans];
+        self
+    }
+
+    /// The factor of the product.
+    pub fn alpha(mut self, alpha: S) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// The factor of what C held; zero does not read it.
+    pub fn beta(mut self, beta: S) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// How B and C lie.
+    pub fn orders(mut self, b: Order, c: Order) -> Self {
+        self.order = [b, c];
+        self
+    }
+
+    /// The leading dimension of B.
+    pub fn ldb(mut self, ld: usize) -> Self {
+        let [_, c] = self.ld;
+        self.ld = [Some(ld), c];
+        self
+    }
+
+    /// The leading dimension of C.
+    pub fn ldc(mut self, ld: usize) -> Self {
+        let [b, _] = self.ld;
+        self.ld = [b, Some(ld)];
+        self
+    }
+
+    fn trans_of_a(&self) -> Transpose {
+        let [a, _] = self.trans;
+        a
+    }
+
+    fn trans_of_b(&self) -> Transpose {
+        let [_, b] = self.trans;
+        b
+    }
+
+    /// B and C as stored.
+    fn dense(&self, layout: &Layout) -> (DenseAt, DenseAt) {
+        let (rows, inner) = self.trans_of_a().stored(layout.rows, layout.cols);
+        let (b_rows, b_cols) = self.trans_of_b().stored(inner, self.n);
+        let ([order_b, order_c], [ldb, ldc]) = (self.order, self.ld);
+        (DenseAt::new(b_rows, b_cols, ldb, order_b), DenseAt::new(rows, self.n, ldc, order_c))
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Product<T: SparseElement, I> {
+    layout: Layout,
+    spec: Spmm<T::Scalar>,
+    _index: PhantomData<fn() -> I>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
+    const NAME: &'static str = "spmm";
+    type Reads = (I, I, T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (first, second, values, b): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
+        self.layout.check::<I>(first.len(), second.len(), values.len())?;
+        let (b_at, c_at) = self.spec.dense(&self.layout);
+        b_at.check("b", "ldb", b.len())?;
+        c_at.check("c", "ldc", c.len())
+    }
+
+    fn overwrites(&self, (c,): &Spans<(T,)>, _: usize) -> bool {
+        self.spec.beta == T::Scalar::default() && self.spec.dense(&self.layout).1.fills(c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let (rows, inner) = self.spec.trans_of_a().stored(self.layout.rows, self.layout.cols);
+        let dense = rows.saturating_add(inner).saturating_mul(self.spec.n).saturating_mul(size_of::<T>());
+        let flops = self.layout.values().unwrap_or(0).saturating_mul(2).saturating_mul(self.spec.n) as u64;
+        Cost { flops, bytes: self.layout.bytes::<T, I>().saturating_add(dense as u64) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (first, second, values, b): (&[I], &[I], &[T], &[T]), (c,): (&mut [T],)) -> Result<()> {
+        let (mut made, mut turned) = (store(), store());
+        let trans = self.spec.trans_of_a();
+        let arrays = (first, second, values);
+        let rows = self.layout.seen_by_rows(arrays, trans != Transpose::No, [&mut made, &mut turned]);
+        let (b_at, c_at) = self.spec.dense(&self.layout);
+        let steps_b = match self.spec.trans_of_b() {
+            Transpose::No => b_at.steps(),
+            Transpose::Yes | Transpose::Conjugate => b_at.steps().flipped(),
+        };
+        let b = (b, steps_b, self.spec.trans_of_b() == Transpose::Conjugate);
+        let conj = trans == Transpose::Conjugate;
+        spmm::spmm(&rows, conj, self.spec.n, self.spec.alpha, b, self.spec.beta, c, c_at.steps());
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does not
+    /// lie inside its buffer; a stale or foreign buffer. `c` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Order, sparse::Spmm};
+    /// let device = Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
+    /// let b = device.upload([1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?.into_output(); // 3 x 2, row-major
+    /// let spec = Spmm::new(2).orders(Order::Row, Order::Row);
+    /// let c = device.sparse().spmm(spec, &a, &b, device.uninit(4)?)?.await_result()?;
+    /// assert_eq!(device.download(&c)?.await_result()?, [11.0, 14.0, 9.0, 12.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn spmm<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        spec: Spmm<T::Scalar>,
+        a: &impl SparseMatrix<T, I>,
+        b: impl Into<In<'a, T>>,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Stored { layout, first, second, values } = a.stored();
+        self.submit(Product::<T, I> { layout, spec, _index: PhantomData }, (first, second, values, b.into()), (c,))
+    }
+}

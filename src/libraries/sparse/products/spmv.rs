@@ -1,0 +1,173 @@
+//! A sparse matrix times a dense vector.
+
+use super::super::Sparse;
+use super::super::element::{Number, SparseElement, SparseIndex};
+use super::super::formats::{SparseMatrix, Stored};
+#[cfg(feature = "host")]
+use super::super::host::spmv::{self, Use};
+use super::super::layout::Layout;
+#[cfg(feature = "host")]
+use super::super::layout::store;
+use super::super::routine::Routine;
+use super::check_scalar;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Result, Submitted, Transpose};
+use std::marker::PhantomData;
+
+/// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. Unless set, `A` is not transposed, `alpha` is 1 and
+/// `beta` 0.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Spmv<S> {
+    trans: Transpose,
+    alpha: S,
+    beta: S,
+}
+
+impl<S: Number> Spmv<S> {
+    /// `y = A * x`.
+    pub fn new() -> Self {
+        Spmv { trans: Transpose::No, alpha: S::ONE, beta: S::default() }
+    }
+
+    /// What is done to A.
+    pub fn trans(mut self, trans: Transpose) -> Self {
+        self.trans = trans;
+        self
+    }
+
+    /// The factor of the product.
+    pub fn alpha(mut self, alpha: S) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// The factor of what y held; zero does not read it.
+    pub fn beta(mut self, beta: S) -> Self {
+        self.beta = beta;
+        self
+    }
+}
+
+impl<S: Number> Default for Spmv<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Product<T: SparseElement, I> {
+    layout: Layout,
+    spec: Spmv<T::Scalar>,
+    /// `beta` is in device memory.
+    reads_beta: bool,
+    _index: PhantomData<fn() -> I>,
+}
+
+impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
+    const NAME: &'static str = "spmv";
+    type Reads = (I, I, T, T, Option<T::Scalar>, Option<T::Scalar>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (first, second, values, x, alpha, beta): &Spans<Self::Reads>, (y,): &Spans<(T,)>) -> Result<()> {
+        self.layout.check::<I>(first.len(), second.len(), values.len())?;
+        check_scalar("alpha", alpha)?;
+        check_scalar("beta", beta)?;
+        let (rows, cols) = self.spec.trans.stored(self.layout.rows, self.layout.cols);
+        for (name, len, need, what) in [("x", x.len(), cols, "columns"), ("y", y.len(), rows, "rows")] {
+            if len != need {
+                return Err(Error::invalid(name, format!("{len} elements, but op(A) has {need} {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        !self.reads_beta && self.spec.beta == T::Scalar::default()
+    }
+
+    fn cost(&self) -> Cost {
+        let vectors = (self.layout.rows.saturating_add(self.layout.cols)).saturating_mul(size_of::<T>());
+        let flops = self.layout.values().unwrap_or(0).saturating_mul(2) as u64;
+        Cost { flops, bytes: self.layout.bytes::<T, I>().saturating_add(vectors as u64) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (first, second, values, x, alpha, beta): <Self::Reads as crate::Elems>::Slices<'_>,
+        (y,): (&mut [T],),
+    ) -> Result<()> {
+        let (alpha, beta) = (super::scalar(self.spec.alpha, alpha), super::scalar(self.spec.beta, beta));
+        if self.spec.trans == Transpose::No
+            && let Some(blocks) = self.layout.blocks(first, second, values)
+        {
+            blocks.spmv(alpha, x, beta, y);
+            return Ok(());
+        }
+        let mut store = store();
+        let (rows, columns) = self.layout.seen((first, second, values), &mut store);
+        let how = Use {
+            transposed: columns == (self.spec.trans == Transpose::No),
+            conj: self.spec.trans == Transpose::Conjugate,
+        };
+        spmv::spmv(&rows, how, alpha, x, beta, y);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), of a matrix in any format. Each element of y is summed in the
+    /// order in which A stores its entries. A transposed product of compressed rows is slower than one of compressed
+    /// columns, and on a GPU not deterministic: convert once where it is used often.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths do not fit; a stale or foreign buffer; [`Error::Unsupported`] for
+    /// transposed blocks on a GPU. `y` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Transpose, sparse::Spmv};
+    /// let device = Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
+    /// let x = device.upload([1.0f32, 10.0])?.into_output();
+    /// let spec = Spmv::new().trans(Transpose::Yes).alpha(2.0);
+    /// let y = device.sparse().spmv(spec, &a, &x, device.uninit(3)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [2.0, 60.0, 4.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn spmv<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        spec: Spmv<T::Scalar>,
+        a: &impl SparseMatrix<T, I>,
+        x: impl Into<In<'a, T>>,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Stored { layout, first, second, values } = a.stored();
+        let product = Product::<T, I> { layout, spec, reads_beta: false, _index: PhantomData };
+        self.submit(product, (first, second, values, x.into(), None, None), (y,))
+    }
+
+    /// As [`spmv`](Self::spmv), with `alpha` and `beta` read from device memory, each the first element, when the work
+    /// runs.
+    ///
+    /// # Errors
+    /// As [`spmv`](Self::spmv).
+    pub fn spmv_at<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        spec: Spmv<T::Scalar>,
+        (alpha, beta): (In<'a, T::Scalar>, In<'a, T::Scalar>),
+        a: &impl SparseMatrix<T, I>,
+        x: impl Into<In<'a, T>>,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let Stored { layout, first, second, values } = a.stored();
+        let product = Product::<T, I> { layout, spec, reads_beta: true, _index: PhantomData };
+        self.submit(product, (first, second, values, x.into(), Some(alpha), Some(beta)), (y,))
+    }
+}

@@ -1,0 +1,314 @@
+//! Products against sums in double-double.
+
+use super::model::{Exact, Model, Place, shapes};
+use crate::common::{Rng, Sample, assert_same_bits, devices, down, is_host, seeds, up};
+use crate::each_sparse;
+use std::collections::BTreeMap;
+use windlass::reference::Value;
+use windlass::sparse::{Sddmm, SparseElement, SparseMatrix, Spmm, Spmv};
+use windlass::{Complex, Device, Order, Transpose};
+
+const ALL: [Transpose; 3] = [Transpose::No, Transpose::Yes, Transpose::Conjugate];
+
+fn parts<T: Value>(x: T) -> [f64; 2] {
+    x.parts()
+}
+
+/// Whether a GPU's library takes it: transposed blocks it does not.
+fn takes(device: &Device, blocks: bool, trans: Transpose) -> bool {
+    is_host(device) || !blocks || trans == Transpose::No
+}
+
+#[expect(clippy::too_many_arguments, reason = "what is computed, and its name")]
+fn check_spmv<T: Sample + SparseElement<Scalar: Sample>, I: Place>(
+    device: &Device,
+    a: &impl SparseMatrix<T, I>,
+    model: &Model<T>,
+    trans: Transpose,
+    x: &[T],
+    y: &[T],
+    (alpha, beta): (T::Scalar, T::Scalar),
+    what: &str,
+) -> Vec<T> {
+    let spec = Spmv::new().trans(trans).alpha(alpha).beta(beta);
+    let zero = beta == T::Scalar::default();
+    // What is not read may be no number.
+    let old = if zero { vec![T::NAN; y.len()] } else { y.to_vec() };
+    let pending = device.sparse().spmv(spec, a, &up(device, x), up(device, old)).unwrap();
+    let got = down(device, &pending.await_result().unwrap());
+    let mut sums = vec![Exact::default(); y.len()];
+    for ((i, j), value) in model.op(trans) {
+        sums[i].add(value, parts(x[j]));
+    }
+    for (i, sum) in sums.iter().enumerate() {
+        let mut want = sum.times(parts(alpha));
+        if !zero {
+            want = want.plus(Exact::of(parts(y[i])).times(parts(beta)));
+        }
+        want.assert_near::<T, T::Scalar>(got[i], &format!("{what}, element {i}, {trans:?}"));
+    }
+    got
+}
+
+fn spmv_of<T: Sample + SparseElement<Scalar: Sample>>() {
+    for device in devices() {
+        let mut rng = Rng::new(7);
+        for (name, model) in shapes::<T>(&mut rng) {
+            let what = format!("{name} of {}", T::DTYPE);
+            let (csr, csc, coo) =
+                (model.up_csr::<i32>(&device), model.up_csc::<i64>(&device), model.up_coo::<i32>(&device));
+            for trans in ALL {
+                let (rows, cols) =
+                    if trans == Transpose::No { (model.rows, model.cols) } else { (model.cols, model.rows) };
+                let (x, y): (Vec<T>, Vec<T>) = (rng.samples(cols), rng.samples(rows));
+                let zero = T::Scalar::default();
+                let factors = rng.pick(&[(T::Scalar::real(1.0), zero), (T::Scalar::real(-2.5), T::Scalar::real(0.5))]);
+                check_spmv(&device, &csr, &model, trans, &x, &y, factors, &format!("csr, {what}"));
+                check_spmv(&device, &csc, &model, trans, &x, &y, factors, &format!("csc, {what}"));
+                check_spmv(&device, &coo, &model, trans, &x, &y, factors, &format!("coo, {what}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matrix_in_every_format_times_a_vector_is_within_the_bound_of_its_rows() {
+    each_sparse!(spmv_of);
+}
+
+#[test]
+fn blocks_of_every_size_times_a_vector_are_what_their_rows_are() {
+    for device in devices() {
+        let mut rng = Rng::new(3);
+        for (size, order) in [(1, Order::Row), (2, Order::Row), (3, Order::Column), (4, Order::Row), (5, Order::Column)]
+        {
+            let model = Model::<f64>::filled(&mut rng, 4 * size, 6 * size, |i, j, rng| {
+                (i / size + j / size) % 3 == 0 && rng.below(4) > 0
+            });
+            let csr = model.up_csr::<i32>(&device);
+            let bsr = device.sparse().to_bsr(&csr, size, order).unwrap();
+            for trans in ALL.into_iter().filter(|trans| takes(&device, true, *trans)) {
+                let (rows, cols) =
+                    if trans == Transpose::No { (model.rows, model.cols) } else { (model.cols, model.rows) };
+                let (x, y): (Vec<f64>, Vec<f64>) = (rng.samples(cols), rng.samples(rows));
+                check_spmv(&device, &bsr, &model, trans, &x, &y, (1.5, 0.5), &format!("blocks of {size}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn scalars_are_read_from_device_memory() {
+    for device in devices() {
+        let a = Model::<f32>::random(&mut Rng::new(5), 9, 9, 40).up_csr::<i32>(&device);
+        let (x, y) = (up(&device, vec![1.0f32; 9]), || up(&device, vec![3.0f32; 9]));
+        let (alpha, beta) = (up(&device, [2.0f32]), up(&device, [-1.0f32]));
+        let sparse = device.sparse();
+        let at = sparse.spmv_at(Spmv::new(), (alpha.as_in(), beta.as_in()), &a, &x, y()).unwrap().into_output();
+        let by_value = sparse.spmv(Spmv::new().alpha(2.0).beta(-1.0), &a, &x, y()).unwrap().into_output();
+        assert_same_bits(&down(&device, &at), &down(&device, &by_value), "scalars in device memory");
+    }
+}
+
+#[test]
+fn the_same_product_gives_the_same_bits_twenty_times() {
+    for device in devices() {
+        let mut rng = Rng::new(11);
+        let model = Model::<f32>::random(&mut rng, 800, 600, 5);
+        let (a, x) = (model.up_csc::<i32>(&device), up(&device, rng.samples::<f32>(800)));
+        let spec = Spmv::new().trans(Transpose::Yes);
+        let product =
+            || down(&device, &device.sparse().spmv(spec, &a, &x, device.uninit(600).unwrap()).unwrap().into_output());
+        let first = product();
+        (0..20).for_each(|_| assert_same_bits(&product(), &first, "again"));
+    }
+}
+
+fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
+    for device in devices() {
+        seeds(6, |rng, seed| {
+            let choices = shapes::<T>(rng);
+            let (name, model) = &choices[rng.below(choices.len() - 1)];
+            let (n, trans_a, trans_b) = (rng.pick(&[1, 3, 8, 13]), rng.pick(&ALL), rng.pick(&ALL));
+            let (order_b, order_c) = (rng.pick(&[Order::Row, Order::Column]), rng.pick(&[Order::Row, Order::Column]));
+            let stored =
+                |trans: Transpose, rows, cols| if trans == Transpose::No { (rows, cols) } else { (cols, rows) };
+            let (rows, inner) = stored(trans_a, model.rows, model.cols);
+            let (b_rows, b_cols) = stored(trans_b, inner, n);
+            let line = |order, rows: usize, cols: usize| if order == Order::Row { (cols, rows) } else { (rows, cols) };
+            let ((b_line, b_lines), (c_line, c_lines)) = (line(order_b, b_rows, b_cols), line(order_c, rows, n));
+            let (ldb, ldc) = (b_line.max(1) + rng.below(3), c_line.max(1) + rng.below(3));
+            let (b, c): (Vec<T>, Vec<T>) = (rng.samples(ldb * b_lines), rng.samples(ldc * c_lines));
+            let beta = rng.pick(&[T::Scalar::default(), T::Scalar::real(0.5)]);
+            let alpha = T::Scalar::real(-1.5);
+            let spec = Spmm::new(n).trans_a(trans_a).trans_b(trans_b).orders(order_b, order_c).ldb(ldb).ldc(ldc);
+            let spec = spec.alpha(alpha).beta(beta);
+            let what = format!("{name}, {spec:?}, seed {seed}");
+            let place =
+                |order, ld: usize, i: usize, j: usize| if order == Order::Row { i * ld + j } else { i + j * ld };
+            let old = |i: usize, j: usize| c[place(order_c, ldc, i, j)];
+            let b_at = |i: usize, j: usize| {
+                let at = |i, j| parts(b[place(order_b, ldb, i, j)]);
+                match trans_b {
+                    Transpose::No => at(i, j),
+                    Transpose::Yes => at(j, i),
+                    Transpose::Conjugate => {
+                        let [re, im] = at(j, i);
+                        [re, -im]
+                    }
+                }
+            };
+            let mut sums = BTreeMap::<(usize, usize), Exact>::new();
+            for ((i, p), value) in model.op(trans_a) {
+                (0..n).for_each(|j| sums.entry((i, j)).or_default().add(value, b_at(p, j)));
+            }
+            let (sparse, b_up) = (device.sparse(), up(&device, &b[..]));
+            let pending = match rng.below(3) {
+                0 => sparse.spmm(spec, &model.up_csr::<i64>(&device), &b_up, up(&device, &c[..])),
+                1 => sparse.spmm(spec, &model.up_csc::<i32>(&device), &b_up, up(&device, &c[..])),
+                _ => sparse.spmm(spec, &model.up_coo::<i32>(&device), &b_up, up(&device, &c[..])),
+            };
+            let got = down(&device, &pending.unwrap().await_result().unwrap());
+            let mut rest = got.clone();
+            for i in 0..rows {
+                for j in 0..n {
+                    let mut want = sums.get(&(i, j)).copied().unwrap_or_default().times(parts(alpha));
+                    if beta != T::Scalar::default() {
+                        want = want.plus(Exact::of(parts(old(i, j))).times(parts(beta)));
+                    }
+                    let at = place(order_c, ldc, i, j);
+                    want.assert_near::<T, T::Scalar>(got[at], &format!("({i}, {j}) of {what}"));
+                    rest[at] = c[at];
+                }
+            }
+            assert_same_bits(&rest, &c, &format!("between the elements: {what}"));
+        });
+    }
+}
+
+#[test]
+fn a_matrix_times_a_dense_one_is_within_the_bound_in_every_order() {
+    each_sparse!(spmm_of);
+}
+
+fn sddmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
+    for device in devices() {
+        let mut rng = Rng::new(13);
+        for (name, model) in shapes::<T>(&mut rng).into_iter().take(13) {
+            let (k, trans) = (
+                rng.pick(&[0, 1, 7]),
+                [rng.pick(&[Transpose::No, Transpose::Yes]), rng.pick(&[Transpose::No, Transpose::Yes])],
+            );
+            let order = [rng.pick(&[Order::Row, Order::Column]), rng.pick(&[Order::Row, Order::Column])];
+            let (a, b): (Vec<T>, Vec<T>) = (rng.samples(model.rows * k), rng.samples(k * model.cols));
+            let pattern = model.up_csr::<i32>(&device);
+            let old: Vec<T> = rng.samples(pattern.nnz());
+            let (alpha, beta) = (T::Scalar::real(2.0), T::Scalar::real(-0.5));
+            let spec = Sddmm::new(k).trans(trans[0], trans[1]).orders(order[0], order[1]).alpha(alpha).beta(beta);
+            let pending = device.sparse().sddmm(
+                spec,
+                &pattern,
+                &up(&device, &a[..]),
+                &up(&device, &b[..]),
+                up(&device, &old[..]),
+            );
+            let got = down(&device, &pending.unwrap().await_result().unwrap());
+            let at = |x: &[T], which: usize, rows: usize, cols: usize, i: usize, j: usize| {
+                let (rows, cols, i, j) =
+                    if trans[which] == Transpose::No { (rows, cols, i, j) } else { (cols, rows, j, i) };
+                parts(x[if order[which] == Order::Row { i * cols + j } else { i + j * rows }])
+            };
+            for (place, (i, j)) in model.entries.keys().enumerate() {
+                let mut sum = Exact::default();
+                (0..k).for_each(|p| sum.add(at(&a, 0, model.rows, k, *i, p), at(&b, 1, k, model.cols, p, *j)));
+                let want = sum.times(parts(alpha)).plus(Exact::of(parts(old[place])).times(parts(beta)));
+                want.assert_near::<T, T::Scalar>(got[place], &format!("({i}, {j}) of {name}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn dense_products_at_given_places_are_within_the_bound() {
+    each_sparse!(sddmm_of);
+}
+
+/// All places where a product is added, with their sums.
+fn product<T: Sample + SparseElement>(a: &Model<T>, b: &Model<T>) -> BTreeMap<(usize, usize), Exact> {
+    let mut rows: BTreeMap<usize, Vec<(usize, [f64; 2])>> = BTreeMap::new();
+    b.entries.iter().for_each(|((i, j), x)| rows.entry(*i).or_default().push((*j, parts(*x))));
+    let mut sums = BTreeMap::<(usize, usize), Exact>::new();
+    for ((i, p), x) in &a.entries {
+        for (j, y) in rows.get(p).into_iter().flatten() {
+            sums.entry((*i, *j)).or_default().add(parts(*x), *y);
+        }
+    }
+    sums
+}
+
+fn spgemm_of<T: Sample + SparseElement<Scalar: Sample>>() {
+    for device in devices() {
+        let mut rng = Rng::new(17);
+        for (name, a) in shapes::<T>(&mut rng) {
+            let (cols, percent) = (rng.pick(&[1, 5, 40]), rng.pick(&[5, 30]));
+            let b = Model::random(&mut rng, a.cols, cols, percent);
+            let sums = product(&a, &b);
+            let alpha = T::Scalar::real(0.5);
+            let (left, right) = (a.up_csr::<i32>(&device), b.up_csr::<i32>(&device));
+            let by_rows = Model::down(&device, &device.sparse().spgemm(alpha, &left, &right).unwrap(), true);
+            let (left_columns, right_columns) = (a.up_csc::<i64>(&device), b.up_csc::<i64>(&device));
+            let by_columns = device.sparse().spgemm(alpha, &left_columns, &right_columns).unwrap();
+            let by_columns = Model::down(&device, &by_columns, false);
+            for got in [&by_rows, &by_columns] {
+                assert_eq!((got.rows, got.cols), (a.rows, cols));
+                assert!(got.entries.keys().eq(sums.keys()), "other entries: {name} times {} x {cols}", a.cols);
+                for (at, sum) in &sums {
+                    sum.times(parts(alpha)).assert_near::<T, T::Scalar>(got.entries[at], &format!("{at:?} of {name}"));
+                }
+            }
+            // At the entries of another pattern alone.
+            let mask = Model::<f32>::random(&mut rng, a.rows, cols, 30);
+            let pattern = mask.up_csr::<i32>(&device);
+            let values = device.uninit(pattern.nnz()).unwrap();
+            let pending = device.sparse().spgemm_masked(alpha, &left, &right, &pattern, values).unwrap();
+            let got = down(&device, &pending.await_result().unwrap());
+            for (at, got) in mask.entries.keys().zip(got) {
+                let want = sums.get(at).copied().unwrap_or_default().times(parts(alpha));
+                want.assert_near::<T, T::Scalar>(got, &format!("{at:?} of {name}, masked"));
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_sparse_matrices_have_the_right_entries_within_the_bound() {
+    each_sparse!(spgemm_of);
+}
+
+#[test]
+fn a_product_of_more_entries_than_the_index_counts_is_refused() {
+    for device in devices().into_iter().filter(is_host) {
+        // Dense columns times dense rows: 50000 squared is more than 2^31.
+        let n = 50_000usize;
+        let ones = vec![1.0f32; n];
+        let offsets: Vec<i32> = (0..=n as i32).collect();
+        let tall = device.sparse().upload_csr(n, 1, &offsets, &vec![0; n], &ones).unwrap();
+        let wide = tall.transposed();
+        let wide = device.sparse().to_csr(&wide).unwrap();
+        let error = device.sparse().spgemm(1.0, &tall, &wide).unwrap_err();
+        assert!(error.to_string().contains("2500000000 entries"), "{error}");
+    }
+}
+
+#[test]
+fn a_matrix_times_its_adjoint_is_hermitian() {
+    for device in devices() {
+        let model = Model::<Complex<f64>>::random(&mut Rng::new(23), 12, 9, 40);
+        let c = device.sparse().gram(&model.up_csr::<i32>(&device)).unwrap();
+        let got = Model::down(&device, &c, true);
+        for ((i, j), x) in &got.entries {
+            let mirrored = got.entries[&(*j, *i)];
+            assert!((x - mirrored.conj()).norm() <= 1e-13, "({i}, {j})");
+        }
+    }
+}
