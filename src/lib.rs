@@ -59,7 +59,7 @@ use engines::cuda;
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, library};
-pub use libraries::{blas, blaslt, nvrtc, sparse};
+pub use libraries::{blas, blaslt, fft, nvrtc, sparse};
 use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
@@ -79,6 +79,7 @@ pub use dispatch::{
 };
 pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
+pub use fft::Fft;
 pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};

@@ -6,6 +6,7 @@
 
 pub mod blas;
 pub mod blaslt;
+pub mod fft;
 pub mod nvrtc;
 pub mod sparse;
 

@@ -14,6 +14,7 @@ mod blas_level2;
 mod blas_level3;
 mod blaslt;
 mod conformance;
+mod fft;
 mod front_door;
 mod inside;
 mod lifecycle;

@@ -123,6 +123,7 @@ impl Registry {
             crate::copy::register(&mut registry);
             crate::blas::register(&mut registry);
             crate::blaslt::register(&mut registry);
+            crate::fft::register(&mut registry);
             crate::nvrtc::register(&mut registry);
             crate::sparse::register(&mut registry);
         }

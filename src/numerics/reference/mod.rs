@@ -7,6 +7,7 @@
 
 mod bound;
 mod double;
+mod fourier;
 mod fused;
 mod level1;
 mod level2;
@@ -16,6 +17,7 @@ mod value;
 
 pub use bound::{dot_error_bound, gamma, gemm_error_bound, nrm2_error_bound};
 pub use double::Double;
+pub use fourier::{dft, dft_error_bound, root_of_unity};
 pub use fused::{Sum, gelu, gelu_slope, sum_of_products};
 pub use level1::{asum, axpy, dot, dotc, extreme, nrm2, rot, rotm, scal};
 pub use level2::{Update, residual};

@@ -1,5 +1,6 @@
 //! The fast routines against the oracle, on seeded random input.
 
+mod fourier;
 mod gemm;
 mod level1;
 mod level2;

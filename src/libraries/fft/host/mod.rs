@@ -1,0 +1,75 @@
+//! Fourier transforms on the CPU: one-dimensional ones of crates `rustfft` and `realfft`, and our own driver for any
+//! number of axes, strides and batches around them.
+//!
+//! A transform is a few passes, one for each axis: every line along the axis is brought into a packed block, transformed
+//! there, and taken out (packed lines are transformed where they lie). Blocks are shared among the threads of the pool that
+//! the caller is in. What lines there are changes no result, so the same call gives the same bits for any number of threads.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `threads` | ranges over threads |
+//! | `plans` | planned transforms, kept |
+//! | `lines` | which lines there are along an axis, how their elements come and go |
+//! | `pass` | the transforms of all lines along one axis |
+//! | `transform` | passes over all axes: complex, real to complex, complex to real |
+//! | `roll` | arrays moved, end around |
+//! | `halves` | the same of f16 and bf16, in f32 |
+//!
+//! What does not fit its slices is left undone: the checks have named it before.
+
+mod halves;
+mod lines;
+mod pass;
+mod plans;
+mod roll;
+mod threads;
+mod transform;
+
+use crate::{Error, Result};
+use num_complex::Complex;
+use plans::Plans;
+use rustfft::num_traits::Float;
+
+pub(super) use halves::run_halves;
+pub(super) use roll::roll;
+pub(super) use transform::Data;
+pub(super) use transform::run;
+
+/// A type that is computed in.
+pub(super) trait Real: rustfft::FftNum + Float + Default {
+    /// Its planned transforms.
+    fn plans() -> &'static Plans<Self>;
+    /// The nearest number.
+    fn of(x: f64) -> Self;
+}
+
+macro_rules! reals { ($($t:ty)*) => { $(
+    impl Real for $t {
+        fn plans() -> &'static Plans<Self> {
+            static PLANS: Plans<$t> = Plans::new();
+            &PLANS
+        }
+        fn of(x: f64) -> Self {
+            x as $t
+        }
+    }
+)* } }
+reals! { f32 f64 }
+
+fn out_of_memory(bytes: usize) -> Error {
+    let (requested, total) = (bytes as u64, crate::host::total_memory());
+    Error::OutOfMemory { requested, free: 0, total, limit: total, site: crate::error::Site::default() }
+}
+
+/// So many elements, or the memory is not there.
+fn filled<T: Copy>(n: usize, value: T) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    let bytes = n.saturating_mul(size_of::<T>());
+    all.try_reserve_exact(n).map_err(|_| out_of_memory(bytes))?;
+    all.resize(n, value);
+    Ok(all)
+}
+
+fn zero<T: Real>() -> Complex<T> {
+    Complex::new(T::zero(), T::zero())
+}

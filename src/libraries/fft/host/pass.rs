@@ -1,0 +1,191 @@
+//! One pass: the transforms of all lines along one axis.
+
+use super::Real;
+use super::lines::{Line, Lines, Reader, Writer, gather, scatter};
+use super::threads::each_range;
+use num_complex::Complex;
+use realfft::{ComplexToReal, RealToComplex};
+use rustfft::Fft;
+use smallvec::SmallVec;
+
+/// Elements of a block of lines: some of it and its copy stay in the second cache.
+const BLOCK: usize = 1 << 13;
+/// Lines of a block at most, where elements of neighbouring lines share cache lines.
+const WIDE: usize = 16;
+
+/// What is done to every element on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Touch<T> {
+    /// What is read is conjugated.
+    pub(super) conj_in: bool,
+    /// What is written is conjugated.
+    pub(super) conj_out: bool,
+    /// What is written is multiplied.
+    pub(super) scale: T,
+}
+
+impl<T: Real> Touch<T> {
+    pub(super) fn none() -> Self {
+        Touch { conj_in: false, conj_out: false, scale: T::one() }
+    }
+
+    fn incoming(&self, x: Complex<T>) -> Complex<T> {
+        if self.conj_in { x.conj() } else { x }
+    }
+
+    fn outgoing(&self, x: Complex<T>) -> Complex<T> {
+        let x = if self.conj_out { x.conj() } else { x };
+        x * self.scale
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.conj_out && self.scale == T::one()
+    }
+}
+
+/// How many lines of `n` elements go together.
+fn width(n: usize, strided: bool) -> usize {
+    let fits = (BLOCK / n.max(1)).max(1);
+    // A long strided line is dear enough that its cache lines should be shared, whatever the cache holds.
+    if strided { fits.clamp(4, WIDE.max(fits.min(64))) } else { fits }
+}
+
+/// Calls `f` with blocks of lines, on as many threads as are worth it; `begin` makes what a thread works in.
+fn each_block<W>(
+    lines: &Lines,
+    width: usize,
+    cost: usize,
+    begin: &(dyn Fn() -> W + Sync),
+    f: &(dyn Fn(&mut W, &[Line]) + Sync),
+) {
+    each_range(lines.count, width, cost, &|range| {
+        let mut work = begin();
+        let mut block: SmallVec<[Line; 64]> = SmallVec::new();
+        let end = range.end;
+        let mut at = range.start;
+        lines.each(range, |line| {
+            block.push(line);
+            at += 1;
+            if block.len() == width || at == end {
+                f(&mut work, &block);
+                block.clear();
+            }
+        });
+    });
+}
+
+/// Cost of a line for deciding how many threads are worth it.
+fn cost(n: usize) -> usize {
+    n.saturating_mul((usize::BITS - n.leading_zeros()) as usize / 4 + 1)
+}
+
+fn zeros<T: Real>(n: usize) -> Vec<Complex<T>> {
+    vec![Complex::new(T::zero(), T::zero()); n]
+}
+
+/// Complex lines; without a `from` those of `to`, in place.
+///
+/// No two lines of `lines` write the same element, and if there is no `from`, a line reads what it writes.
+pub(super) fn complex<T: Real>(
+    plan: &dyn Fft<T>,
+    lines: &Lines,
+    from: Option<Reader<Complex<T>>>,
+    to: Writer<Complex<T>>,
+    touch: Touch<T>,
+) {
+    let n = plan.len();
+    if lines.are_packed(n) && !touch.conj_in {
+        let scratch_len =
+            if from.is_some() { plan.get_immutable_scratch_len() } else { plan.get_inplace_scratch_len() };
+        let together = (BLOCK / n).max(1);
+        each_range(lines.count, together, cost(n), &|range| {
+            let mut scratch = zeros(scratch_len);
+            for first in range.clone().step_by(together) {
+                let count = together.min(range.end - first);
+                // SAFETY: packed lines of `n` elements from 0 on, which lie inside (`Lines::new`); ranges are disjoint.
+                let out = unsafe { to.slice(first * n, count * n) };
+                match from {
+                    // SAFETY: as above; what is read is another slice.
+                    Some(from) => plan.process_immutable_with_scratch(
+                        unsafe { from.slice(first * n, count * n) },
+                        out,
+                        &mut scratch,
+                    ),
+                    None => plan.process_with_scratch(out, &mut scratch),
+                }
+                if !touch.is_plain() {
+                    out.iter_mut().for_each(|x| *x = touch.outgoing(*x));
+                }
+            }
+        });
+        return;
+    }
+    let reader = from.unwrap_or(to.reader());
+    let strided = lines.along.from != 1 || lines.along.to != 1;
+    let width = width(n, strided);
+    let begin = || (zeros(n * width), zeros(plan.get_inplace_scratch_len()));
+    each_block(lines, width, cost(n), &begin, &|(block, scratch), some| {
+        let block = block.get_mut(..n * some.len()).unwrap_or_default();
+        let zero = Complex::new(T::zero(), T::zero());
+        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
+        unsafe { gather(reader, lines, some, n, block, zero, |x| touch.incoming(x)) };
+        plan.process_with_scratch(block, scratch);
+        // SAFETY: lines of `lines`, which no other thread has.
+        unsafe { scatter(to, lines, some, n, block, |x| touch.outgoing(x)) };
+    });
+}
+
+/// Real lines to half spectra. In place where `from` and `to` are the same memory and each line stays in its own.
+pub(super) fn forward<T: Real>(
+    plan: &dyn RealToComplex<T>,
+    lines: &Lines,
+    from: Reader<T>,
+    to: Writer<Complex<T>>,
+    touch: Touch<T>,
+) {
+    let (n, m) = (plan.len(), plan.complex_len());
+    let strided = lines.along.from != 1 || lines.along.to != 1;
+    let width = width(n, strided);
+    let begin = || (vec![T::zero(); n * width], zeros(m * width), zeros(plan.get_scratch_len()));
+    each_block(lines, width, cost(n), &begin, &|(block, out, scratch), some| {
+        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
+        unsafe { gather(from, lines, some, n, block, T::zero(), |x| x) };
+        for (line, out) in block.chunks_exact_mut(n).zip(out.chunks_exact_mut(m)).take(some.len()) {
+            // The lengths are the plan's own.
+            let _ = plan.process_with_scratch(line, out, scratch);
+        }
+        // SAFETY: lines of `lines`, which no other thread has.
+        unsafe { scatter(to, lines, some, m, out, |x| touch.outgoing(x)) };
+    });
+}
+
+/// Half spectra to real lines. In place as [`forward`].
+pub(super) fn backward<T: Real>(
+    plan: &dyn ComplexToReal<T>,
+    lines: &Lines,
+    from: Reader<Complex<T>>,
+    to: Writer<T>,
+    touch: Touch<T>,
+) {
+    let (n, m) = (plan.len(), plan.complex_len());
+    let strided = lines.along.from != 1 || lines.along.to != 1;
+    let width = width(n, strided);
+    let begin = || (zeros(m * width), vec![T::zero(); n * width], zeros(plan.get_scratch_len()));
+    each_block(lines, width, cost(n), &begin, &|(block, out, scratch), some| {
+        let zero = Complex::new(T::zero(), T::zero());
+        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
+        unsafe { gather(from, lines, some, m, block, zero, |x| touch.incoming(x)) };
+        for (line, out) in block.chunks_exact_mut(m).zip(out.chunks_exact_mut(n)).take(some.len()) {
+            // What must be real is taken as real, as cuFFT does.
+            if let Some(first) = line.first_mut() {
+                first.im = T::zero();
+            }
+            if let (true, Some(last)) = (n.is_multiple_of(2), line.last_mut()) {
+                last.im = T::zero();
+            }
+            let _ = plan.process_with_scratch(line, out, scratch);
+        }
+        // SAFETY: lines of `lines`, which no other thread has.
+        unsafe { scatter(to, lines, some, n, out, |x| x * touch.scale) };
+    });
+}

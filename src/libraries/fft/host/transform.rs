@@ -1,0 +1,215 @@
+//! Transforms over several axes.
+
+use super::super::geometry::{Axis, Geometry};
+use super::super::spec::Direction;
+use super::lines::{Along, Lines, Reader, Step, Writer};
+use super::pass::{self, Touch};
+use super::{Real, filled, zero};
+use crate::Result;
+use num_complex::Complex;
+
+/// What a transform reads and writes.
+pub enum Data<'r, 'w, T, C> {
+    /// Complex to complex.
+    Complex(&'r [C], &'w mut [C]),
+    /// Complex to complex, where it lies.
+    ComplexInPlace(&'w mut [C]),
+    /// Real to half of a spectrum.
+    Forward(&'r [T], &'w mut [C]),
+    /// Real to half of a spectrum, where it lies: pairs of reals are complex numbers.
+    ForwardInPlace(&'w mut [T]),
+    /// Half of a spectrum to real.
+    Backward(&'r [C], &'w mut [T]),
+    /// Half of a spectrum, which need not be kept, to real.
+    Destroying(&'w mut [C], &'w mut [T]),
+    /// Half of a spectrum to real, where it lies.
+    BackwardInPlace(&'w mut [T]),
+}
+
+/// Carries out what `geometry` says, every output multiplied with `scale`.
+pub(in super::super) fn run<T: Real>(geometry: &Geometry, data: Data<'_, '_, T, Complex<T>>, scale: f64) -> Result<()> {
+    let inverse = geometry.direction == Direction::Inverse;
+    let scale = T::of(scale);
+    if geometry.count == 0 {
+        return Ok(());
+    }
+    match data {
+        Data::Complex(from, to) => {
+            let sides = (Some((Reader::new(from), from.len())), Writer::new(to), to.len());
+            complex(geometry, sides, inverse, scale);
+        }
+        Data::ComplexInPlace(to) => complex(geometry, (None, Writer::new(to), to.len()), inverse, scale),
+        Data::Forward(from, to) => {
+            let sides = (Reader::new(from), from.len(), Writer::new(to), to.len());
+            forward(geometry, sides, inverse, scale);
+        }
+        Data::ForwardInPlace(x) => {
+            let (len, writer) = (x.len(), Writer::new(x));
+            forward(geometry, (writer.reader(), len, writer.cast(), len / 2), inverse, scale);
+        }
+        Data::Backward(from, to) => {
+            let sides = (Reader::new(from), from.len(), Writer::new(to), to.len());
+            backward(geometry, sides, !inverse, scale)?;
+        }
+        Data::Destroying(from, to) => {
+            let sides = (Reader::new(from), from.len(), Writer::new(to), to.len());
+            backward(geometry, sides, !inverse, scale)?;
+        }
+        Data::BackwardInPlace(x) => {
+            let (len, writer) = (x.len(), Writer::new(x));
+            backward_in_place(geometry, writer, len, !inverse, scale);
+        }
+    }
+    Ok(())
+}
+
+/// The steps around axis `index`: the loops, the axes before it as they will be, those after it as they were. `done` says
+/// which axes have been transformed; these have what is written, the others what is read.
+fn around(geometry: &Geometry, index: usize, first: bool) -> Vec<Step> {
+    let loops = geometry.loops.iter().map(|l| Step { count: l.count, inside: l.count, from: l.from, to: l.to });
+    let others = geometry.axes.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, axis)| Step {
+        count: axis.written,
+        inside: if first { axis.read } else { axis.written },
+        from: axis.from,
+        to: axis.to,
+    });
+    let mut steps: Vec<Step> = loops.chain(others).collect();
+    if !first {
+        steps.iter_mut().for_each(|step| step.from = step.to);
+    }
+    steps
+}
+
+fn along(axis: &Axis, first: bool) -> Along {
+    match first {
+        true => Along { read: axis.read, written: axis.written, from: axis.from, to: axis.to },
+        false => Along { read: axis.written, written: axis.written, from: axis.to, to: axis.to },
+    }
+}
+
+/// Calls `f` with the place of every element of the output.
+pub(super) fn each_written(geometry: &Geometry, len: usize, mut f: impl FnMut(usize)) {
+    let Some((axis, index)) = geometry.axes.last().zip(geometry.axes.len().checked_sub(1)) else { return };
+    if let Some(lines) = Lines::new(around(geometry, index, false), along(axis, false), len, len) {
+        lines.each(0..lines.count, |line| (0..axis.written).for_each(|i| f(line.to + i * axis.to)));
+    }
+}
+
+type ComplexSides<T> = (Option<(Reader<Complex<T>>, usize)>, Writer<Complex<T>>, usize);
+
+/// The last axis first, since it is the one that most often lies packed on both sides.
+fn complex<T: Real>(geometry: &Geometry, (from, to, to_len): ComplexSides<T>, inverse: bool, scale: T) {
+    let mut from = from;
+    for (index, axis) in geometry.axes.iter().enumerate().rev() {
+        let first = index + 1 == geometry.axes.len();
+        let from_len = from.map_or(to_len, |(_, len)| len);
+        let Some(lines) = Lines::new(around(geometry, index, first), along(axis, first), from_len, to_len) else {
+            return;
+        };
+        let touch = Touch { scale: if index == 0 { scale } else { T::one() }, ..Touch::none() };
+        let plan = T::plans().complex(axis.n, inverse);
+        pass::complex(&*plan, &lines, from.take().map(|(from, _)| from), to, touch);
+    }
+}
+
+type RealSides<T> = (Reader<T>, usize, Writer<Complex<T>>, usize);
+
+fn forward<T: Real>(geometry: &Geometry, (from, from_len, to, to_len): RealSides<T>, conj: bool, scale: T) {
+    for (index, axis) in geometry.axes.iter().enumerate().rev() {
+        let first = index + 1 == geometry.axes.len();
+        let lens = if first { from_len } else { to_len };
+        let Some(lines) = Lines::new(around(geometry, index, first), along(axis, first), lens, to_len) else { return };
+        let last = index == 0;
+        let touch = Touch { conj_in: false, conj_out: conj && last, scale: if last { scale } else { T::one() } };
+        if first {
+            pass::forward(&*T::plans().forward(axis.n), &lines, from, to, touch);
+        } else {
+            pass::complex(&*T::plans().complex(axis.n, false), &lines, None, to, touch);
+        }
+    }
+}
+
+type HalfSides<T> = (Reader<Complex<T>>, usize, Writer<T>, usize);
+
+/// The outer axes go through memory of our own, since the input is not to be written.
+fn backward<T: Real>(
+    geometry: &Geometry,
+    (from, from_len, to, to_len): HalfSides<T>,
+    conj: bool,
+    scale: T,
+) -> Result<()> {
+    let Some((half, outer)) = geometry.axes.split_last() else { return Ok(()) };
+    let touch = Touch { conj_in: conj, conj_out: false, scale };
+    if outer.is_empty() {
+        let Some(lines) = Lines::new(around(geometry, 0, true), along(half, true), from_len, to_len) else {
+            return Ok(());
+        };
+        pass::backward(&*T::plans().backward(half.n), &lines, from, to, touch);
+        return Ok(());
+    }
+    // Packed: the loops, the outer axes, and of the halved axis what is read.
+    let mut step = 1usize;
+    let mut within = geometry.clone();
+    let mut place = |count: usize| {
+        let stride = step;
+        step = step.saturating_mul(count);
+        stride
+    };
+    let count = within.axes.len();
+    for (i, axis) in within.axes.iter_mut().enumerate().rev() {
+        if i + 1 == count {
+            axis.written = axis.read;
+        }
+        axis.to = place(axis.written);
+    }
+    within.loops.iter_mut().rev().for_each(|l| l.to = place(l.count));
+    let mut packed = filled(step, zero::<T>())?;
+    let (packed_len, writer) = (packed.len(), Writer::new(&mut packed));
+    for (index, axis) in within.axes.iter().enumerate().rev().skip(1) {
+        let first = index + 2 == count;
+        let lens = if first { from_len } else { packed_len };
+        let Some(lines) = Lines::new(around(&within, index, first), along(axis, first), lens, packed_len) else {
+            return Ok(());
+        };
+        let touch = Touch { conj_in: conj && first, ..Touch::none() };
+        let plan = T::plans().complex(axis.n, true);
+        pass::complex(&*plan, &lines, first.then_some(from), writer, touch);
+    }
+    // From there to the output.
+    let mut last = geometry.clone();
+    for (axis, within) in last.axes.iter_mut().zip(&within.axes) {
+        (axis.from, axis.read) = (within.to, within.written);
+    }
+    last.loops.iter_mut().zip(&within.loops).for_each(|(l, within)| l.from = within.to);
+    let (steps, along) = (around(&last, count - 1, true), along(last.axes.last().unwrap_or(half), true));
+    if let Some(lines) = Lines::new(steps, along, packed_len, to_len) {
+        let touch = Touch { conj_in: false, ..touch };
+        pass::backward(&*T::plans().backward(half.n), &lines, writer.reader(), to, touch);
+    }
+    Ok(())
+}
+
+/// The outer axes where they lie, then the halved one.
+fn backward_in_place<T: Real>(geometry: &Geometry, x: Writer<T>, len: usize, conj: bool, scale: T) {
+    let Some((half, outer)) = geometry.axes.split_last() else { return };
+    let (pairs, pairs_len) = (x.cast::<Complex<T>>(), len / 2);
+    let mut within = geometry.clone();
+    within.axes.iter_mut().for_each(|axis| axis.to = axis.from);
+    within.loops.iter_mut().for_each(|l| l.to = l.from);
+    if let Some(axis) = within.axes.last_mut() {
+        axis.written = axis.read;
+    }
+    for (index, axis) in within.axes.iter().enumerate().rev().skip(1) {
+        let first = index + 1 == outer.len();
+        let Some(lines) = Lines::new(around(&within, index, false), along(axis, false), pairs_len, pairs_len) else {
+            return;
+        };
+        let touch = Touch { conj_in: conj && first, ..Touch::none() };
+        pass::complex(&*T::plans().complex(axis.n, true), &lines, None, pairs, touch);
+    }
+    let steps = around(geometry, geometry.axes.len() - 1, true);
+    if let Some(lines) = Lines::new(steps, along(half, true), pairs_len, len) {
+        let touch = Touch { conj_in: conj && outer.is_empty(), conj_out: false, scale };
+        pass::backward(&*T::plans().backward(half.n), &lines, pairs.reader(), x, touch);
+    }
+}

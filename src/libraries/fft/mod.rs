@@ -1,0 +1,99 @@
+//! Fourier transforms: cuFFT on a GPU, crates `rustfft` and `realfft` under a driver of our own on the CPU.
+//!
+//! ```
+//! # fn main() -> Result<(), windlass::Error> {
+//! use windlass::{Complex, Device, Fft};
+//! let device = Device::host()?;
+//! let x = device.upload(vec![1.0f32, 0.0, 0.0, 0.0])?.into_output();
+//! let spectrum = device.fft().r2c(&Fft::r2c([4]), &x, device.uninit(3)?)?.into_output();
+//! assert_eq!(device.download(&spectrum)?.await_result()?, [Complex::new(1.0, 0.0); 3]);
+//! let x = device.fft().c2r(&Fft::c2r([4]), &spectrum, device.uninit(4)?)?.await_result()?;
+//! assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
+//! # Ok(()) }
+//! ```
+//!
+//! # Conventions
+//! - **Definition.** `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`; the [inverse](Direction::Inverse) has the other sign.
+//!   Over several axes one after the other.
+//! - **Normalisation** is SciPy's and [backward](Norm::Backward) unless said otherwise: an inverse undoes a forward transform.
+//!   cuFFT and FFTW do not normalise; that is [`Norm::None`].
+//! - **Half spectra.** The spectrum of `n` real numbers has `n / 2 + 1` points that are not redundant along the last
+//!   transformed axis. Back from there the size of the real array has to be said; imaginary parts of the first point and,
+//!   for an even `n`, of the last are not looked at.
+//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says otherwise.
+//!   Buffers of packed sides have exactly the elements that [`Fft::input_len`] and [`Fft::output_len`] say; where a layout
+//!   was said, at least so many. Elements of an output must not overlap.
+//! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs several
+//!   times as much, and no length is refused. [`next_fast_len`] finds a good one to fill up to.
+//! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part. The CPU computes in f32 and
+//!   rounds once.
+//! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
+//!   saves memory.
+//!
+//! # Where what is
+//! | file | what is in it |
+//! |---|---|
+//! | `spec`, `dims` | what a transform is asked for |
+//! | `geometry` | what that comes to, checked: axes and loops with sizes and strides on both sides |
+//! | `element`, `form` | element types; which buffers there are: out of place, in place, destroying |
+//! | `op` | the transform as an op |
+//! | `transforms`, `simple` | the front: with a specification; SciPy's names with an output of their own |
+//! | `shift`, `frequencies` | halves of arrays exchanged; the frequencies of a spectrum's points, good lengths |
+//! | `host` | the CPU's arithmetic |
+
+mod dims;
+mod element;
+mod form;
+mod frequencies;
+mod geometry;
+#[cfg(feature = "host")]
+mod host;
+mod op;
+mod shift;
+mod simple;
+mod spec;
+mod transforms;
+
+pub use dims::Dims;
+pub use element::{FftComplex, FftReal};
+pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
+pub use spec::{Direction, Fft, Kind, Layout, Norm};
+
+use crate::Device;
+
+/// The front of the Fourier transforms of one device: `device.fft()`. Holds no native state.
+#[derive(Clone, Debug)]
+pub struct Front {
+    device: Device,
+}
+
+impl Device {
+    /// Fourier transforms (cuFFT).
+    pub fn fft(&self) -> Front {
+        Front { device: self.clone() }
+    }
+}
+
+/// What another executable may be asked to do.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    fn real<R: FftReal>(registry: &mut crate::worker::Registry) {
+        use form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, R2c, R2cInPlace};
+        use op::Transform;
+        registry.add::<Transform<C2c<R::Complex>>>();
+        registry.add::<Transform<C2cInPlace<R::Complex>>>();
+        registry.add::<Transform<R2c<R>>>();
+        registry.add::<Transform<R2cInPlace<R>>>();
+        registry.add::<Transform<C2r<R>>>();
+        registry.add::<Transform<C2rInPlace<R>>>();
+        registry.add::<Transform<C2rDestroying<R>>>();
+    }
+    fn shifts<T: crate::Element>(registry: &mut crate::worker::Registry) {
+        registry.add::<shift::Shift<T>>();
+    }
+    real::<f32>(registry);
+    real::<f64>(registry);
+    real::<crate::f16>(registry);
+    real::<crate::bf16>(registry);
+    crate::element::each_element!(shifts(registry));
+}

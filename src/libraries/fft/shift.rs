@@ -1,0 +1,137 @@
+//! The halves of an array exchanged, so that the frequency 0 is in the middle, and back.
+
+use super::{Dims, Front};
+use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// `y` is `x` with the elements moved along some axes.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Shift<T> {
+    shape: Dims,
+    axes: Dims,
+    inverse: bool,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> Shift<T> {
+    fn elements(&self) -> Result<usize> {
+        if self.shape.is_too_long() {
+            return Err(Error::invalid("shape", "more than 8 axes"));
+        }
+        let total = self.shape.as_slice().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+        total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))
+    }
+
+    /// By how much elements move along each axis of the shape.
+    pub(super) fn moves(&self) -> SmallVec<[usize; 8]> {
+        let by = |n: usize| if self.inverse { n.div_ceil(2) } else { n / 2 };
+        let moved = |axis: usize| self.axes.as_slice().contains(&axis);
+        self.shape.as_slice().iter().enumerate().map(|(axis, n)| if moved(axis) { by(*n) } else { 0 }).collect()
+    }
+}
+
+impl<T: Element> Op for Shift<T> {
+    const NAME: &'static str = "fftshift";
+    const LIBRARY: &'static str = "fft";
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (x,): &Spans<(T,)>, (y,): &Spans<(T,)>) -> Result<()> {
+        let total = self.elements()?;
+        let rank = self.shape.len();
+        if self.axes.is_too_long() {
+            return Err(Error::invalid("axes", "more than 8 axes"));
+        }
+        if let Some(axis) = self.axes.as_slice().iter().find(|axis| **axis >= rank) {
+            return Err(Error::invalid("axes", format!("axis {axis} of a shape with {rank} axes")));
+        }
+        for (name, len) in [("x", x.len()), ("y", y.len())] {
+            if len != total {
+                return Err(Error::invalid(name, format!("{len} elements, and the shape has {total}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>) -> bool {
+        true // or its length is another one, which the checks that come after this say
+    }
+
+    fn cost(&self) -> Cost {
+        let elements = self.elements().unwrap_or(0) as u64;
+        Cost { flops: 0, bytes: elements.saturating_mul(2 * size_of::<T>() as u64) }
+    }
+
+    fn host(&self, (x,): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+        #[cfg(feature = "host")]
+        {
+            let (shape, moves) = (self.shape.as_slice(), self.moves());
+            super::host::roll(size_of::<T>(), shape, &moves, bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y));
+        }
+        Ok(())
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<HostOf<Self>> {
+        Ok(())
+    }
+}
+
+impl Front {
+    /// `y` = `x`, an array of this shape, with the halves along `axes` exchanged: the point 0 goes to `n / 2`. Of any element
+    /// type, for halves' pairs with an axis of two at the end that is not named.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an axis that is none, or buffers of another size; a stale or foreign buffer. `y` comes
+    /// back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload(vec![0i32, 1, 2, -2, -1])?.into_output();
+    /// let y = device.fft().fftshift([5], [0], &x, device.uninit(5)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [-2, -1, 0, 1, 2]);
+    /// # Ok(()) }
+    /// ```
+    pub fn fftshift<'a, T: Element>(
+        &self,
+        shape: impl Into<Dims>,
+        axes: impl Into<Dims>,
+        x: impl Into<In<'a, T>>,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: false, _type: PhantomData };
+        self.device.dispatch(shift, (x.into(),), (y,))
+    }
+
+    /// The inverse of [`fftshift`](Self::fftshift): the point `n / 2` goes to 0.
+    ///
+    /// # Errors
+    /// As [`fftshift`](Self::fftshift).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload(vec![-2i32, -1, 0, 1, 2])?.into_output();
+    /// let y = device.fft().ifftshift([5], [0], &x, device.uninit(5)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [0, 1, 2, -2, -1]);
+    /// # Ok(()) }
+    /// ```
+    pub fn ifftshift<'a, T: Element>(
+        &self,
+        shape: impl Into<Dims>,
+        axes: impl Into<Dims>,
+        x: impl Into<In<'a, T>>,
+        y: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: true, _type: PhantomData };
+        self.device.dispatch(shift, (x.into(),), (y,))
+    }
+}

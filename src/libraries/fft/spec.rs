@@ -1,0 +1,240 @@
+//! What a transform is asked for, as plain data.
+
+use super::dims::Dims;
+use serde::{Deserialize, Serialize};
+
+/// The sign of the exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Direction {
+    /// `exp(-2 pi i j k / n)`.
+    Forward,
+    /// `exp(+2 pi i j k / n)`.
+    Inverse,
+}
+
+/// Where the factor `1 / N` goes, `N` being the product of the transformed sizes. The names are SciPy's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Norm {
+    /// Nowhere, as cuFFT and FFTW do it: an inverse of a forward transform gives `N` times the input.
+    None,
+    /// The inverse is divided by `N`. SciPy's default, and ours.
+    #[default]
+    Backward,
+    /// Both are divided by the square root of `N`.
+    Ortho,
+    /// The forward transform is divided by `N`.
+    Forward,
+}
+
+impl Norm {
+    /// The factor of a transform over `n` points.
+    pub(super) fn factor(self, direction: Direction, n: f64) -> f64 {
+        match (self, direction) {
+            (Norm::Ortho, _) => 1.0 / n.sqrt(),
+            (Norm::Backward, Direction::Inverse) | (Norm::Forward, Direction::Forward) => 1.0 / n,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Which numbers are real.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// Complex to complex.
+    C2c,
+    /// Real to the half of the spectrum that is not redundant.
+    R2c,
+    /// That half to real.
+    C2r,
+}
+
+/// How one side of a transform lies in its buffer.
+///
+/// Distances count elements of that side: real numbers on a real side, complex numbers on a complex side (for halves, two
+/// elements of the buffer each).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Layout {
+    /// Distance between neighbours along each axis.
+    pub(super) strides: Dims,
+    /// Distance between the arrays of a batch.
+    pub(super) dist: Option<usize>,
+}
+
+impl Layout {
+    /// A stride for each axis. Arrays of a batch are [`dist`](Self::dist) apart, which has to be said.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::fft::{Fft, Layout};
+    /// // The columns of a 3 x 4 row-major matrix.
+    /// let spec = Fft::c2c([3]).batch(4).input(Layout::strided([4]).dist(1)).output(Layout::strided([4]).dist(1));
+    /// assert_eq!(spec.input_len()?, 12);
+    /// # Ok(()) }
+    /// ```
+    pub fn strided(strides: impl Into<Dims>) -> Self {
+        Layout { strides: strides.into(), dist: None }
+    }
+
+    /// An array inside a larger, row-major one, as in cuFFT's and FFTW's "advanced" layout: `embed` are the sizes of the
+    /// larger array (the first of them matters only to [`dist`](Self::dist)), `stride` the distance along its last axis.
+    pub fn embedded(embed: impl Into<Dims>, stride: usize) -> Self {
+        let embed: Dims = embed.into();
+        let mut strides = embed;
+        let mut step = stride;
+        for axis in (0..embed.as_slice().len()).rev() {
+            strides.set(axis, step);
+            step = step.saturating_mul(embed.get(axis).unwrap_or(1));
+        }
+        Layout { strides, dist: Some(step) }
+    }
+
+    /// The distance between the arrays of a batch.
+    pub fn dist(self, dist: usize) -> Self {
+        Layout { dist: Some(dist), ..self }
+    }
+}
+
+/// A Fourier transform: its kind, sizes, layout and normalisation. Plain data.
+///
+/// The shape is that of the transform on its real or complex ("logical") side: for real-to-complex the shape of the real
+/// input, for complex-to-real that of the real output. The complex side of both has `n / 2 + 1` points along the last
+/// transformed axis. Arrays are row-major and packed unless a [`Layout`] says otherwise.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::fft::{Fft, Norm};
+/// let spec = Fft::r2c([480, 640]).batch(3).norm(Norm::Ortho); // three images
+/// assert_eq!((spec.input_len()?, spec.output_len()?), (3 * 480 * 640, 3 * 480 * 321));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[must_use]
+pub struct Fft {
+    pub(super) kind: Kind,
+    pub(super) direction: Direction,
+    pub(super) norm: Norm,
+    pub(super) shape: Dims,
+    pub(super) axes: Option<Dims>,
+    pub(super) n: Option<Dims>,
+    pub(super) input_shape: Option<Dims>,
+    pub(super) batch: usize,
+    pub(super) input: Option<Layout>,
+    pub(super) output: Option<Layout>,
+    pub(super) hermitian: bool,
+}
+
+impl Fft {
+    fn new(kind: Kind, direction: Direction, shape: Dims) -> Self {
+        Fft {
+            kind,
+            direction,
+            norm: Norm::default(),
+            shape,
+            axes: None,
+            n: None,
+            input_shape: None,
+            batch: 1,
+            input: None,
+            output: None,
+            hermitian: false,
+        }
+    }
+
+    /// A complex transform of an array of this shape, forward.
+    pub fn c2c(shape: impl Into<Dims>) -> Self {
+        Fft::new(Kind::C2c, Direction::Forward, shape.into())
+    }
+
+    /// A transform of a real array of this shape, forward. Only the points of the spectrum up to half of the last
+    /// transformed axis are given; the others are their conjugates.
+    pub fn r2c(shape: impl Into<Dims>) -> Self {
+        Fft::new(Kind::R2c, Direction::Forward, shape.into())
+    }
+
+    /// A transform to a real array of this shape, inverse: what [`r2c`](Self::r2c) gives, back. `n / 2 + 1` does not tell
+    /// an even `n` from the odd one after it, so the shape of the real array has to be said.
+    ///
+    /// Of the first point along the last transformed axis, and for an even `n` of the last one, the imaginary part is not
+    /// looked at where the transform has one axis. With more axes the others are transformed first and then this holds,
+    /// as in NumPy.
+    pub fn c2r(shape: impl Into<Dims>) -> Self {
+        Fft::new(Kind::C2r, Direction::Inverse, shape.into())
+    }
+
+    /// The direction. A complex-to-real transform forward is SciPy's `hfft`, a real-to-complex transform inverse its
+    /// `ihfft`.
+    pub fn direction(self, direction: Direction) -> Self {
+        Fft { direction, ..self }
+    }
+
+    /// The direction forward; see [`direction`](Self::direction).
+    pub fn forward(self) -> Self {
+        self.direction(Direction::Forward)
+    }
+
+    /// The direction inverse; see [`direction`](Self::direction).
+    pub fn inverse(self) -> Self {
+        self.direction(Direction::Inverse)
+    }
+
+    /// Where the factor `1 / N` goes; [`Norm::Backward`] unless said otherwise.
+    pub fn norm(self, norm: Norm) -> Self {
+        Fft { norm, ..self }
+    }
+
+    /// So many arrays of the shape, one after another (or as [`Layout::dist`] says).
+    pub fn batch(self, batch: usize) -> Self {
+        Fft { batch, ..self }
+    }
+
+    /// Transforms along these axes of the shape alone, which are different and counted from 0; all of them unless said.
+    /// Real transforms halve the last one named.
+    pub fn axes(self, axes: impl Into<Dims>) -> Self {
+        Fft { axes: Some(axes.into()), ..self }
+    }
+
+    /// The length of the transform along each of the [`axes`](Self::axes), where it is not the shape's: the input, which
+    /// keeps its shape, is cropped or filled up with zeros, and the output has these sizes. SciPy's `n` and `s`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::fft::Fft;
+    /// let spec = Fft::c2c([3, 5]).axes([1]).n([8]);
+    /// assert_eq!((spec.input_len()?, spec.output_len()?), (15, 24));
+    /// # Ok(()) }
+    /// ```
+    pub fn n(self, n: impl Into<Dims>) -> Self {
+        Fft { n: Some(n.into()), ..self }
+    }
+
+    /// The shape of what is read, where it is not what the transform takes: along transformed axes it is cropped or filled
+    /// up with zeros. Counts complex numbers along the halved axis of a complex-to-real transform.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::fft::Fft;
+    /// let spec = Fft::c2r([16]).input_shape([5]); // SciPy's irfft(x, 16) of five points
+    /// assert_eq!((spec.input_len()?, spec.output_len()?), (5, 16));
+    /// # Ok(()) }
+    /// ```
+    pub fn input_shape(self, shape: impl Into<Dims>) -> Self {
+        Fft { input_shape: Some(shape.into()), ..self }
+    }
+
+    /// How the input lies in its buffer; packed unless said.
+    pub fn input(self, layout: Layout) -> Self {
+        Fft { input: Some(layout), ..self }
+    }
+
+    /// How the output lies in its buffer; packed unless said. Its elements must not overlap, and what lies between them is
+    /// not written.
+    pub fn output(self, layout: Layout) -> Self {
+        Fft { output: Some(layout), ..self }
+    }
+
+    /// Promises that the input of a complex-to-real transform over several axes is the spectrum of a real array, which
+    /// saves a GPU a pass and memory for it. An input that is not gives other numbers there than on the CPU.
+    pub fn hermitian(self) -> Self {
+        Fft { hermitian: true, ..self }
+    }
+}

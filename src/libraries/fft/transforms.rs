@@ -1,0 +1,189 @@
+//! The transforms that a specification describes.
+
+use super::form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, Form, R2c, R2cInPlace};
+use super::op::Transform;
+use super::spec::{Fft, Kind, Layout};
+use super::{FftComplex, FftReal, Front};
+use crate::op::{Bufs, Ins};
+use crate::{DeviceBuffer, In, Submitted};
+
+impl Front {
+    fn submit<F: Form>(
+        &self,
+        spec: &Fft,
+        reads: Ins<'_, Transform<F>>,
+        writes: Bufs<F::Output>,
+    ) -> Submitted<F::Output> {
+        self.device.dispatch(Transform::<F>::new(*spec), reads, writes)
+    }
+
+    /// `y` = the transform of complex `x` (`cufftExecC2C`, `cufftExecZ2Z`; `cufftXtExec` for halves).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a specification of another kind, sizes and layouts that
+    /// do not fit each other or the buffers; a stale or foreign buffer. `y` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Complex, Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![Complex::new(1.0f64, 0.0); 8])?.into_output(); // two arrays of four
+    /// let y = device.fft().c2c(&Fft::c2c([4]).batch(2), &x, device.uninit(8)?)?.await_result()?;
+    /// let y = device.download(&y)?.await_result()?;
+    /// assert_eq!((y[0].re, y[1].re, y[4].re), (4.0, 0.0, 4.0));
+    /// # Ok(()) }
+    /// ```
+    pub fn c2c<'a, C: FftComplex>(
+        &self,
+        spec: &Fft,
+        x: impl Into<In<'a, C>>,
+        y: DeviceBuffer<C>,
+    ) -> Submitted<DeviceBuffer<C>> {
+        self.submit::<C2c<C>>(spec, (x.into(),), (y,))
+    }
+
+    /// The transform of complex `x`, in place. A layout that is said for one side holds for both.
+    ///
+    /// # Errors
+    /// As [`c2c`](Self::c2c); also where the two sides would lie differently or have other sizes. `x` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Complex, Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![Complex::new(1.0f32, 0.0); 4])?.into_output();
+    /// let x = device.fft().c2c_in_place(&Fft::c2c([2, 2]), x)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?[0].re, 4.0);
+    /// # Ok(()) }
+    /// ```
+    pub fn c2c_in_place<C: FftComplex>(&self, spec: &Fft, x: DeviceBuffer<C>) -> Submitted<DeviceBuffer<C>> {
+        let spec = Fft { input: spec.input.or(spec.output), output: spec.output.or(spec.input), ..*spec };
+        self.submit::<C2cInPlace<C>>(&spec, (), (x,))
+    }
+
+    /// `y` = half of the spectrum of real `x` (`cufftExecR2C`, `cufftExecD2Z`).
+    ///
+    /// # Errors
+    /// As [`c2c`](Self::c2c).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![1.0f64, -1.0, 1.0, -1.0])?.into_output();
+    /// let y = device.fft().r2c(&Fft::r2c([4]), &x, device.uninit(3)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?[2].re, 4.0);
+    /// # Ok(()) }
+    /// ```
+    pub fn r2c<'a, R: FftReal>(
+        &self,
+        spec: &Fft,
+        x: impl Into<In<'a, R>>,
+        y: DeviceBuffer<R::Complex>,
+    ) -> Submitted<DeviceBuffer<R::Complex>> {
+        self.submit::<R2c<R>>(spec, (x.into(),), (y,))
+    }
+
+    /// Half of the spectrum of real `x`, in place: two neighbouring elements of what comes back are a complex number. Unless
+    /// layouts are said for both sides, lines along the last axis are `2 * (n / 2 + 1)` elements apart, as in cuFFT and FFTW;
+    /// what is behind their `n` elements is not read.
+    ///
+    /// # Errors
+    /// As [`c2c_in_place`](Self::c2c_in_place).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![1.0f32, 1.0, 1.0, 1.0, 0.0, 0.0])?.into_output();
+    /// let y = device.fft().r2c_in_place(&Fft::r2c([4]), x)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [4.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn r2c_in_place<R: FftReal>(&self, spec: &Fft, x: DeviceBuffer<R>) -> Submitted<DeviceBuffer<R>> {
+        self.submit::<R2cInPlace<R>>(&padded(spec), (), (x,))
+    }
+
+    /// `y` = the real array whose half spectrum is `x` (`cufftExecC2R`, `cufftExecZ2D`). `x` keeps its content.
+    ///
+    /// # Errors
+    /// As [`c2c`](Self::c2c).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Complex, Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![Complex::new(3.0f64, 0.0), Complex::default()])?.into_output();
+    /// let y = device.fft().c2r(&Fft::c2r([3]), &x, device.uninit(3)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?, [1.0, 1.0, 1.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn c2r<'a, C: FftComplex>(
+        &self,
+        spec: &Fft,
+        x: impl Into<In<'a, C>>,
+        y: DeviceBuffer<C::Real>,
+    ) -> Submitted<DeviceBuffer<C::Real>> {
+        self.submit::<C2r<C::Real>>(spec, (x.into(),), (y,))
+    }
+
+    /// As [`c2r`](Self::c2r), with a spectrum that may be used as memory to work in: what `x` holds afterwards is undefined.
+    ///
+    /// # Errors
+    /// As [`c2c`](Self::c2c); both come back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Complex, Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![Complex::new(4.0f32, 0.0); 6])?.into_output();
+    /// let (x, y) = device.fft().c2r_destroying(&Fft::c2r([2, 4]), x, device.uninit(8)?)?.await_result()?;
+    /// assert_eq!((x.len(), device.download(&y)?.await_result()?[0]), (6, 4.0));
+    /// # Ok(()) }
+    /// ```
+    pub fn c2r_destroying<C: FftComplex>(
+        &self,
+        spec: &Fft,
+        x: DeviceBuffer<C>,
+        y: DeviceBuffer<C::Real>,
+    ) -> Submitted<(DeviceBuffer<C>, DeviceBuffer<C::Real>)> {
+        self.submit::<C2rDestroying<C::Real>>(spec, (), (x, y))
+    }
+
+    /// The real array whose half spectrum `x` is, in place: what [`r2c_in_place`](Self::r2c_in_place) gave, back, and laid
+    /// out in the same way.
+    ///
+    /// # Errors
+    /// As [`c2c_in_place`](Self::c2c_in_place).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Fft};
+    /// let device = Device::host()?;
+    /// let x = device.upload(vec![4.0f32, 0.0, 0.0, 0.0, 0.0, 0.0])?.into_output();
+    /// let y = device.fft().c2r_in_place(&Fft::c2r([4]), x)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?[..4], [1.0; 4]);
+    /// # Ok(()) }
+    /// ```
+    pub fn c2r_in_place<R: FftReal>(&self, spec: &Fft, x: DeviceBuffer<R>) -> Submitted<DeviceBuffer<R>> {
+        self.submit::<C2rInPlace<R>>(&padded(spec), (), (x,))
+    }
+}
+
+/// The layout of a real transform in place, unless one is said: lines of the real side have room for those of the complex
+/// one. (Where the halved axis is not the last one, the layouts differ and the checks say so.)
+fn padded(spec: &Fft) -> Fft {
+    if spec.input.is_some() || spec.output.is_some() || spec.shape.is_too_long() {
+        return *spec;
+    }
+    let mut embed = spec.shape;
+    if let Some(last) = embed.len().checked_sub(1) {
+        let n = embed.get(last).unwrap_or(0);
+        embed.set(last, (n / 2 + 1).saturating_mul(2));
+    }
+    match spec.kind {
+        Kind::R2c => Fft { input: Some(Layout::embedded(embed, 1)), ..*spec },
+        Kind::C2r => Fft { output: Some(Layout::embedded(embed, 1)), ..*spec },
+        Kind::C2c => *spec,
+    }
+}
