@@ -71,7 +71,7 @@ pub use buffer::{
 pub use copy::HostData;
 #[cfg(feature = "cuda")]
 pub use cuda::{KernelArg, Ptx};
-pub use cuda_enqueue::Enqueue;
+pub use cuda_enqueue::{Enqueue, PlanBuilder};
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub use dispatch::raw::Landed;
 pub use dispatch::{
@@ -84,7 +84,10 @@ pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
-pub use op::{Bufs, Cost, HostOf, Immediate, Ins, Op, Output, Outs, Raw, Slices, SlicesMut, Spans, WritesOf};
+pub use op::{
+    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Op, Output, Outs, PlanKey, Prepare, Raw, Slices, SlicesMut, Spans,
+    WritesOf,
+};
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};

@@ -1,11 +1,19 @@
 //! What an op's CUDA half works with.
 
 #[cfg(feature = "cuda")]
-pub use crate::cuda::Enqueue;
+pub use crate::cuda::{Enqueue, PlanBuilder};
 
 /// What an op's CUDA half would work with; this build has no CUDA engine (feature `cuda`), so there are no values.
 #[cfg(not(feature = "cuda"))]
 pub struct Enqueue<'q, O> {
     never: std::convert::Infallible,
     _op: std::marker::PhantomData<&'q O>,
+}
+
+/// What a plan would be built with; this build has no CUDA engine, so there are no values.
+#[cfg(not(feature = "cuda"))]
+#[derive(Debug)]
+pub struct PlanBuilder<'b> {
+    never: std::convert::Infallible,
+    _place: std::marker::PhantomData<&'b ()>,
 }

@@ -1,8 +1,12 @@
 //! What one unit of device work is.
 
+mod kind;
 mod ours;
+pub(crate) mod plan;
 
+pub use kind::Kind;
 pub(crate) use ours::Ours;
+pub use plan::{Built, PlanKey, Prepare};
 
 use crate::buffer::{DeviceBuffer, Elems};
 use crate::cuda_enqueue::Enqueue;
@@ -58,6 +62,10 @@ pub trait Op: Sized + Send + Sync + 'static {
     const NAME: &'static str;
     /// The library it belongs to: `blas`, `solver`, ...
     const LIBRARY: &'static str = "user";
+    /// What the calls in its CUDA half do to the thread that makes them.
+    const KIND: Kind = Kind::Enqueue;
+    /// It needs plans: [`prepare`](Self::prepare) is asked.
+    const PREPARED: bool = false;
     /// It reads buffers of another device of the same kind: the library's own copies between devices.
     #[doc(hidden)]
     const FROM_PEER: ours::Ours = ours::Ours::NO;
@@ -135,13 +143,30 @@ pub trait Op: Sized + Send + Sync + 'static {
         Cost::default()
     }
 
+    /// Says which plans it needs; they are built before its CUDA half runs. Asked on a GPU, after [`check`](Self::check),
+    /// where [`PREPARED`](Self::PREPARED) is true; the same op must say the same each time.
+    fn prepare(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
+        let _ = (reads, writes, plans);
+    }
+
+    /// Whether it can be part of a recorded graph, and if not, why. By default each op whose CUDA half only enqueues.
+    ///
+    /// # Errors
+    /// The reason: a static sentence.
+    fn capturable(&self) -> Result<(), &'static str> {
+        match Self::KIND {
+            Kind::Enqueue => Ok(()),
+            _ => Err("a call in its CUDA half waits for the GPU"),
+        }
+    }
+
     /// Does it on the CPU. Runs on the host device's own pool: it may use rayon, but never dispatches or waits.
     ///
     /// # Errors
     /// Whatever the work itself can fail with.
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Self::Raw>;
 
-    /// Enqueues it on a stream of the GPU, without waiting for anything.
+    /// Enqueues it on a stream of the GPU, without waiting for anything, unless it is [`Kind::Blocking`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless it is written.

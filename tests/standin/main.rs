@@ -24,6 +24,7 @@ mod devices;
 mod failures;
 mod faults;
 mod isolated;
+mod late;
 mod launch;
 #[cfg(feature = "nvtx")]
 mod nvtx;

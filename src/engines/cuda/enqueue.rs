@@ -8,7 +8,8 @@ use super::task::Landed;
 use super::{Core, fault};
 use crate::dispatch::raw::Raw;
 use crate::engine::Epoch;
-use crate::op::{Op, Spans, WritesOf};
+use crate::op::plan::{AnyPlan, unprepared};
+use crate::op::{Op, PlanKey, Spans, WritesOf};
 use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::CUDA_MEMCPY2D;
@@ -27,6 +28,7 @@ pub struct Enqueue<'q, O: Op> {
     pub(crate) state: &'q mut State,
     reads: &'q Spans<O::Reads>,
     writes: &'q Spans<WritesOf<O>>,
+    plans: &'q [AnyPlan],
     pub(super) landed: Landed,
     pub(super) keep: SmallVec<[Block; 1]>,
     pub(crate) kept: super::task::Kept,
@@ -42,11 +44,10 @@ impl<'q, O: Op> Enqueue<'q, O> {
     pub(super) fn new(
         core: &'q Arc<Core>,
         epoch: &'q Arc<Epoch>,
-        shared: &'q Arc<Shared>,
-        state: &'q mut State,
-        reads: &'q Spans<O::Reads>,
-        writes: &'q Spans<WritesOf<O>>,
+        (shared, state): (&'q Arc<Shared>, &'q mut State),
+        (reads, writes): (&'q Spans<O::Reads>, &'q Spans<WritesOf<O>>),
         landed: Landed,
+        plans: &'q [AnyPlan],
     ) -> Self {
         Enqueue {
             core,
@@ -55,6 +56,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
             state,
             reads,
             writes,
+            plans,
             landed,
             keep: SmallVec::new(),
             kept: SmallVec::new(),
@@ -72,6 +74,16 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// Where the operands to be written lie, in device memory.
     pub fn writes(&self) -> &'q Spans<WritesOf<O>> {
         self.writes
+    }
+
+    /// The plan that [`Op::prepare`](crate::Op::prepare) asked for at this place, counted from 0. It is kept until the
+    /// work is over.
+    ///
+    /// # Errors
+    /// [`Error::LibraryError`] when it asked for none there, or by a key of another type.
+    pub fn plan<K: PlanKey>(&self, index: usize) -> Result<&'q K::Plan> {
+        let plan = self.plans.get(index).and_then(|plan| plan.downcast_ref());
+        plan.ok_or_else(|| unprepared(index))
     }
 
     /// The stream, for calls of your own. The device's context is current. Everything enqueued on it must be over when

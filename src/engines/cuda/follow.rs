@@ -6,7 +6,8 @@
 use super::api::Code;
 use super::slot::{Mark, Shared, Slot, State};
 use super::submit::Around;
-use super::{Core, Native, fault};
+use super::{Core, Late, Native, fault};
+use crate::buffer::Track;
 use crate::engine::{Completion, Epoch};
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
@@ -42,7 +43,7 @@ impl Follow {
     /// Its slot, if it is one of `core`'s.
     pub(super) fn slot<'c>(&self, core: &'c Core) -> Option<&'c Slot> {
         match &self.slot {
-            Whose::Ours(index) => core.slots.get(*index),
+            Whose::Ours(index) => core.slot(*index),
             Whose::Peer(_) => None,
         }
     }
@@ -62,7 +63,7 @@ impl Follow {
     /// Whoever follows it follows `mark`.
     fn covers(&self, core: &Core, mark: &Mark) -> bool {
         let of_slot = match &self.slot {
-            Whose::Ours(index) => core.slots.get(*index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot)),
+            Whose::Ours(index) => core.slot(*index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot)),
             Whose::Peer(shared) => Arc::ptr_eq(shared, &mark.slot),
         };
         of_slot && self.ticket >= mark.ticket
@@ -75,39 +76,60 @@ impl Follow {
 }
 
 impl Core {
-    /// What this work must follow and is not known to be over.
-    pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) {
+    /// What this work must follow and is not known to be over. False: some of it is not enqueued yet, or data that it needs
+    /// failed to be, so that this work cannot be enqueued here and now (`late_submit.rs`).
+    pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) -> bool {
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
+        let mut known = true;
         for view in writes {
+            let heals = view.overwritten && view.whole;
+            let mut add_all = |track: &mut Track| {
+                let mut add = |end, heals: bool| known &= self.add(end, follows) || (heals && !end.is_coming());
+                track.writers.iter().for_each(|end| add(end, heals));
+                track.readers.iter().for_each(|end| add(end, true));
+            };
             // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(|track| track.all().for_each(|end| self.add(end, follows))) };
+            unsafe { view.region.of_owned(&mut add_all) };
         }
         for view in reads {
             if view.region.calm.load(Ordering::Acquire) {
                 continue;
             }
             let track = view.region.track.lock();
-            track.writers.iter().for_each(|end| self.add(end, follows));
-            if track.writers.iter().all(Completion::is_past) {
+            track.writers.iter().for_each(|end| known &= self.add(end, follows));
+            if track.writers.iter().all(Completion::is_spent) {
                 view.region.calm.store(true, Ordering::Release);
             }
         }
+        known
     }
 
+    /// False where that cannot be followed on a stream.
     #[inline]
-    fn add(&self, end: &Completion, follows: &mut Follows) {
-        if let Completion::Cuda(mark) = end
-            && !mark.is_past()
-        {
-            follows.push(self.following(mark));
+    pub(super) fn add(&self, end: &Completion, follows: &mut Follows) -> bool {
+        match end {
+            Completion::Cuda(mark) => {
+                if !mark.is_past() {
+                    follows.push(self.following(mark));
+                }
+                true
+            }
+            Completion::Late(late) => self.add_late(late, follows),
+            _ => true,
         }
+    }
+
+    #[cold]
+    fn add_late(&self, late: &Late, follows: &mut Follows) -> bool {
+        follows.extend(late.ends().iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
+        late.is_bound() && !late.has_failed()
     }
 
     #[inline]
     fn following(&self, mark: &Mark) -> Follow {
         let index = mark.slot.index;
         // Another device's slots have numbers of their own.
-        let ours = self.slots.get(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
+        let ours = self.slot(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
         let slot = if ours { Whose::Ours(index) } else { Whose::Peer(mark.slot.clone()) };
         Follow { slot, ticket: mark.ticket, event: mark.event }
     }
@@ -117,11 +139,17 @@ impl Core {
     #[inline]
     pub(super) fn is_followed(&self, earlier: &Completion, follows: &Follows, end: &Completion) -> bool {
         match (earlier, end) {
-            (Completion::Cuda(mark), Completion::Cuda(end)) => {
-                mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(self, mark))
+            (Completion::Cuda(mark), Completion::Cuda(end)) => self.is_mark_followed(mark, follows, end),
+            (Completion::Late(late), Completion::Cuda(end)) => {
+                late.is_bound() && late.ends().iter().all(|mark| self.is_mark_followed(mark, follows, end))
             }
             _ => earlier.is_past(),
         }
+    }
+
+    #[inline]
+    fn is_mark_followed(&self, mark: &Mark, follows: &Follows, end: &Mark) -> bool {
+        mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(self, mark))
     }
 
     /// What is still to be followed on other slots than that numbered `own`.
@@ -130,7 +158,7 @@ impl Core {
         let mark = |follow: &Follow| {
             let slot = match &follow.slot {
                 Whose::Ours(index) if *index == own => return None,
-                Whose::Ours(index) => self.slots.get(*index)?.shared.clone(),
+                Whose::Ours(index) => self.slot(*index)?.shared.clone(),
                 Whose::Peer(shared) => shared.clone(),
             };
             Some(Mark { slot, ticket: follow.ticket, event: follow.event })
@@ -143,7 +171,7 @@ impl Core {
         for follow in follows.iter_mut().filter(|f| f.event.is_none()) {
             let Some(slot) = follow.slot(self) else { continue }; // another device's: its front closed it
             let mut state = slot.lease.lock();
-            epoch.admit()?;
+            epoch.go_on()?;
             if follow.is_past(self) {
                 continue;
             }

@@ -28,6 +28,9 @@ pub(crate) struct Nudge {
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 
+/// How long the end of an epoch whose context is gone waits for who holds a slot.
+const FORSAKEN: Duration = Duration::from_secs(5);
+
 /// The engine's end of it.
 pub(crate) struct Keeper {
     pub(crate) nudge: Arc<Nudge>,
@@ -143,9 +146,8 @@ impl Core {
     fn has_queued(&self) -> bool {
         let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
-        self.reclaim.parked() > 0
-            || ((self.modules.has_leaving() || self.objects.has_leaving()) && !over)
-            || self.slots.iter().any(busy)
+        let leaving = self.modules.has_leaving() || self.objects.has_leaving();
+        self.reclaim.parked() > 0 || (leaving && !over) || self.all_slots().any(busy)
     }
 
     /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
@@ -162,7 +164,8 @@ impl Core {
                 return self.give_up(life.stand());
             }
             match self.context.bind() {
-                Ok(bound) if self.is_quiet() => break bound,
+                // Those that are not enqueued yet first: they come to the streams.
+                Ok(bound) if self.late.in_flight() == 0 && self.is_quiet() => break bound,
                 Err(code) if fault::is_context_gone(code) => {
                     // Whoever makes the next epoch looks after what is left; if there is none, nobody can.
                     self.torn.store(false, Ordering::Release);
@@ -189,7 +192,7 @@ impl Core {
 
     /// Nothing in flight on any stream. Asks the streams themselves: the epoch is closed, so nothing new can begin.
     fn is_quiet(&self) -> bool {
-        self.slots.iter().all(|slot| {
+        self.all_slots().all(|slot| {
             let state = slot.lease.lock();
             // SAFETY: the stream is alive until `destroy`, and we hold its lease.
             let code = unsafe { self.context.api.stream_query(state.stream.0) };
@@ -247,9 +250,14 @@ impl Core {
         self.left.store(true, Ordering::Release);
         self.modules.close();
         let mut addresses = Vec::new();
-        for slot in &self.slots {
+        self.plans.clear();
+        for slot in self.all_slots() {
             slot.shared.frees.clear();
-            let mut state = slot.lease.lock();
+            // A call of a library may be blocked there for good: what is its stays as it is.
+            let Some(mut state) = slot.lease.try_lock_for(FORSAKEN) else {
+                self.counters.leaked.fetch_add(1 + slot.shared.live.count() as u64, Ordering::Relaxed);
+                continue;
+            };
             addresses.extend(slot.shared.live.take().into_iter().chain(state.take_memory()));
             self.counters.leaked.fetch_add(state.handles.forget(), Ordering::Relaxed);
         }
@@ -276,6 +284,7 @@ impl Core {
         self.modules.close();
         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
         self.objects.forget();
+        self.plans.clear();
         self.reclaim.forget(stand);
     }
 
@@ -288,7 +297,7 @@ impl Core {
                 .map_or(0, |state| state.ring.events() + state.memory() + state.handles.count() as usize);
             1 + slot.shared.live.count() + held
         };
-        let slots: usize = self.slots.iter().map(of_slot).sum();
+        let slots: usize = self.all_slots().map(of_slot).sum();
         let others = self.pinned.held() + self.timers.held() + self.modules.held() + self.objects.held();
         2 + (slots + others) as u64 + 2 * self.blockers.made()
     }
@@ -306,7 +315,7 @@ impl Core {
         let mut out = Retired::new();
         self.reclaim.forget(Stand::Stale);
         self.objects.destroy_all(&mut gone);
-        for slot in &self.slots {
+        for slot in self.all_slots() {
             slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
@@ -338,6 +347,7 @@ impl Core {
         self.modules.unload(api, &mut gone);
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
+        self.plans.clear();
         // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
         gone(unsafe { api.mem_pool_destroy(self.pool.0.0) });
     }
@@ -352,12 +362,14 @@ impl super::CudaEngine {
     pub(crate) fn close(&self) {
         process::watch_exit_again();
         self.core.context.close();
+        self.core.helpers.close();
         self.core.keeper.nudge.close();
     }
 
     /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
     pub(crate) fn retire(&self) {
         self.core.tear_down();
+        self.core.helpers.close();
         self.core.keeper.nudge.close();
     }
 }

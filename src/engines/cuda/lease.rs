@@ -32,7 +32,8 @@ pub(crate) struct Lease<'c> {
 impl Core {
     /// Leases a slot for work that follows `follows`.
     pub(super) fn lease(&self, follows: &[Follow]) -> Lease<'_> {
-        let slot_of = |follow: &Follow| follow.slot(self);
+        // Those that are held across calls that block are nobody else's.
+        let slot_of = |follow: &Follow| follow.slot(self).filter(|slot| slot.shared.index < self.slots.len());
         // Free: nothing was enqueued behind the predecessor. Else its stream would make this wait for more than it must.
         let free = |follow: &&Follow| follow.is_last(self);
         if let Some(lease) = follows.iter().filter(free).filter_map(slot_of).find_map(try_lease) {

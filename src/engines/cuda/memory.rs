@@ -221,7 +221,7 @@ impl Core {
             if !left || !(is_patient(start, looks) || others) {
                 break;
             }
-            epoch.admit()?;
+            epoch.go_on()?;
             looks += 1;
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -230,9 +230,9 @@ impl Core {
 
     /// A free is enqueued as well: another stream finds the bytes only when it has run.
     fn frees_have_run(&self, epoch: &Arc<Epoch>) -> Result<bool> {
-        for slot in &self.slots {
+        for slot in self.all_slots() {
             let Some(state) = slot.lease.try_lock() else { return Ok(false) };
-            epoch.admit()?;
+            epoch.go_on()?;
             let _bound = self.bind(epoch)?;
             // SAFETY: the stream is alive under the lease; the context is current.
             match unsafe { self.context.api.stream_query(state.stream.0) } {
@@ -247,7 +247,7 @@ impl Core {
     /// Gives the pool's unused memory back to the driver, where the libraries' own allocations find it.
     fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let _lease = self.lease(&[]);
-        epoch.admit()?;
+        epoch.go_on()?;
         let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         self.pool.trim(self.context.api).ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolTrimTo"))
     }

@@ -11,8 +11,12 @@
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
 //!       ├─ blocker.rs       blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
+//!       ├─ plans.rs         what is built once for many operations
+//!       ├─ helpers.rs       threads that build plans and enqueue what its submitter could not
+//!       │   └─ members.rs   streams that are held while a call blocks
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls; sweep.rs: how
-//! submit.rs: a dispatch    follow.rs: what it waits for on the device    lease.rs: which slot it gets
+//! submit.rs: a dispatch    gate.rs: operands that nobody owns    follow.rs: what it waits for on the device    lease.rs: which slot it gets
+//! late.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_task.rs, late_enqueue.rs: such a dispatch
 //! enqueue.rs: what an op's CUDA half works with    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
 //! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark
@@ -34,18 +38,26 @@ mod fault;
 mod follow;
 mod frees;
 mod function;
+mod gate;
 mod hands;
+mod helpers;
 mod housekeeping;
+mod late;
+mod late_enqueue;
+mod late_submit;
+mod late_task;
 mod launch;
 mod lease;
 mod limits;
 mod live;
+mod members;
 mod memory;
 mod module;
 mod newest;
 mod open;
 mod peer;
 mod pinned;
+mod plans;
 mod ptx;
 mod recent;
 mod reclaim;
@@ -66,11 +78,13 @@ pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
 pub(crate) use function::Function;
 pub(crate) use housekeeping::Nudge;
+pub(crate) use late::Late;
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
 pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
+pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use ring::Cargo;
@@ -79,9 +93,10 @@ pub(crate) use staging::{Reserved, Staged, Staging};
 pub(crate) use tables::Series;
 
 use crate::engine::Epoch;
+use crate::engine::flow::{Flow, Mark as LateMark};
 use crate::error::Text;
 use crate::library::Entry;
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, Mutex, Ordering};
 use crate::trace::{Counters, Stats};
 use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream};
@@ -113,8 +128,13 @@ pub(crate) struct Core {
     /// The natives were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
-    pub(crate) peers: crate::sync::Mutex<Vec<i32>>,
+    pub(crate) peers: Mutex<Vec<i32>>,
     pub(crate) keeper: housekeeping::Keeper,
+    /// What was submitted and is not enqueued yet.
+    pub(crate) late: Arc<Flow>,
+    pub(crate) helpers: Arc<helpers::Helpers>,
+    pub(crate) members: members::Members,
+    pub(crate) plans: plans::Plans,
     /// Nothing of this epoch is left on the context, or it was given up.
     pub(crate) left: crate::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
@@ -122,7 +142,14 @@ pub(crate) struct Core {
 }
 
 /// The last tickets of all slots, at some moment, with their events.
-pub(crate) type Tickets = Vec<(u64, Option<Native<CUevent>>)>;
+type Tickets = Vec<(u64, Option<Native<CUevent>>)>;
+
+/// What was submitted up to some moment.
+pub(crate) struct Issued {
+    /// What was not enqueued by then, until it is.
+    late: Mutex<Option<LateMark>>,
+    tickets: Mutex<Tickets>,
+}
 
 /// A foreign object, or memory, that is not tied to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +187,7 @@ unsafe impl<T: AnyThread> Sync for Native<T> {}
 impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
-        let names = self.core.slots.iter().map(|s| s.shared.recent.names());
+        let names = self.core.all_slots().map(|s| s.shared.recent.names());
         names.flatten().map(Text::Borrowed).collect()
     }
 
@@ -178,7 +205,7 @@ impl CudaEngine {
             }
             slot.shared.sequence.in_flight()
         };
-        self.core.slots.iter().map(in_flight).sum()
+        self.core.late.in_flight() + self.core.all_slots().map(in_flight).sum::<u64>()
     }
 
     /// Nothing is in flight, nor does anybody who was admitted hold a lease or call the driver without one.
@@ -188,19 +215,40 @@ impl CudaEngine {
             let state = slot.lease.try_lock();
             state.is_some() && slot.shared.sequence.in_flight() == 0
         };
-        // Those inside after the slots: who comes later is not admitted.
-        self.core.slots.iter().all(is_drained) && self.core.blockers.inside() == 0
+        // Those that are not enqueued yet before the slots, which they come to; those inside after them: who comes later is
+        // not admitted.
+        self.core.late.in_flight() == 0 && self.core.all_slots().all(is_drained) && self.core.blockers.inside() == 0
     }
 
-    /// The last ticket of each slot.
-    pub(crate) fn issued(&self) -> Tickets {
-        self.core.slots.iter().map(|slot| slot.shared.last()).collect()
+    /// What has been submitted by now.
+    pub(crate) fn issued(&self) -> Issued {
+        // First what is late: what is enqueued meanwhile is in one of the two.
+        let late = Mutex::new(Some(LateMark::of(&self.core.late)));
+        Issued { late, tickets: Mutex::new(self.tickets()) }
     }
 
-    /// Those are over, after a look at the device.
-    pub(crate) fn are_over(&self, tickets: &Tickets) -> bool {
+    fn tickets(&self) -> Tickets {
+        self.core.all_slots().map(|slot| slot.shared.last()).collect()
+    }
+
+    /// It is over, after a look at the device.
+    pub(crate) fn are_over(&self, issued: &Issued) -> bool {
+        {
+            let mut late = issued.late.lock();
+            match &*late {
+                Some(mark) if !mark.is_past() => return false,
+                // What was late has been enqueued behind the tickets of then.
+                Some(_) => *issued.tickets.lock() = self.tickets(),
+                None => {}
+            }
+            *late = None;
+        }
+        self.have_passed(&issued.tickets.lock())
+    }
+
+    fn have_passed(&self, tickets: &Tickets) -> bool {
         self.core.sweep();
-        self.core.slots.iter().zip(tickets).all(|(slot, &(ticket, event))| {
+        self.core.all_slots().zip(tickets).all(|(slot, &(ticket, event))| {
             // The sweep has asked about the last of each slot, but for those that somebody holds.
             let sequence = &slot.shared.sequence;
             let asked = sequence.issued() == ticket && !slot.lease.is_locked();
@@ -212,7 +260,7 @@ impl CudaEngine {
     pub(crate) fn fill(&self, stats: &mut Stats) {
         let core = &self.core;
         stats.slots = core.slots.len();
-        for slot in &core.slots {
+        for slot in core.all_slots() {
             let in_flight = slot.shared.sequence.in_flight();
             stats.in_flight += in_flight;
             stats.slots_busy += usize::from(in_flight > 0);
@@ -226,7 +274,11 @@ impl CudaEngine {
             stats.pool_hits += slot.shared.memory.hits.load(Ordering::Relaxed);
             stats.pool_misses += slot.shared.memory.misses.load(Ordering::Relaxed);
         }
-        stats.streams = core.slots.len() as u64 + core.blockers.made();
+        stats.streams = core.all_slots().count() as u64 + core.blockers.made();
+        let (hits, misses) = core.plans.counts();
+        stats.plan_hits += hits;
+        stats.plan_misses += misses;
+        stats.in_flight += core.late.in_flight();
         stats.parked = core.reclaim.parked();
         stats.pinned_bytes = core.pinned.bytes();
         stats.staging_hits = core.pinned.hits();

@@ -161,7 +161,7 @@ impl Core {
     /// Runs `f` with the context current, counted as inside: the end of the epoch waits for it.
     pub(crate) fn inside<R>(self: &Arc<Self>, epoch: &Arc<Epoch>, f: impl FnOnce() -> Result<R>) -> Result<R> {
         let _inside = self.blockers.enter();
-        epoch.admit()?;
+        epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         f()
     }
@@ -220,7 +220,7 @@ impl Core {
         }
         // All leases at once, so that nothing can begin meanwhile. Nobody holds one and waits for another.
         let mut leases = Vec::with_capacity(self.slots.len());
-        for slot in &self.slots {
+        for slot in self.all_slots() {
             let Some(lease) = slot.lease.try_lock() else { return true };
             if slot.shared.over() {
                 return false;

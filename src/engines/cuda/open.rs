@@ -3,15 +3,19 @@
 use super::api::{Code, Driver};
 use super::blocker::Blockers;
 use super::context::{BINDING, Context};
+use super::helpers::Helpers;
 use super::housekeeping::Keeper;
+use super::members::{MEMBERS, Members};
 use super::memory::Pool;
 use super::module::Modules;
 use super::pinned::PinnedPool;
+use super::plans::Plans;
 use super::reclaim::Reclaim;
 use super::slot::Slot;
 use super::timer::Timers;
 use super::{Core, CudaEngine, fault};
 use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
+use crate::engine::flow::Flow;
 use crate::engine::life::Life;
 use crate::engine::{Engine, process};
 use crate::sync::{Arc, AtomicBool};
@@ -172,6 +176,10 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         peers: crate::sync::Mutex::default(),
         context: context.clone(),
         pool,
+        late: Arc::new(Flow::new()),
+        helpers: Helpers::new(MEMBERS),
+        members: Members::default(),
+        plans: Plans::new(),
         keeper,
         left: AtomicBool::new(false),
         counters,

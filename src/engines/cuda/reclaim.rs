@@ -5,7 +5,7 @@
 //! - nobody: freed by whoever leases its slot next;
 //! - work on one stream only: freed on that stream, behind it, with no wait. A pipeline of temporaries runs in the same
 //!   bytes however far the host is ahead;
-//! - work on several streams: parked until all of it is over. A stream that waited for the others would hold up later
+//! - work on several streams, or work that is not enqueued yet: parked until all of it is over. A stream that waited for the others would hold up later
 //!   allocations instead.
 //!
 //! Nothing here calls the driver: see [`free_some`], which the holder of a lease calls.
@@ -56,11 +56,11 @@ impl PoolBytes {
         if self.slot.over() {
             return self.slot.reclaim.give_up(life.stand());
         }
-        let mut marks = uses.all().filter_map(|c| match c {
-            Completion::Cuda(mark) if !mark.is_past() => Some(mark),
-            _ => None,
-        });
+        // First: what is bound after this look has its marks below.
+        let coming = uses.all().any(Completion::is_coming);
+        let mut marks = uses.all().flat_map(Completion::marks).filter(|mark| !mark.is_past());
         let target = match marks.next() {
+            _ if coming => None,
             None => Some(&self.slot),
             Some(first) => marks.all(|m| m.same_slot(first)).then_some(&first.slot),
         };

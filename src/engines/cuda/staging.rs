@@ -203,7 +203,7 @@ impl Core {
             return Ok(slot);
         }
         let _inside = self.blockers.enter();
-        epoch.admit()?;
+        epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         self.pinned.slot().map_err(|code| fault::classify(epoch, code, "cuMemHostAlloc"))
     }
@@ -217,7 +217,7 @@ impl Core {
         // submitter has just taken out of its ring, or a waiter emptied, it may not have dropped yet.
         let (mut since, mut idle) = (Instant::now(), 0);
         loop {
-            epoch.admit()?;
+            epoch.go_on()?;
             match self.try_block(epoch, bytes, Patience::Some)? {
                 Ok(block) => return Ok(block),
                 Err(NoBlock::Limit) if (idle < 20 || since.elapsed() < IDLE_PATIENCE) && Instant::now() < until => {
@@ -255,7 +255,7 @@ impl Core {
             self.sweep();
         }
         let _inside = self.blockers.enter();
-        epoch.admit()?;
+        epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         Ok(self.pinned.block(bytes, patience))
     }

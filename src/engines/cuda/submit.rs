@@ -2,6 +2,7 @@
 
 use super::api::Code;
 use super::follow::Follows;
+use super::gate::Gate;
 use super::lease::Lease;
 use super::memory::FREES_PER_LEASE;
 use super::reclaim::free_some;
@@ -14,37 +15,71 @@ use super::timer::Timer;
 use super::{Core, CudaEngine, Enqueue, fault};
 use crate::buffer::{Content, Track, View};
 use crate::dispatch::raw::Raw;
-use crate::dispatch::{Submission, TaskOf};
+use crate::dispatch::{Backoff, Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
 use crate::error::Site;
-use crate::op::{Keeps, Op};
+use crate::op::plan::AnyPlan;
+use crate::op::{Keeps, Kind, Op, Prepare};
 use crate::sync::{Arc, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
-use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 impl CudaEngine {
     pub(crate) fn submit<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
-        match self.core.submit(&mut s, Patience::None) {
-            Ok(task) => Ok(task),
+        let core = &self.core;
+        let mut needs = core.plans.needs();
+        if O::PREPARED {
+            let (reads, writes) = s.spans()?;
+            s.op()?.prepare(reads, writes, &mut Prepare(&mut needs));
+        }
+        let mut plans = needs.ready();
+        if let Some(trace) = s.epoch.counters.trace() {
+            trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, s.options.label, None));
+        }
+        let Some(plans) = plans.take().filter(|_| O::KIND == Kind::Enqueue) else {
+            return core.submit_late(s, needs.all);
+        };
+        let outcome = match core.submit(&mut s, Patience::None, &plans) {
             // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
             // driver-side rungs it may be able to. Nor has who found no staging, which tells its limit.
-            Err(Undone { error: Error::OutOfMemory { limit, .. }, untouched: true }) => {
+            Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
                 if limit == 0 {
-                    self.core.give_back(s.epoch)?;
+                    core.give_back(s.epoch)?;
                 }
-                let again = self.core.submit(&mut s, Patience::Some);
-                again.map(|task| task as _).map_err(|undone| self.told(s.epoch, undone.error))
+                core.submit(&mut s, Patience::Some, &plans)
             }
-            Err(undone) => Err(self.told(s.epoch, undone.error)),
+            outcome => outcome,
+        };
+        match outcome {
+            Ok(task) => Ok(task),
+            Err(Undone::Late) if O::FROM_PEER.said() => self.submit_when_bound(s),
+            Err(Undone::Late) => core.submit_late(s, needs.all),
+            Err(Undone::Untouched(error) | Undone::Touched(error)) => Err(self.told(s.epoch, error)),
+        }
+    }
+
+    /// A copy between devices behind what is not enqueued yet: waits here until it is. (Each of the two devices would have
+    /// to remember an end of its own, of work that is not enqueued.)
+    #[cold]
+    fn submit_when_bound<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+        let mut backoff = Backoff::new();
+        loop {
+            if Around::of(&s).is_bound()? {
+                match self.core.submit(&mut s, Patience::Some, &[]) {
+                    Ok(task) => return Ok(task),
+                    Err(Undone::Late) => {}
+                    Err(Undone::Untouched(error) | Undone::Touched(error)) => return Err(self.told(s.epoch, error)),
+                }
+            }
+            backoff.pause(None);
         }
     }
 
     /// An error, with the numbers that only the driver knew when it said so. Staging has told its own.
-    fn told(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
+    pub(super) fn told(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
         match error {
             Error::OutOfMemory { total: 0, limit: 0, .. } => self.describe(epoch, error),
             other => other,
@@ -59,25 +94,45 @@ pub(super) struct Around<'a, 'x> {
     pub(super) views: &'a [View<'x>],
     pub(super) read_count: usize,
     /// A failure leaves what it writes as it was.
-    spares: bool,
+    pub(super) spares: bool,
 }
 
 impl<'a, 'x> Around<'a, 'x> {
-    fn of<O: Op>(s: &Submission<'a, 'x, O>) -> Self {
+    pub(super) fn of<O: Op>(s: &Submission<'a, 'x, O>) -> Self {
         Around { epoch: s.epoch, views: s.views, read_count: s.read_count, spares: O::SPARES.said() }
     }
 }
 
-/// An enqueue that failed; whether nothing was enqueued at all, so that it may be tried again.
-struct Undone {
-    error: Error,
-    untouched: bool,
+/// An enqueue that came to nothing.
+pub(super) enum Undone {
+    /// Nothing was enqueued at all: it may be tried again.
+    Untouched(Error),
+    /// Something may have been enqueued; and where it was, its end is recorded.
+    Touched(Error),
+    /// What it must follow is not enqueued yet.
+    Late,
 }
 
 impl From<Error> for Undone {
     fn from(error: Error) -> Self {
-        Undone { error, untouched: false }
+        Undone::Touched(error)
     }
+}
+
+impl Undone {
+    fn error(self) -> Error {
+        match self {
+            Undone::Untouched(error) | Undone::Touched(error) => error,
+            Undone::Late => Error::library("it follows nothing"),
+        }
+    }
+}
+
+/// What an enqueue is given beside the op and its operands.
+pub(super) struct Given<'a> {
+    pub(super) landed: Landed,
+    pub(super) traced: bool,
+    pub(super) plans: &'a [AnyPlan],
 }
 
 /// The op and its flight where they stay. The op is copied there at once, and not by way of the stack.
@@ -117,29 +172,28 @@ impl Core {
         self: &Arc<Self>,
         s: &mut Submission<'_, '_, O>,
         patience: Patience,
+        plans: &[AnyPlan],
     ) -> Result<Arc<CudaTask<O>>, Undone> {
         let (around, label) = (Around::of(s), s.options.label);
         let trace = s.epoch.counters.trace();
-        if let Some(trace) = trace {
-            trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, label, None));
-        }
         // The target's too: its events are what the sources' streams are made to follow.
         let inside = if O::FROM_PEER.said() { Some((self.blockers.enter(), foreign(around)?)) } else { None };
         let mut end = None;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
-        let landed = match O::Raw::BYTES {
-            0 => Landed::Nothing,
-            _ => Landed::Slot(self.small_slot(s.epoch)?),
-        };
+        let given = Given { landed: self.landing::<O>(s.epoch)?, traced: trace.is_some(), plans };
         let room = match const { room::may_need::<O>() } && s.views.len() > room::MOST_WITHOUT {
             true => Some(self.room(s.epoch, s.views.len(), patience)?),
             false => None,
         };
         let gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };
-        let mut lease = self.hold(around, &mut follows)?;
+        if !self.gather(around, &mut follows) {
+            return Err(Undone::Late);
+        }
+        let mut lease = self.hold(s.epoch, &mut follows)?;
         let index = lease.slot.shared.index;
         let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
-        let result = self.enqueue(s, &follows, &mut lease, (&mut retired, &mut end), (landed, trace.is_some()));
+        let result =
+            self.enqueue(s, &follows, &mut lease, (&mut retired, O::FROM_PEER.said().then_some(&mut end)), given);
         if has_room {
             *lease.state.tables.room() = room::Room::default();
         }
@@ -172,22 +226,35 @@ impl Core {
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let result = self
-            .enqueue(&mut s, &Follows::new(), &mut lease, (&mut retired, &mut None), (Landed::Nothing, false))
+            .enqueue(
+                &mut s,
+                &Follows::new(),
+                &mut lease,
+                (&mut retired, None),
+                Given { landed: Landed::Nothing, traced: false, plans: &[] },
+            )
             .map(drop)
-            .map_err(|undone| undone.error);
+            .map_err(Undone::error);
         drop(lease);
         retired.iter().for_each(|cargo| cargo.retire());
         result
     }
 
-    /// A slot, and what it must be made to follow.
-    fn hold(&self, s: Around<'_, '_>, follows: &mut Follows) -> Result<Lease<'_>> {
-        self.gather(s, follows);
+    /// Where the op's result is to land.
+    pub(super) fn landing<O: Op>(&self, epoch: &Arc<Epoch>) -> Result<Landed> {
+        match O::Raw::BYTES {
+            0 => Ok(Landed::Nothing),
+            _ => self.small_slot(epoch).map(Landed::Slot),
+        }
+    }
+
+    /// A slot for what must follow this, all of which has an event then.
+    pub(super) fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
         let mut lease = self.lease(follows);
         if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
             // Leases are taken one at a time, so that two threads cannot wait for each other's.
             drop(lease);
-            self.close_open(s.epoch, follows)?;
+            self.close_open(epoch, follows)?;
             lease = self.lease(follows);
         }
         Ok(lease)
@@ -197,28 +264,32 @@ impl Core {
         self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))
     }
 
-    /// Everything under the lease. What was retired is told, and, of a peer copy, where it ends.
-    fn enqueue<O: Op>(
+    /// Everything under the lease. What was retired is told, and where it ends, if that is asked for.
+    pub(super) fn enqueue<O: Op>(
         self: &Arc<Self>,
         s: &mut Submission<'_, '_, O>,
         follows: &Follows,
         lease: &mut Lease<'_>,
-        (retired, end): (&mut Retired, &mut Option<Mark>),
-        (landed, traced): (Landed, bool),
+        (retired, end): (&mut Retired, Option<&mut Option<Mark>>),
+        given: Given<'_>,
     ) -> Result<Arc<CudaTask<O>>, Undone> {
         let (epoch, around) = (s.epoch, Around::of(s));
         let (op, (reads, writes)) = (s.op()?, s.spans()?);
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
         let name = op.subject().unwrap_or(const { &O::NAME });
         // After the lease was taken: the end of the epoch sets the flag, then takes it.
-        epoch.admit()?;
+        if s.was_admitted {
+            epoch.go_on()?
+        } else {
+            epoch.admit()?
+        }
         let _bound = self.bind(epoch)?;
         self.begin(around, follows, (shared, state), retired, name)?;
         let timer = if s.options.timed { Some(self.start_timer(epoch, state)?) } else { None };
-        let submitted = traced.then(Instant::now);
+        let submitted = given.traced.then(Instant::now);
         #[cfg(feature = "nvtx")]
         let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
-        let mut queue = Enqueue::new(self, epoch, shared, state, reads, writes, landed);
+        let mut queue = Enqueue::new(self, epoch, (shared, state), (reads, writes), given.landed, given.plans);
         // Not a `Result` that is handed on: it is as long as an error, and would be copied at every turn.
         let mut failure = None;
         let mut half = || {
@@ -234,12 +305,12 @@ impl Core {
         {
             failure = Some(error);
         }
-        let Enqueue { landed, keep, kept, scratch, untouched, .. } = queue;
+        let Enqueue { landed, keep, mut kept, scratch, untouched, .. } = queue;
         if !scratch.is_empty() {
             self.free_scratch(&scratch, state);
         }
         if untouched && let Some(error) = failure {
-            return Err(Undone { error, untouched });
+            return Err(Undone::Untouched(error));
         }
         if let (Some(timer), None) = (&timer, &failure)
             && let Err(error) = self.record_timer(epoch, timer.end, state)
@@ -247,7 +318,7 @@ impl Core {
             failure = Some(error);
         }
         let (mark, code) = self.end(around, follows, (shared, state), failure.is_none());
-        if O::FROM_PEER.said() {
+        if let Some(end) = end {
             *end = Some(mark.clone());
         }
         if !code.is_success() && failure.is_none() {
@@ -257,6 +328,7 @@ impl Core {
         if let Landed::Staged(staged) = &landed {
             let _ = staged.0.end.set((ticket, event));
         }
+        kept.extend(given.plans.iter().cloned());
         let extra = if keep.is_empty() && kept.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none()
         {
             None
@@ -276,7 +348,7 @@ impl Core {
         state.ring.push(ticket, event, cargo);
         match failure {
             None => Ok(task),
-            Some(error) => Err(error.into()),
+            Some(error) => Err(Undone::Touched(error)),
         }
     }
 
@@ -368,24 +440,5 @@ impl Core {
         unsafe { self.context.api.event_record(event.0, state.stream.0) }
             .ok()
             .map_err(|code| fault::classify(epoch, code, "cuEventRecord"))
-    }
-}
-
-/// Between the look at what a submission must follow and the publication of its own completion another may be submitted.
-/// Where nobody owns what is written, writers keep all others out meanwhile.
-#[derive(Default)]
-struct Gate<'x> {
-    _read: Option<RwLockReadGuard<'x, ()>>,
-    _write: Option<RwLockWriteGuard<'x, ()>>,
-}
-
-impl<'x> Gate<'x> {
-    fn enter(s: Around<'_, 'x>) -> Self {
-        let gated = |(i, view): (usize, &View<'x>)| Some((i, view.region.gate.as_deref()?));
-        match s.views.iter().enumerate().find_map(gated) {
-            None => Gate::default(),
-            Some((i, gate)) if i < s.read_count => Gate { _read: Some(gate.read()), _write: None },
-            Some((_, gate)) => Gate { _read: None, _write: Some(gate.write()) },
-        }
     }
 }

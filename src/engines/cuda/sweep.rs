@@ -51,7 +51,7 @@ impl Core {
         let sweeping = Sweeping::begin(&self.keeper);
         let mut left = false;
         let mut out = Retired::new();
-        for slot in &self.slots {
+        for slot in self.all_slots() {
             let shared = &slot.shared;
             let idle = shared.sequence.in_flight() == 0 && shared.frees.is_empty();
             let Some(mut state) = slot.lease.try_lock() else {
@@ -93,6 +93,6 @@ impl Core {
         left |= self.unload_some();
         left |= self.reclaim.unpark();
         // What was unparked just now waits on a slot, and what others took out they may not have dropped yet.
-        left || self.slots.iter().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
+        left || self.all_slots().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
     }
 }

@@ -251,7 +251,7 @@ impl Core {
     /// operation's CUDA half may want memory.)
     pub(super) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<bool> {
         let mut all = true;
-        for slot in &self.slots {
+        for slot in self.all_slots() {
             let Some(mut state) = slot.lease.try_lock() else {
                 all = false;
                 continue;
@@ -259,7 +259,7 @@ impl Core {
             if state.tables.count() == 0 {
                 continue;
             }
-            epoch.admit()?;
+            epoch.go_on()?;
             let _bound = self.bind(epoch)?;
             state.drop_tables(self, epoch)?;
         }

@@ -325,8 +325,8 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     fn unsubscribe(&self, _: &Arc<Parker>) {}
 
     #[cfg(target_os = "linux")]
-    fn place(&self) -> (usize, u64) {
-        (self.mark.slot.index, self.mark.ticket)
+    fn place(&self) -> Option<(usize, u64)> {
+        Some((self.mark.slot.index, self.mark.ticket))
     }
 
     #[cfg(target_os = "linux")]

@@ -13,7 +13,7 @@ pub(crate) trait Runnable: Send + Sync {
     /// Where it stands in the order of all nodes of the process: it follows none with a later place.
     fn place(&self) -> u64;
     /// Runs the op and settles. Called once.
-    fn run(&self);
+    fn run(self: Arc<Self>);
     /// A dependency is done; the last one starts the work.
     fn dep_done(self: Arc<Self>);
 }

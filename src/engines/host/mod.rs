@@ -29,8 +29,10 @@ mod runners;
 pub(crate) use fault_plan::Fault;
 #[cfg(feature = "host")]
 pub use fault_plan::FaultPlan;
-#[cfg(test)]
+#[cfg(any(feature = "cuda", test))]
 pub(crate) use follower::Core;
+#[cfg(feature = "cuda")]
+pub(crate) use follower::Follower;
 pub(crate) use follower::Runnable;
 pub(crate) use inside::{inside_op, refuse_inside};
 #[cfg(feature = "host")]

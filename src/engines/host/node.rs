@@ -166,7 +166,7 @@ impl<O: Op> Runnable for Node<O> {
         }
     }
 
-    fn run(&self) {
+    fn run(self: Arc<Self>) {
         let Some(cargo) = self.cargo.lock().take() else { return };
         let mut raw = None;
         let (result, time) = self.carry_out(&mut || {
@@ -188,7 +188,7 @@ impl<O: Op> Runnable for Node<O> {
         }
         drop(outcome);
         drop(raw);
-        self.conclude(self, result);
+        self.conclude(&*self, result);
     }
 }
 

@@ -9,12 +9,14 @@
 //! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code outranks it.
 //! - `table.rs`, `typed.rs`: macros that declare tables of functions.
 //! - `enqueue.rs`: what an operation's CUDA half calls libraries with. `warm.rs`: handles made ahead of time.
-//! - `objects.rs`: what outlives a dispatch: plans, generators.
+//! - `build.rs`: what a plan is built with. `objects.rs`: what outlives a dispatch: plans, generators.
 //!
 //! CONTRIBUTING.md has the walk through "adding a library".
 
 #![allow(dead_code, reason = "each library uses a part of the socket, and a build has some of them")]
 
+#[cfg(feature = "cuda")]
+mod build;
 #[cfg(feature = "cuda")]
 mod contract;
 #[cfg(feature = "cuda")]

@@ -21,6 +21,10 @@ trait Work: Send {
     fn is_settled(&self) -> bool;
     fn may_run(&self) -> bool;
     fn arrived(&self) -> u64;
+    /// Its queue, and its place there, once they are known.
+    fn place(&self) -> Option<(usize, u64)> {
+        None
+    }
 }
 
 impl<H> Work for Arc<dyn Task<H>> {
@@ -32,6 +36,9 @@ impl<H> Work for Arc<dyn Task<H>> {
     }
     fn arrived(&self) -> u64 {
         (**self).arrived()
+    }
+    fn place(&self) -> Option<(usize, u64)> {
+        (**self).place()
     }
 }
 
@@ -93,7 +100,7 @@ impl Lookers {
             };
             std::thread::Builder::new().name("windlass looker".into()).spawn(run).ok().map(|_| sender)
         });
-        let (queue, place) = work.place();
+        let (queue, place) = work.place().unwrap_or((LATE, 0));
         let mut record = Record { queue, place, work: Box::new(work), reply, begun: false, arrived: 0, then };
         match sender {
             Some(sender) => {
@@ -113,12 +120,18 @@ impl Lookers {
 /// So many of one queue are answered before the next is looked at, however many are done.
 const AT_A_TIME: usize = 16;
 
-/// What is in flight, queue by queue.
+/// The queue of work that is in none yet.
+const LATE: usize = usize::MAX;
+
+/// What is in flight, queue by queue; and what is in no queue yet, each of which is looked at.
 #[derive(Default)]
-struct Flying(Vec<VecDeque<Record>>);
+struct Flying(Vec<VecDeque<Record>>, Vec<Record>);
 
 impl Flying {
     fn add(&mut self, record: Record) {
+        if record.queue == LATE {
+            return self.1.push(record);
+        }
         if self.0.len() <= record.queue {
             self.0.resize_with(record.queue + 1, VecDeque::new);
         }
@@ -130,18 +143,38 @@ impl Flying {
     }
 
     fn is_empty(&self) -> bool {
-        self.0.iter().all(VecDeque::is_empty)
+        self.1.is_empty() && self.0.iter().all(VecDeque::is_empty)
     }
 
     /// Calls what waits for work that is done. True when there was any, or when more of something has arrived.
     fn look(&mut self) -> bool {
-        let mut any = false;
+        let mut any = self.look_at_late();
         for queue in &mut self.0 {
             for _ in 0..AT_A_TIME {
                 let seen = queue.front_mut().map_or(Seen::Nothing, Record::look);
                 any |= seen != Seen::Nothing;
                 let Some(record) = (seen == Seen::Done).then(|| queue.pop_front()).flatten() else { break };
                 (record.then)();
+            }
+        }
+        any
+    }
+
+    /// Work gets into a queue when it is enqueued; or it fails before that.
+    fn look_at_late(&mut self) -> bool {
+        let mut any = false;
+        let mut index = 0;
+        while let Some(record) = self.1.get_mut(index) {
+            if let Some((queue, place)) = record.work.place() {
+                (record.queue, record.place) = (queue, place);
+                any = true;
+                let record = self.1.swap_remove(index);
+                self.add(record);
+            } else if record.look() == Seen::Done {
+                any = true;
+                (self.1.swap_remove(index).then)();
+            } else {
+                index += 1;
             }
         }
         any

@@ -9,10 +9,12 @@ pub(crate) enum Content {
     /// Written, or its writer is in flight.
     #[default]
     Valid = 0,
+    /// One of its writers was not enqueued when it was submitted: their completions say whether they failed.
+    Late = 1,
     /// Never written since it was allocated: refused to readers.
-    Uninit = 1,
+    Uninit = 2,
     /// The operation that was to write it failed while it was submitted: readers are told `Upstream`.
-    Failed = 2,
+    Failed = 3,
 }
 
 impl Content {
@@ -34,7 +36,8 @@ impl Worth {
     pub(crate) fn get(&self) -> Content {
         match self.0.load(Ordering::Relaxed) {
             0 => Content::Valid,
-            1 => Content::Uninit,
+            1 => Content::Late,
+            2 => Content::Uninit,
             _ => Content::Failed,
         }
     }

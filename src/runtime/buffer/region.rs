@@ -4,7 +4,7 @@ use super::allocation::Allocation;
 use super::content::{Content, Worth};
 use super::handles::Handles;
 use super::track::Track;
-use crate::engine::Epoch;
+use crate::engine::{Completion, Epoch};
 use crate::sync::{Arc, Mutex, RwLock};
 #[cfg(feature = "cuda")]
 use crate::sync::{AtomicBool, Ordering, fence};
@@ -95,6 +95,23 @@ impl Region {
         let (handles, worth, track) = (Handles::one(), Worth::new(Content::Valid), Mutex::default());
         let (calm, gate) = (AtomicBool::new(false), Some(Box::default()));
         Arc::new(Region { allocation, epoch, handles, worth, track, calm, window: 0..0, gate })
+    }
+}
+
+impl Region {
+    /// What it holds, also after writers that were enqueued late.
+    #[inline]
+    pub(crate) fn content(&self) -> Content {
+        match self.worth.get() {
+            Content::Late => self.late_content(),
+            content => content,
+        }
+    }
+
+    #[cold]
+    fn late_content(&self) -> Content {
+        let failed = self.track.lock().writers.iter().any(Completion::has_failed_late);
+        if failed { Content::Failed } else { Content::Valid }
     }
 }
 

@@ -154,7 +154,7 @@ mod tests {
         fn place(&self) -> u64 {
             0
         }
-        fn run(&self) {}
+        fn run(self: Arc<Self>) {}
         fn dep_done(self: Arc<Self>) {}
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Submission<'a, 'x, O: Op> {
     pub(crate) options: &'a Options,
     /// In a worker, for its client.
     pub(crate) relay: Option<Relay>,
+    /// It was let in when it was submitted: what closes the device to others does not stop it any more.
+    pub(crate) was_admitted: bool,
     /// Reads first, then writes.
     pub(crate) views: &'a [View<'x>],
     /// How many of the views are reads.
@@ -72,7 +74,7 @@ impl<'a, 'x, O: Op> Submission<'a, 'x, O> {
         options: &'a Options,
         (views, read_count): (&'a [View<'x>], usize),
     ) -> Self {
-        Submission { op, spans, epoch, options, relay: None, views, read_count }
+        Submission { op, spans, epoch, options, relay: None, was_admitted: false, views, read_count }
     }
 
     pub(crate) fn op(&self) -> Result<&O> {
@@ -93,7 +95,7 @@ impl<'a, 'x, O: Op> Submission<'a, 'x, O> {
         self.op.take().ok_or_else(taken)
     }
 
-    #[cfg(feature = "host")]
+    #[cfg(any(feature = "host", feature = "cuda"))]
     pub(crate) fn take_spans(&mut self) -> Result<SpansOf<O>> {
         self.spans.take().ok_or_else(taken)
     }
@@ -213,8 +215,8 @@ impl Device {
                 }
                 other.admit()?; // the older of the two is stale
             }
-            match view.region.worth.get() {
-                Content::Valid => {}
+            match view.region.content() {
+                Content::Valid | Content::Late => {}
                 // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
                 _ if view.overwritten => {}
                 Content::Uninit => {

@@ -33,10 +33,11 @@ pub(crate) trait Task<H>: Send + Sync {
     fn tell(&self, then: Then) -> Option<Then> {
         Some(then)
     }
-    /// Where it stands in an engine that works queue by queue: which queue, and the place in it.
+    /// Where it stands in an engine that works queue by queue: which queue, and the place in it. `None` while that is not
+    /// known.
     #[cfg(target_os = "linux")]
-    fn place(&self) -> (usize, u64) {
-        (0, 0)
+    fn place(&self) -> Option<(usize, u64)> {
+        Some((0, 0))
     }
     /// How many of the first bytes of bulk data are where another process waits for them.
     #[cfg(target_os = "linux")]

@@ -12,6 +12,9 @@ pub(crate) enum Completion {
     /// A ticket of a stream slot.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::Mark),
+    /// Of a dispatch that was not enqueued when it was submitted.
+    #[cfg(feature = "cuda")]
+    Late(Arc<crate::cuda::Late>),
     /// An order of a worker's lane: that it was carried out, not that its work is done.
     #[cfg(target_os = "linux")]
     Order(crate::worker::Turn),
@@ -25,6 +28,8 @@ impl Completion {
             Completion::Host(node) => node.core().is_settled(),
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
+            #[cfg(feature = "cuda")]
+            Completion::Late(late) => late.is_past(),
             #[cfg(target_os = "linux")]
             Completion::Order(turn) => turn.is_past(),
         }
@@ -35,6 +40,7 @@ impl Completion {
     pub(crate) fn poll(&self) -> bool {
         match self {
             Completion::Cuda(mark) => mark.poll(),
+            Completion::Late(late) => late.poll(),
             _ => self.is_past(),
         }
     }
@@ -45,8 +51,34 @@ impl Completion {
             Completion::Host(node) => node.core().is_settled() && !node.core().has_failed(),
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
+            #[cfg(feature = "cuda")]
+            Completion::Late(late) => late.is_past() && !late.has_failed(),
             #[cfg(target_os = "linux")]
             Completion::Order(turn) => turn.is_past(),
+        }
+    }
+
+    /// It is not enqueued yet: no stream can be made to wait for it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn is_coming(&self) -> bool {
+        matches!(self, Completion::Late(late) if !late.is_bound())
+    }
+
+    /// It failed where its buffers could not be told: after its submission. (A node of the host tells by itself.)
+    pub(crate) fn has_failed_late(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return matches!(self, Completion::Late(late) if late.has_failed());
+        #[cfg(not(feature = "cuda"))]
+        false
+    }
+
+    /// Where it ends on the streams of GPUs, as far as that is known.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn marks(&self) -> &[crate::cuda::Mark] {
+        match self {
+            Completion::Cuda(mark) => std::slice::from_ref(mark),
+            Completion::Late(late) => late.ends(),
+            _ => &[],
         }
     }
 
@@ -73,6 +105,8 @@ impl Completion {
             (Completion::Cuda(mark), Completion::Cuda(other)) if mark.ticket >= other.ticket => mark.same_slot(other),
             #[cfg(feature = "cuda")]
             (Completion::Cuda(mark), Completion::Cuda(other)) => mark.renew(other),
+            #[cfg(feature = "cuda")]
+            (Completion::Late(late), Completion::Late(other)) => Arc::ptr_eq(late, other),
             #[cfg(target_os = "linux")]
             (Completion::Order(turn), Completion::Order(other)) => turn.renew(other),
             #[cfg(any(feature = "cuda", target_os = "linux"))]

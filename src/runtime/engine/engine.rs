@@ -28,7 +28,7 @@ pub(crate) enum Earlier {
     Counted(Mark),
     /// The slots' last tickets.
     #[cfg(feature = "cuda")]
-    Tickets(crate::cuda::Tickets),
+    Tickets(crate::cuda::Issued),
 }
 
 impl Engine {

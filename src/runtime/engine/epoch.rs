@@ -112,6 +112,12 @@ impl Epoch {
         if self.alive() { Ok(()) } else { Err(self.refusal()) }
     }
 
+    /// The same for work that was submitted while it was open: a drain lets that go on.
+    #[inline]
+    pub(crate) fn go_on(&self) -> Result<()> {
+        if self.dead() { Err(self.refusal()) } else { Ok(()) }
+    }
+
     #[cold]
     fn refusal(&self) -> Error {
         let stale = |reason| Error::GpuRefStale { reason, site: Site::none() };

@@ -1,0 +1,64 @@
+//! The enqueue of what is late: steps 3 to 6 of a dispatch, behind what is bound by now.
+
+use super::Core;
+use super::follow::Follows;
+use super::late_task::Edges;
+use super::lease::Lease;
+use super::members::Member;
+use super::ring::Retired;
+use super::room;
+use super::slot::Mark;
+use super::staging::Patience;
+use super::submit::{Given, Undone};
+use super::task::CudaTask;
+use crate::dispatch::Submission;
+use crate::op::Op;
+use crate::op::plan::AnyPlan;
+use crate::sync::Arc;
+
+/// Beside the submission itself.
+pub(super) struct Behind<'a> {
+    pub(super) edges: &'a Edges,
+    pub(super) operands: usize,
+    pub(super) member: Option<&'a Member<'a>>,
+    pub(super) patience: Patience,
+    pub(super) plans: &'a [AnyPlan],
+}
+
+impl Core {
+    /// Leases and enqueues behind what is bound by now.
+    pub(super) fn enqueue_behind<O: Op>(
+        self: &Arc<Self>,
+        s: &mut Submission<'_, '_, O>,
+        of: &Behind<'_>,
+        end: &mut Option<Mark>,
+    ) -> Result<Arc<CudaTask<O>>, Undone> {
+        let (mut follows, mut retired) = (Follows::new(), Retired::new());
+        for (edge, _) in of.edges {
+            self.add(edge, &mut follows);
+        }
+        let traced = s.epoch.counters.trace().is_some();
+        let given = Given { landed: self.landing::<O>(s.epoch)?, traced, plans: of.plans };
+        let room = match const { room::may_need::<O>() } && of.operands > room::MOST_WITHOUT {
+            true => Some(self.room(s.epoch, of.operands, of.patience)?),
+            false => None,
+        };
+        let mut lease = match of.member {
+            None => self.hold(s.epoch, &mut follows)?,
+            Some(member) => {
+                if follows.iter().any(|f| f.must_be_closed(member.slot.shared.index)) {
+                    self.close_open(s.epoch, &mut follows)?;
+                }
+                Lease { slot: member.slot, state: member.slot.lease.lock() }
+            }
+        };
+        let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
+        let result = self.enqueue(s, &follows, &mut lease, (&mut retired, Some(end)), given);
+        if has_room {
+            *lease.state.tables.room() = room::Room::default();
+        }
+        drop(lease);
+        retired.iter().for_each(|cargo| cargo.retire());
+        result
+    }
+}

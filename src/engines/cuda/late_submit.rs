@@ -1,0 +1,148 @@
+//! A dispatch that is enqueued after its submission.
+//!
+//! ```text
+//!   submit: look at all operands ─> publish on all ─> register with what is coming ─> drop the guard ──0──> ready
+//!   helper: ready ─> lease (or park) ─> enqueue ─> bind ─> those that follow count down
+//! ```
+//!
+//! 1. **Look at everything, then publish everything**: an op depends only on what was published before its own publication,
+//!    so no cycle can form, aliases included.
+//! 2. After the publication nothing is rejected: every failure goes through the completion and the pending.
+//! 3. Dependencies count from 1, the guard: each completion that is coming and each plan that is being built is one. Who
+//!    takes the last one queues the work; at zero in the submitter, an op that only enqueues is enqueued there.
+//! 4. Whether something upstream failed is judged when the work runs, along data edges alone; whether the device is dead,
+//!    after the lease was taken.
+//! 5. It is bound once, outside lease and locks, when its event is recorded. Where nothing was enqueued it is bound to the
+//!    ends of all it was to follow.
+//! 6. What its phases use (op, addresses, plans, memory) lies in the task until it is enqueued, and in the ring then.
+
+use super::Core;
+use super::gate::Gate;
+use super::late::Late;
+use super::late_task::{Edges, Frame, LateTask, Work};
+use super::plans::{Cell, Need};
+use super::submit::Around;
+use crate::buffer::{Content, Track, View};
+use crate::dispatch::{Submission, TaskOf};
+use crate::engine::Completion;
+use crate::error::Site;
+use crate::host::{Follower, Runnable};
+use crate::op::{Kind, Op};
+use crate::sync::{Arc, Ordering};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+
+impl Core {
+    /// Publishes a dispatch that is enqueued later, by a helper.
+    pub(super) fn submit_late<O: Op>(
+        self: &Arc<Self>,
+        mut s: Submission<'_, '_, O>,
+        needs: SmallVec<[Need; 1]>,
+    ) -> Result<TaskOf<O>> {
+        let around = Around::of(&s);
+        let (op, spans, relay) = (s.take_op()?, s.take_spans()?, s.relay.take());
+        let late = Late::new();
+        let edges = {
+            let _gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };
+            let edges = look(around);
+            publish(around, &edges, &late);
+            edges
+        };
+        let task = Arc::new(LateTask::<O>::new(Frame::new(self, s.epoch, *s.options, late, around.spares)));
+        let job: Arc<dyn Runnable> = task.clone();
+        follow(&job, &edges);
+        let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
+        self.find_plans(s.epoch, needs, &job, &plans);
+        let work = Work { op: Some(op), spans: Some(spans), relay, edges, plans, operands: s.views.len() };
+        task.give(work);
+        // The guard.
+        if job.core().dep_done() {
+            if O::KIND == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
+        }
+        Ok(task)
+    }
+}
+
+impl Around<'_, '_> {
+    /// All that it must follow is enqueued.
+    ///
+    /// # Errors
+    /// Data that it needs failed to be, or one of the devices is gone.
+    pub(super) fn is_bound(self) -> Result<bool> {
+        self.views.iter().try_for_each(|view| view.region.epoch.go_on())?;
+        let edges = look(self);
+        if edges.iter().any(|(edge, data)| *data && edge.has_failed_late()) {
+            return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+        }
+        Ok(!edges.iter().any(|(edge, _)| edge.is_coming()))
+    }
+}
+
+/// All that this work must follow.
+fn look(s: Around<'_, '_>) -> Edges {
+    let mut edges = Edges::new();
+    for (i, view) in s.views.iter().enumerate() {
+        if i < s.read_count {
+            let track = view.region.track.lock();
+            edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), true)));
+        } else {
+            // What overwrites a window only leaves the rest as it was, failures included.
+            let data = !(view.overwritten && view.whole);
+            let mut all = |track: &mut Track| {
+                edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
+                edges.extend(track.readers.iter().filter(|end| !end.is_past()).map(|end| (end.clone(), false)));
+            };
+            // SAFETY: what is written is moved into the dispatch.
+            unsafe { view.region.of_owned(&mut all) };
+        }
+    }
+    edges
+}
+
+/// Tells the buffers where this work ends, and what they are worth now.
+fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
+    let end = Completion::Late(late.clone());
+    let covers = |edge: &Completion, earlier: &Completion| match (edge, earlier) {
+        (Completion::Late(edge), Completion::Late(earlier)) => Arc::ptr_eq(edge, earlier),
+        (Completion::Cuda(edge), Completion::Cuda(earlier)) => edge.same_slot(earlier) && edge.ticket >= earlier.ticket,
+        _ => false,
+    };
+    // What came between the look and this, by an alias, stays beside it.
+    let is_followed = |earlier: &Completion| earlier.is_spent() || edges.iter().any(|(edge, _)| covers(edge, earlier));
+    for (i, view) in s.views.iter().enumerate() {
+        if i < s.read_count {
+            view.region.track.lock().publish_read(&end);
+            continue;
+        }
+        let write = |track: &mut Track| {
+            view.region.calm.store(false, Ordering::Release);
+            track.publish_write_beside(&end, is_followed);
+        };
+        // SAFETY: what is written is moved into the dispatch.
+        unsafe { view.region.of_owned(write) };
+        if !s.spares {
+            written_late(view);
+        }
+    }
+}
+
+/// What the submitted write makes of the region's worth.
+fn written_late(view: &View<'_>) {
+    if view.whole || view.region.worth.get() == Content::Valid {
+        view.region.worth.set(Content::Late);
+    }
+}
+
+/// Counts `job` up for all that is coming, and has it told.
+fn follow(job: &Arc<dyn Runnable>, edges: &Edges) {
+    for (edge, data) in edges {
+        let Completion::Late(dep) = edge else { continue };
+        job.core().add_dep();
+        if !dep.core.subscribe(Follower::Node { node: job.clone(), data: *data }) {
+            if *data && dep.has_failed() {
+                job.core().taint();
+            }
+            job.core().dep_done(); // not the last: the guard is still up
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Plans: built once per key, kept while there is room, destroyed late.
+//!
+//! - **Single flight**: the first who wants a plan has it built on a helper; whoever wants it meanwhile is counted down by
+//!   the same build. Nobody waits in a thread, and nobody holds a lease.
+//! - **Race "build against evict"**: whoever uses a plan holds a share of it, so eviction only takes it off the list.
+//! - What a plan holds of a library is an object of the epoch (`../library/objects.rs`), which destroys it late; so it
+//!   does not matter who drops a plan last, and when.
+
+use super::Core;
+use crate::engine::Epoch;
+use crate::error::Site;
+use crate::host::Runnable;
+use crate::op::plan::{AnyPlan, Ask, Key};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::{Error, Result};
+use lru::LruCache;
+use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+/// How many plans are kept, and how many bytes of device memory they may hold.
+const MOST: usize = 256;
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The plans of one epoch.
+pub(crate) struct Plans {
+    map: Mutex<Map>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+struct Map {
+    places: LruCache<Box<Key>, Place>,
+    ready: usize,
+    bytes: u64,
+}
+
+enum Place {
+    Building(Vec<(Arc<dyn Runnable>, Cell)>),
+    /// With its bytes.
+    Ready(AnyPlan, u64),
+}
+
+/// Where late work finds its plan when it runs.
+pub(super) type Cell = Arc<OnceLock<Result<AnyPlan>>>;
+
+/// What an op needs, as far as it is there.
+pub(super) struct Needs<'p> {
+    plans: &'p Plans,
+    pub(super) all: SmallVec<[Need; 1]>,
+}
+
+pub(super) enum Need {
+    Ready(AnyPlan),
+    Missing(Box<Key>),
+}
+
+impl Ask for Needs<'_> {
+    fn ask(&mut self, key: &Key) {
+        let need = match self.plans.map.lock().places.get(key) {
+            Some(Place::Ready(plan, _)) => Need::Ready(plan.clone()),
+            _ => Need::Missing(key.boxed()),
+        };
+        let counter = if matches!(need, Need::Ready(_)) { &self.plans.hits } else { &self.plans.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.all.push(need);
+    }
+}
+
+impl Needs<'_> {
+    /// All plans, if they are there.
+    pub(super) fn ready(&self) -> Option<SmallVec<[AnyPlan; 1]>> {
+        let plan = |need: &Need| match need {
+            Need::Ready(plan) => Some(plan.clone()),
+            Need::Missing(_) => None,
+        };
+        self.all.iter().map(plan).collect()
+    }
+}
+
+/// What a plan is built with: the device's context is current, and no stream is leased.
+pub struct PlanBuilder<'b> {
+    pub(crate) core: &'b Arc<Core>,
+    pub(crate) epoch: &'b Arc<Epoch>,
+}
+
+impl PlanBuilder<'_> {
+    /// The device's name: `cuda:0`.
+    pub fn device(&self) -> &str {
+        &self.epoch.label
+    }
+}
+
+impl std::fmt::Debug for PlanBuilder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PlanBuilder({})", self.epoch.label)
+    }
+}
+
+impl Plans {
+    pub(super) fn new() -> Self {
+        let map = Map { places: LruCache::unbounded(), ready: 0, bytes: 0 };
+        Plans { map: Mutex::new(map), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    }
+
+    pub(super) fn needs(&self) -> Needs<'_> {
+        Needs { plans: self, all: SmallVec::new() }
+    }
+
+    /// Calls that found their plan, and calls for which it was built or waited for.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+
+    /// Fills the cell, or counts `job` up until that is done. True for the one who has to have the plan built.
+    fn find(&self, key: &Key, job: &Arc<dyn Runnable>, cell: &Cell) -> bool {
+        let mut map = self.map.lock();
+        match map.places.get_mut(key) {
+            Some(Place::Ready(plan, _)) => {
+                let _ = cell.set(Ok(plan.clone()));
+                false
+            }
+            Some(Place::Building(waiters)) => {
+                job.core().add_dep();
+                waiters.push((job.clone(), cell.clone()));
+                false
+            }
+            None => {
+                job.core().add_dep();
+                map.places.put(key.boxed(), Place::Building(vec![(job.clone(), cell.clone())]));
+                true
+            }
+        }
+    }
+
+    /// The build of `key` has ended so: tells all who wait.
+    fn built(&self, key: &Key, result: Result<(AnyPlan, u64)>) {
+        let (waiters, evicted) = {
+            let mut map = self.map.lock();
+            let waiters = match map.places.pop(key) {
+                Some(Place::Building(waiters)) => waiters,
+                _ => Vec::new(),
+            };
+            let evicted = match &result {
+                Ok((plan, bytes)) => map.keep(key, plan.clone(), *bytes),
+                Err(_) => Vec::new(),
+            };
+            (waiters, evicted)
+        };
+        drop(evicted);
+        let result = result.map(|(plan, _)| plan);
+        for (job, cell) in waiters {
+            let _ = cell.set(result.clone());
+            job.dep_done();
+        }
+    }
+
+    /// Takes all off the list, at the end of the epoch.
+    pub(super) fn clear(&self) {
+        let all = {
+            let mut map = self.map.lock();
+            (map.ready, map.bytes) = (0, 0);
+            let ready = map.places.iter().filter(|(_, place)| place.is_ready());
+            let keys: Vec<_> = ready.map(|(key, _)| key.boxed()).collect();
+            keys.iter().filter_map(|key| map.places.pop(&**key)).collect::<Vec<_>>()
+        };
+        drop(all);
+    }
+}
+
+impl Place {
+    fn is_ready(&self) -> bool {
+        matches!(self, Place::Ready(..))
+    }
+}
+
+impl Map {
+    /// Keeps a plan, and gives out those that must go for it. The newest stays, however large it is.
+    fn keep(&mut self, key: &Key, plan: AnyPlan, bytes: u64) -> Vec<AnyPlan> {
+        (self.ready, self.bytes) = (self.ready + 1, self.bytes.saturating_add(bytes));
+        self.places.put(key.boxed(), Place::Ready(plan, bytes));
+        let mut evicted = Vec::new();
+        while self.ready > 1 && (self.ready > MOST || self.bytes > MOST_BYTES) {
+            // The least recently used first; what is being built is nobody's to take.
+            let oldest = self.places.iter().rev().find(|(_, place)| place.is_ready());
+            let Some(oldest) = oldest.map(|(key, _)| key.boxed()) else { break };
+            let Some(Place::Ready(plan, bytes)) = self.places.pop(&*oldest) else { break };
+            (self.ready, self.bytes) = (self.ready - 1, self.bytes.saturating_sub(bytes));
+            evicted.push(plan);
+        }
+        evicted
+    }
+}
+
+impl Core {
+    /// Has the plans that `job` misses built, and counts it up for each.
+    pub(super) fn find_plans(
+        self: &Arc<Self>,
+        epoch: &Arc<Epoch>,
+        needs: SmallVec<[Need; 1]>,
+        job: &Arc<dyn Runnable>,
+        cells: &[Cell],
+    ) {
+        for (need, cell) in needs.into_iter().zip(cells) {
+            match need {
+                Need::Ready(plan) => drop(cell.set(Ok(plan))),
+                Need::Missing(key) => {
+                    if self.plans.find(&*key, job, cell) {
+                        let (core, epoch) = (self.clone(), epoch.clone());
+                        self.helpers.build(Box::new(move || core.build_plan(&epoch, &*key)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn build_plan(self: &Arc<Self>, epoch: &Arc<Epoch>, key: &Key) {
+        let build = || {
+            let _inside = self.blockers.enter();
+            epoch.go_on()?;
+            let _bound = self.bind(epoch)?;
+            key.build(&mut PlanBuilder { core: self, epoch })
+        };
+        let build = || {
+            catch_unwind(AssertUnwindSafe(build))
+                .unwrap_or_else(|_| Err(Error::Panicked { message: "building a plan".into(), site: Site::none() }))
+        };
+        let mut result = build();
+        if let Err(Error::OutOfMemory { .. }) = result {
+            // The library's own allocations find what the pool gives back.
+            result = self.give_back(epoch).and_then(|()| build());
+        }
+        self.plans.built(key, result);
+    }
+}

@@ -1,0 +1,47 @@
+//! What a plan is built with: see [`PlanKey`](crate::PlanKey).
+
+use super::contract::{CudaLibrary, Listed};
+use super::objects::Object;
+use super::{Code, status};
+use crate::cuda::PlanBuilder;
+use crate::{Error, Result};
+
+#[allow(dead_code, reason = "each library uses a part of it, and a build has some of them")]
+impl PlanBuilder<'_> {
+    /// The functions of a library.
+    ///
+    /// # Errors
+    /// The library is missing.
+    pub(crate) fn api<L: Listed>(&self) -> Result<&'static L::Api> {
+        Ok(L::load()?)
+    }
+
+    /// What a status means. After a failure the driver is asked: a sticky code outranks the library's own.
+    pub(crate) fn status<L: CudaLibrary>(&self, call: &str, code: Code) -> Result<()> {
+        if code.is_success() { Ok(()) } else { Err(self.failure::<L>(call, code)) }
+    }
+
+    /// The error of a failed call.
+    #[cold]
+    pub(crate) fn failure<L: CudaLibrary>(&self, call: &str, code: Code) -> Error {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the pointers are valid; the context is current, and its end waits for the build.
+        let driver = unsafe { self.core.context.api.mem_get_info(&mut free, &mut total) };
+        if !driver.is_success() {
+            crate::cuda::report(self.epoch, driver, call);
+            if self.epoch.dead() {
+                return self.epoch.verdict();
+            }
+        }
+        status::error(L::STATUS, call, code)
+    }
+
+    /// A native object that the epoch owns from now on: see [`Enqueue::object`](crate::Enqueue).
+    pub(crate) fn object<T: Copy + Send + 'static>(
+        &self,
+        raw: T,
+        destroy: impl FnOnce(T) -> Code + Send + 'static,
+    ) -> Object<T> {
+        self.core.object(raw, destroy)
+    }
+}

@@ -1,0 +1,112 @@
+//! What is built once for many ops: plans that take from a millisecond to seconds to make.
+//!
+//! A plan is named by its key, which is plain data and says everything the plan depends on. The device builds it when the
+//! first op asks for it, on a helper thread and outside any lease; whoever asks meanwhile waits for the same build, in a
+//! queue and not in a thread. Plans are kept by epoch, bounded by count and bytes; the least recently used go first, and
+//! go when their last user is done.
+
+use crate::cuda_enqueue::PlanBuilder;
+use crate::sync::Arc;
+use crate::{Error, Result};
+use std::any::Any;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+
+/// Names a plan, and builds it.
+///
+/// An op says which plans it needs in [`Op::prepare`](crate::Op::prepare), and its CUDA half gets them from
+/// [`Enqueue::plan`](crate::Enqueue::plan). Only GPUs build plans; a host half makes what it needs itself.
+pub trait PlanKey: Clone + Debug + Eq + Hash + Send + Sync + 'static {
+    /// The plan. Ops on several streams may use it at once, so what only one may use at a time is behind a lock of its
+    /// own. It is dropped when the last work that uses it is over, by whatever thread sees that, and so calls no library
+    /// in its `Drop`: a library's native objects in it belong to the epoch, which destroys them.
+    type Plan: Send + Sync + 'static;
+
+    /// Builds it. Runs on a helper thread with the device's context current and no stream leased; it may block.
+    ///
+    /// # Errors
+    /// They become the error of every op that waits for this build, and nothing is remembered: the next op tries again.
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Self::Plan>>;
+}
+
+/// A new plan.
+#[derive(Debug)]
+pub struct Built<P> {
+    /// The plan.
+    pub plan: P,
+    /// Device memory that it holds outside the device's own pool, in bytes.
+    pub bytes: u64,
+}
+
+/// Takes the keys of the plans that an op needs.
+pub struct Prepare<'p>(pub(crate) &'p mut dyn Ask);
+
+/// Who takes keys.
+pub(crate) trait Ask {
+    fn ask(&mut self, key: &Key);
+}
+
+impl Prepare<'_> {
+    /// The op needs this plan. [`Enqueue::plan`](crate::Enqueue::plan) counts them from 0 in the order of these calls.
+    pub fn plan<K: PlanKey>(&mut self, key: &K) {
+        self.0.ask(key);
+    }
+}
+
+impl Debug for Prepare<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Prepare")
+    }
+}
+
+/// A plan without its type, shared by the list and the work that uses it.
+pub(crate) type AnyPlan = Arc<dyn Any + Send + Sync>;
+
+/// A key without its type, for good.
+pub(crate) type Key = dyn AnyKey;
+
+/// A key without its type.
+pub(crate) trait AnyKey: Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn is(&self, other: &dyn AnyKey) -> bool;
+    fn feed(&self, hasher: &mut dyn Hasher);
+    fn boxed(&self) -> Box<dyn AnyKey>;
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<(AnyPlan, u64)>;
+}
+
+impl<K: PlanKey> AnyKey for K {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn is(&self, other: &dyn AnyKey) -> bool {
+        other.as_any().downcast_ref::<K>() == Some(self)
+    }
+    fn feed(&self, mut hasher: &mut dyn Hasher) {
+        std::any::TypeId::of::<K>().hash(&mut hasher);
+        self.hash(&mut hasher);
+    }
+    fn boxed(&self) -> Box<dyn AnyKey> {
+        Box::new(self.clone())
+    }
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<(AnyPlan, u64)> {
+        PlanKey::build(self, builder).map(|Built { plan, bytes }| (Arc::new(plan) as AnyPlan, bytes))
+    }
+}
+
+impl PartialEq for dyn AnyKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(other)
+    }
+}
+impl Eq for dyn AnyKey {}
+impl Hash for dyn AnyKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.feed(state);
+    }
+}
+
+/// The op's half asked for a plan that it did not prepare, or by another type.
+#[cold]
+pub(crate) fn unprepared(index: usize) -> Error {
+    Error::library(format!("the op prepared no plan {index} of that type"))
+}

@@ -1,0 +1,8 @@
+//! Work on the CUDA engine that is enqueued after its submission: calls that block, plans, and all that follows them.
+
+mod blocking;
+mod ends;
+mod failures;
+mod ops;
+mod plans;
+mod random;
