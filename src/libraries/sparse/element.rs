@@ -1,5 +1,6 @@
 //! The element types of values and of indices.
 
+use crate::blas::VectorElement;
 use crate::{Complex, Element, bf16, f16};
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -167,7 +168,7 @@ halves! { f16, 2; bf16, 14; }
 
 /// An element type of every operation: f32, f64, `Complex` of both. What the halves lack is what divides: triangular and
 /// tridiagonal systems, factorizations, solvers.
-pub trait SolveElement: SparseElement<Scalar = Self> + Number {
+pub trait SolveElement: SparseElement<Scalar = Self> + Number + VectorElement<Scalar = Self> {
     /// The type of a norm.
     type Real: Element;
 }

@@ -38,6 +38,8 @@
 //! | `products` | with dense vectors and matrices, at given places, of sparse matrices |
 //! | `convert` | formats into each other, to and from dense |
 //! | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
+//! | `solves` | triangular and tridiagonal systems, incomplete factors |
+//! | `solvers` | iterations: CG, BiCGSTAB, GMRES, MINRES, and preconditioners |
 //! | `host` | the CPU's arithmetic |
 
 mod algebra;
@@ -52,6 +54,8 @@ mod layout;
 mod made;
 mod products;
 mod routine;
+mod solvers;
+mod solves;
 
 pub use convert::Dense;
 #[doc(hidden)]
@@ -61,6 +65,8 @@ pub use element::{SolveElement, SparseElement, SparseIndex};
 pub use formats::Stored;
 pub use formats::{Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
 pub use products::{Sddmm, Spmm, Spmv};
+pub use solvers::{Iteration, Preconditioner, Progress, Solution, Unsolved};
+pub use solves::{Gtsv, Spsm, Triangular};
 
 use crate::Device;
 
@@ -89,4 +95,12 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         algebra::register::<T, I>(registry);
     }
     each!(f32, f64, Complex<f32>, Complex<f64>, f16, bf16);
+    fn solving<T: SolveElement>(registry: &mut crate::worker::Registry) {
+        solves::register::<T, i32>(registry);
+        solves::register::<T, i64>(registry);
+        solves::register_elements::<T>(registry);
+        solvers::register::<T>(registry);
+    }
+    macro_rules! solving { ($($t:ty),*) => { $(solving::<$t>(registry);)* } }
+    solving!(f32, f64, Complex<f32>, Complex<f64>);
 }

@@ -3,7 +3,10 @@
 mod algebra;
 mod convert;
 mod formats;
+mod matrices;
 mod model;
 mod products;
 mod refusals;
+mod solvers;
+mod solves;
 mod vectors;

@@ -78,6 +78,14 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         Ok(Compressed { extent: Extent { rows, cols }, offsets, indices, values, _major: PhantomData })
     }
 
+    /// The compressed rows: those of the transpose where columns are compressed.
+    pub(in super::super) fn as_rows(&self) -> Csr<T, I> {
+        let Extent { rows, cols } = self.extent;
+        let extent = if M::ROWS { self.extent } else { Extent { rows: cols, cols: rows } };
+        let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
+        Compressed { extent, offsets, indices, values, _major: PhantomData }
+    }
+
     /// Rows.
     pub fn rows(&self) -> usize {
         self.extent.rows

@@ -25,6 +25,7 @@ pub(crate) mod blocks;
 pub(crate) mod check;
 pub(crate) mod combine;
 pub(crate) mod convert;
+pub(crate) mod factor;
 pub(crate) mod scaling;
 pub(crate) mod sddmm;
 pub(crate) mod select;
@@ -33,6 +34,8 @@ pub(crate) mod split;
 pub(crate) mod spmm;
 pub(crate) mod spmv;
 pub(crate) mod transpose;
+pub(crate) mod triangular;
+pub(crate) mod tridiagonal;
 pub(crate) mod triplets;
 pub(crate) mod vectors;
 

@@ -1,0 +1,105 @@
+//! Incomplete factors without fill, in the structure of the matrix (Meijerink and van der Vorst 1977).
+
+use super::super::element::{SolveElement, SparseIndex};
+use super::at;
+
+/// Where a column is in a row's entries.
+fn find<I: SparseIndex>(indices: &[I], start: usize, end: usize, column: usize) -> Option<usize> {
+    let row = indices.get(start..end)?;
+    row.binary_search(&I::of(column)).ok().map(|place| start + place)
+}
+
+fn set<T>(values: &mut [T], place: usize, value: T) {
+    super::put(values, place, value);
+}
+
+/// `A = L * U` on A's entries, in place: L below the diagonal, whose ones are not stored, U on and above it. Gives one past
+/// the first row whose pivot is zero, missing or no number.
+pub(crate) fn ilu0<T: SolveElement, I: SparseIndex>(
+    offsets: &[I],
+    indices: &[I],
+    count: usize,
+    values: &mut [T],
+) -> Option<usize> {
+    let range = |row: usize| (at(offsets, row).place(), at(offsets, row + 1).place().min(indices.len()));
+    // Where each column is in the row at work.
+    let mut places = vec![usize::MAX; count];
+    let mut diagonals = vec![usize::MAX; count];
+    for row in 0..count {
+        let (start, end) = range(row);
+        for place in start..end {
+            set(&mut places, at(indices, place).place(), place);
+        }
+        for place in start..end {
+            let before = at(indices, place).place();
+            if before >= row {
+                break;
+            }
+            let factor = at(values, place).over(at(values, at(&diagonals, before)));
+            set(values, place, factor);
+            let (_, end_before) = range(before);
+            for other in at(&diagonals, before).saturating_add(1)..end_before {
+                let target = at(&places, at(indices, other).place());
+                if target != usize::MAX {
+                    let new = at(values, target) - factor * at(values, other);
+                    set(values, target, new);
+                }
+            }
+        }
+        for place in start..end {
+            set(&mut places, at(indices, place).place(), usize::MAX);
+        }
+        let diagonal = find(indices, start, end, row);
+        // No number is no pivot either.
+        let size = diagonal.map_or(0.0, |place| at(values, place).magnitude());
+        if size.is_nan() || size <= 0.0 {
+            return Some(row + 1);
+        }
+        set(&mut diagonals, row, diagonal.unwrap_or(usize::MAX));
+    }
+    None
+}
+
+/// `A = L * L^H` on the entries of A's lower triangle, of which `offsets` and `indices` are, in place. Gives one past the
+/// first row whose pivot is not positive.
+pub(crate) fn ic0<T: SolveElement, I: SparseIndex>(
+    offsets: &[I],
+    indices: &[I],
+    count: usize,
+    values: &mut [T],
+) -> Option<usize> {
+    let range = |row: usize| (at(offsets, row).place(), at(offsets, row + 1).place().min(indices.len()));
+    for row in 0..count {
+        let (start, end) = range(row);
+        for place in start..end {
+            let column = at(indices, place).place();
+            if column > row {
+                return Some(row + 1);
+            }
+            // The inner product of this row and that of the column, left of the column.
+            let (mut other, other_end) = range(column);
+            let (mut own, mut sum) = (start, at(values, place));
+            while own < place && other < other_end {
+                let (left, right) = (at(indices, own), at(indices, other));
+                if left == right {
+                    sum = sum - at(values, own) * at(values, other).conj();
+                }
+                own += usize::from(left <= right);
+                other += usize::from(right <= left);
+            }
+            if column < row {
+                let diagonal = at(values, other_end.wrapping_sub(1));
+                set(values, place, sum.over(diagonal.conj()));
+            } else {
+                if sum.re().is_nan() || sum.re() <= 0.0 {
+                    return Some(row + 1);
+                }
+                set(values, place, sum.real_root());
+            }
+        }
+        if end == start || at(indices, end - 1).place() != row {
+            return Some(row + 1);
+        }
+    }
+    None
+}

@@ -1,0 +1,41 @@
+//! Iterations that solve `A * x = b`, made of operations on the device.
+//!
+//! **No iteration waits for the host.** All scalars of a recurrence stay in device memory: inner products are left there,
+//! `scalars` turns them into factors, updates read those. Every so many iterations the norm of the residual is sent to the
+//! host, which looks at it when it sends the next one: so an iteration stops at most twice as many iterations after it has
+//! converged. A factor whose divisor is zero is zero: iterations after an exact solution change nothing.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `iteration` | tolerances, limits, progress; solutions and what is none |
+//! | `watch` | the asynchronous look at the residual |
+//! | `precondition` | Jacobi, ILU(0), IC(0), polynomials |
+//! | `scalars`, `vectors`, `basis` | the small operations: factors, vectors with factors in device memory, orthogonal bases |
+//! | `cg`, `bicgstab`, `gmres`, `minres` | the methods |
+
+mod basis;
+mod bicgstab;
+mod cg;
+mod gmres;
+mod iteration;
+mod minres;
+mod precondition;
+mod scalars;
+mod vectors;
+mod watch;
+
+pub use iteration::{Iteration, Progress, Solution, Unsolved};
+pub use precondition::Preconditioner;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn register<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
+    registry.sparse::<scalars::Quotient<T>>();
+    registry.sparse::<scalars::Lanczos<T>>();
+    registry.sparse::<vectors::Xpby<T>>();
+    registry.sparse::<vectors::Times<T>>();
+    registry.sparse::<vectors::Reciprocal<T>>();
+    registry.sparse::<basis::Dots<T>>();
+    registry.sparse::<basis::Combine<T>>();
+    registry.sparse::<basis::Rotate<T>>();
+    registry.sparse::<basis::BackSolve<T>>();
+}

@@ -1,0 +1,161 @@
+//! Preconditioners: what makes an iteration converge sooner.
+
+use super::super::element::{SolveElement, SparseIndex};
+use super::super::formats::SparseMatrix;
+use super::super::{Csr, Sparse, Spmv, Triangular};
+use crate::{DeviceBuffer, Diag, GpuRef, Result, Transpose, Uplo};
+
+/// An approximation of the inverse of a matrix, made once and applied in each iteration, without a wait.
+#[derive(Clone, Debug)]
+pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
+    /// None: the identity.
+    Identity,
+    /// The reciprocals of the diagonal.
+    Jacobi(GpuRef<T>),
+    /// The solution with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
+    /// [`Sparse::ic0_preconditioner`].
+    Triangles(Box<[Triangular<T, I>; 2]>),
+    /// So many steps of Jacobi's iteration: the sum of the first powers of `1 - D^-1 * A`.
+    Polynomial {
+        /// The matrix.
+        a: Csr<T, I>,
+        /// The reciprocals of its diagonal.
+        inverse: GpuRef<T>,
+        /// The highest power.
+        degree: usize,
+    },
+}
+
+impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
+    /// `z = M^-1 * r`.
+    pub(super) fn apply(&self, sparse: &Sparse, r: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
+        let device = &sparse.device;
+        let fresh = || device.uninit(r.len());
+        match self {
+            Preconditioner::Identity => Ok(device.duplicate(r)?.into_output()),
+            Preconditioner::Jacobi(inverse) => sparse.times(inverse.as_in(), r.as_in(), fresh()?),
+            Preconditioner::Triangles(pair) => {
+                let [lower, upper] = &**pair;
+                let half = sparse.spsv(lower, T::ONE, r, fresh()?)?.into_output();
+                Ok(sparse.spsv(upper, T::ONE, &half, fresh()?)?.into_output())
+            }
+            Preconditioner::Polynomial { a, inverse, degree } => {
+                let mut z = sparse.times(inverse.as_in(), r.as_in(), fresh()?)?;
+                for _ in 0..*degree {
+                    let rest = device.duplicate(r)?.into_output();
+                    let rest = sparse.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, &z, rest)?.into_output();
+                    let step = sparse.times(inverse.as_in(), rest.as_in(), fresh()?)?;
+                    z = device.blas().axpy(T::ONE, &step, z)?.into_output();
+                }
+                Ok(z)
+            }
+        }
+    }
+}
+
+impl Sparse {
+    /// Jacobi's preconditioner: the reciprocals of A's diagonal, zero where it is.
+    ///
+    /// # Errors
+    /// A stale or foreign matrix; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn jacobi<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Preconditioner<T, I>> {
+        Ok(Preconditioner::Jacobi(self.reciprocal(self.diagonal(a, 0)?)?.share()))
+    }
+
+    /// [`ilu0`](Self::ilu0) as a preconditioner, for general matrices.
+    ///
+    /// # Errors
+    /// As [`ilu0`](Self::ilu0).
+    pub fn ilu0_preconditioner<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Preconditioner<T, I>> {
+        let factors = self.ilu0(a)?;
+        let lower = self.triangular(&factors, Uplo::Lower, Diag::Unit, Transpose::No)?;
+        let upper = self.triangular(&factors, Uplo::Upper, Diag::NonUnit, Transpose::No)?;
+        Ok(Preconditioner::Triangles(Box::new([lower, upper])))
+    }
+
+    /// [`ic0`](Self::ic0) as a preconditioner, for positive definite matrices.
+    ///
+    /// # Errors
+    /// As [`ic0`](Self::ic0).
+    pub fn ic0_preconditioner<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Preconditioner<T, I>> {
+        let factor = self.ic0(a)?;
+        let lower = self.triangular(&factor, Uplo::Lower, Diag::NonUnit, Transpose::No)?;
+        let upper = self.triangular(&factor, Uplo::Lower, Diag::NonUnit, Transpose::Conjugate)?;
+        Ok(Preconditioner::Triangles(Box::new([lower, upper])))
+    }
+
+    /// The sum of the powers of `1 - D^-1 * A` up to `degree`, times `D^-1`: products alone, so it suits GPUs. Converges for
+    /// diagonally dominant matrices.
+    ///
+    /// # Errors
+    /// As [`jacobi`](Self::jacobi).
+    pub fn polynomial<T: SolveElement, I: SparseIndex>(
+        &self,
+        a: &Csr<T, I>,
+        degree: usize,
+    ) -> Result<Preconditioner<T, I>> {
+        let inverse = self.reciprocal(self.diagonal(a, 0)?)?.share();
+        Ok(Preconditioner::Polynomial { a: a.clone(), inverse, degree })
+    }
+
+    /// `r = b - A * x`.
+    pub(super) fn residual<T: SolveElement, I: SparseIndex>(
+        &self,
+        a: &impl SparseMatrix<T, I>,
+        x: &DeviceBuffer<T>,
+        b: &GpuRef<T>,
+    ) -> Result<DeviceBuffer<T>> {
+        let r = self.device.duplicate(b)?.into_output();
+        Ok(self.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, x, r)?.into_output())
+    }
+
+    /// `A * x`.
+    pub(super) fn product<T: SolveElement, I: SparseIndex>(
+        &self,
+        a: &impl SparseMatrix<T, I>,
+        x: &DeviceBuffer<T>,
+    ) -> Result<DeviceBuffer<T>> {
+        Ok(self.spmv(Spmv::new(), a, x, self.device.uninit(x.len())?)?.into_output())
+    }
+
+    /// `x^H * y`, left on the device.
+    pub(super) fn inner<T: SolveElement>(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
+        Ok(self.device.blas().dotc_into(x, y, self.device.uninit(1)?)?.into_output())
+    }
+
+    /// `y + s * x`, with s in device memory.
+    pub(super) fn plus<T: SolveElement>(
+        &self,
+        s: crate::In<'_, T>,
+        x: &DeviceBuffer<T>,
+        y: DeviceBuffer<T>,
+    ) -> Result<DeviceBuffer<T>> {
+        Ok(self.device.blas().axpy_at(s, x, y)?.into_output())
+    }
+
+    /// The norm of the right side, and that everything fits.
+    pub(super) fn begin<T: SolveElement, I: SparseIndex>(
+        &self,
+        a: &impl SparseMatrix<T, I>,
+        b: &GpuRef<T>,
+        x: &DeviceBuffer<T>,
+    ) -> Result<f64> {
+        use crate::Error;
+        let (rows, cols) = (a.rows(), a.cols());
+        if rows != cols {
+            return Err(Error::invalid("a", format!("{rows} x {cols} is not square")));
+        }
+        for (name, len) in [("b", b.len()), ("x", x.len())] {
+            if len != rows {
+                return Err(Error::invalid(name, format!("{len} elements, but the matrix has {rows} rows")));
+            }
+        }
+        let square = self.device.blas().dotc(b, b)?.await_result().map_err(Error::from)?;
+        Ok(square.re().abs().sqrt())
+    }
+}
+
+/// The first scalar of a buffer of factors, and the second.
+pub(super) fn factor<T: SolveElement>(q: &DeviceBuffer<T>, place: usize) -> Result<crate::In<'_, T>> {
+    q.as_in().slice(place..place + 1)
+}

@@ -1,0 +1,185 @@
+//! Factors of recurrences, made of inner products in device memory.
+
+use super::super::Sparse;
+use super::super::element::SolveElement;
+use super::super::routine::Routine;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Result};
+use std::marker::PhantomData;
+
+/// `a / b`, zero where `b` is.
+pub(super) fn quotient<T: SolveElement>(a: T, b: T) -> T {
+    if b == T::default() { T::default() } else { a.over(b) }
+}
+
+/// The first element.
+#[cfg(feature = "host")]
+fn first<T: Copy + Default>(x: &[T]) -> T {
+    super::super::host::at(x, 0)
+}
+
+/// `q = (a / b) * (c / d)` and `-q`, as the two elements of a buffer; without c and d, `a / b`.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Quotient<T>(PhantomData<fn() -> T>);
+
+impl<T: SolveElement> Routine for Quotient<T> {
+    const NAME: &'static str = "quotient";
+    type Reads = (T, T, Option<T>, Option<T>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, b, c, d): &Spans<Self::Reads>, (to,): &Spans<(T,)>) -> Result<()> {
+        let short = a.is_empty() || b.is_empty() || c.is_some_and(|c| c.is_empty()) || d.is_some_and(|d| d.is_empty());
+        if short || to.len() != 2 {
+            return Err(Error::invalid("scalars", format!("{} elements for a factor and its negative", to.len())));
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 3, bytes: 6 * size_of::<T>() as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, b, c, d): (&[T], &[T], Option<&[T]>, Option<&[T]>), (to,): (&mut [T],)) -> Result<()> {
+        let mut q = quotient(first(a), first(b));
+        if let (Some(c), Some(d)) = (c, d) {
+            q = q * quotient(first(c), first(d));
+        }
+        to.iter_mut().zip([q, -q]).for_each(|(to, q)| *to = q);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Where the state of MINRES keeps what.
+pub(super) mod state {
+    /// Its length.
+    pub(in super::super) const LEN: usize = 14;
+    /// What the vectors are updated with: 1 / beta, -beta / (beta before), -alpha / beta, -(epsilon before), -delta,
+    /// 1 / gamma, phi, and the norm of the residual.
+    pub(in super::super) const INVERSE: usize = 0;
+    pub(in super::super) const BACK: usize = 1;
+    pub(in super::super) const ALPHA: usize = 2;
+    pub(in super::super) const EPSILON: usize = 3;
+    pub(in super::super) const DELTA: usize = 4;
+    pub(in super::super) const GAMMA: usize = 5;
+    pub(in super::super) const PHI: usize = 6;
+    pub(in super::super) const RESIDUAL: usize = 7;
+}
+
+/// A step of MINRES's scalars (Paige and Saunders 1975), in the state of [`state`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) enum Stage {
+    /// From the square of the first beta.
+    Begin,
+    /// From an alpha: what the Lanczos vector before is subtracted with.
+    Alpha,
+    /// From the square of the next beta: the rotation, and what the directions and x are updated with.
+    Beta,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Lanczos<T> {
+    pub(super) stage: Stage,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T: SolveElement> Routine for Lanczos<T> {
+    const NAME: &'static str = "minres_scalars";
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (product,): &Spans<(T,)>, (state,): &Spans<(T,)>) -> Result<()> {
+        if product.is_empty() || state.len() != state::LEN {
+            return Err(Error::invalid("state", format!("{} elements instead of {}", state.len(), state::LEN)));
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        self.stage == Stage::Begin
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 20, bytes: 30 * size_of::<T>() as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (product,): (&[T],), (state,): (&mut [T],)) -> Result<()> {
+        let Ok(state) = <&mut [T; state::LEN]>::try_from(state) else { return Ok(()) };
+        step(self.stage, first(product), state);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The arithmetic of a step; the kernel does the same.
+#[cfg(feature = "host")]
+fn step<T: SolveElement>(stage: Stage, product: T, state: &mut [T; state::LEN]) {
+    let [mut inverse, mut back, mut alpha, mut epsilon, mut delta, mut gamma, mut phi, mut residual, rest @ ..] =
+        *state;
+    let [mut beta, mut dbar, mut eps, mut cs, mut sn, mut alfa] = rest;
+    let one = T::ONE;
+    match stage {
+        Stage::Begin => {
+            beta = product.real_root();
+            (inverse, back, residual) = (quotient(one, beta), T::default(), beta);
+            (alpha, epsilon, delta, gamma, phi) = Default::default();
+            (dbar, eps, cs, sn, alfa) = (T::default(), T::default(), -one, T::default(), T::default());
+        }
+        Stage::Alpha => {
+            alfa = product;
+            alpha = -quotient(alfa, beta);
+        }
+        Stage::Beta => {
+            let before = beta;
+            beta = product.real_root();
+            (inverse, back) = (quotient(one, beta), -quotient(beta, before));
+            (epsilon, delta) = (-eps, -(cs * dbar + sn * alfa));
+            let gbar = sn * dbar - cs * alfa;
+            eps = sn * beta;
+            dbar = -(cs * beta);
+            let root = (gbar * gbar + beta * beta).real_root();
+            gamma = quotient(one, root);
+            (cs, sn) = (gbar * gamma, beta * gamma);
+            phi = cs * residual;
+            residual = sn * residual;
+        }
+    }
+    *state = [inverse, back, alpha, epsilon, delta, gamma, phi, residual, beta, dbar, eps, cs, sn, alfa];
+}
+
+impl Sparse {
+    /// `(a / b) * (c / d)` and its negative.
+    pub(super) fn quotient<T: SolveElement>(
+        &self,
+        (a, b): (In<'_, T>, In<'_, T>),
+        more: Option<(In<'_, T>, In<'_, T>)>,
+    ) -> Result<DeviceBuffer<T>> {
+        let (c, d) = more.unzip();
+        Ok(self.submit(Quotient::<T>(PhantomData), (a, b, c, d), (self.device.uninit(2)?,))?.into_output())
+    }
+
+    pub(super) fn lanczos<T: SolveElement>(
+        &self,
+        stage: Stage,
+        product: &DeviceBuffer<T>,
+        state: DeviceBuffer<T>,
+    ) -> Result<DeviceBuffer<T>> {
+        Ok(self.submit(Lanczos::<T> { stage, _type: PhantomData }, (product.as_in(),), (state,))?.into_output())
+    }
+}

@@ -1,0 +1,150 @@
+//! Vectors with factors in device memory.
+
+use super::super::Sparse;
+use super::super::element::SolveElement;
+use super::super::routine::Routine;
+use super::scalars::quotient;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Result};
+use std::marker::PhantomData;
+
+macro_rules! lengths {
+    ($name:literal, $one:expr, $two:expr) => {
+        if $one != $two {
+            return Err(Error::invalid($name, format!("{} elements, but there are {}", $one, $two)));
+        }
+    };
+}
+
+/// `y = x + s * y`, with s in device memory.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Xpby<T>(PhantomData<fn() -> T>);
+
+impl<T: SolveElement> Routine for Xpby<T> {
+    const NAME: &'static str = "xpby";
+    type Reads = (T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (x, s): &Spans<Self::Reads>, (y,): &Spans<(T,)>) -> Result<()> {
+        lengths!("y", y.len(), x.len());
+        lengths!("s", s.len(), 1);
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x, s): (&[T], &[T]), (y,): (&mut [T],)) -> Result<()> {
+        use super::super::host::{at, split};
+        let s = at(s, 0);
+        split::each(&split::evenly(y.len(), 1), y, 1, &|range, y| {
+            y.iter_mut().zip(x.get(range).unwrap_or_default()).for_each(|(y, x)| *y = *x + s * *y);
+        });
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// `z = d * x`, element by element.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Times<T>(PhantomData<fn() -> T>);
+
+impl<T: SolveElement> Routine for Times<T> {
+    const NAME: &'static str = "times";
+    type Reads = (T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (d, x): &Spans<Self::Reads>, (z,): &Spans<(T,)>) -> Result<()> {
+        lengths!("d", d.len(), z.len());
+        lengths!("x", x.len(), z.len());
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (d, x): (&[T], &[T]), (z,): (&mut [T],)) -> Result<()> {
+        use super::super::host::split;
+        split::each(&split::evenly(z.len(), 1), z, 1, &|range, z| {
+            let (d, x) = (d.get(range.clone()).unwrap_or_default(), x.get(range).unwrap_or_default());
+            z.iter_mut().zip(d).zip(x).for_each(|((z, d), x)| *z = *d * *x);
+        });
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// `1 / d`, element by element; zero where d is.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Reciprocal<T>(PhantomData<fn() -> T>);
+
+impl<T: SolveElement> Routine for Reciprocal<T> {
+    const NAME: &'static str = "reciprocal";
+    type Reads = ();
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (): &(), _: &Spans<(T,)>) -> Result<()> {
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (d,): (&mut [T],)) -> Result<()> {
+        d.iter_mut().for_each(|d| *d = quotient(T::ONE, *d));
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// `y = x + s * y`.
+    pub(super) fn xpby<T: SolveElement>(
+        &self,
+        x: &DeviceBuffer<T>,
+        s: In<'_, T>,
+        y: DeviceBuffer<T>,
+    ) -> Result<DeviceBuffer<T>> {
+        Ok(self.submit(Xpby::<T>(PhantomData), (x.as_in(), s), (y,))?.into_output())
+    }
+
+    /// `z = d * x`.
+    pub(super) fn times<T: SolveElement>(
+        &self,
+        d: In<'_, T>,
+        x: In<'_, T>,
+        z: DeviceBuffer<T>,
+    ) -> Result<DeviceBuffer<T>> {
+        Ok(self.submit(Times::<T>(PhantomData), (d, x), (z,))?.into_output())
+    }
+
+    /// `1 / d`.
+    pub(super) fn reciprocal<T: SolveElement>(&self, d: DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
+        Ok(self.submit(Reciprocal::<T>(PhantomData), (), (d,))?.into_output())
+    }
+}

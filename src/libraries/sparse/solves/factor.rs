@@ -1,0 +1,121 @@
+//! Incomplete factors.
+
+use super::super::element::{SolveElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::factor;
+use super::super::products::Side;
+use super::super::routine::Routine;
+use super::super::{Csr, Sparse};
+use crate::error::Site;
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Error, Result};
+use std::marker::PhantomData;
+
+/// Which factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) enum Kind {
+    Ilu0,
+    Ic0,
+}
+
+/// Factors in the structure of the matrix, whose values they replace.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Factor<T, I> {
+    pub(super) side: Side,
+    pub(super) kind: Kind,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+/// The values of factors; their verdict comes with the await.
+pub(super) struct Factored<T: SolveElement>(DeviceBuffer<T>);
+
+impl<T: SolveElement> Output for Factored<T> {
+    type Writes = (T,);
+    type Host = ();
+    fn join((values,): (DeviceBuffer<T>,), (): ()) -> Result<Self> {
+        Ok(Factored(values))
+    }
+}
+
+impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
+    const NAME: &'static str = "incomplete_factors";
+    type Reads = (I, I, T);
+    type Output = Factored<T>;
+    /// One past the first row without a pivot, or 0.
+    type Raw = u64;
+
+    fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, (factors,): &Spans<(T,)>) -> Result<()> {
+        self.side.check(offsets.len(), indices.len(), values.len())?;
+        self.side.check(offsets.len(), indices.len(), factors.len())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (offsets, indices, values): (&[I], &[I], &[T]), (factors,): (&mut [T],)) -> Result<u64> {
+        factors.copy_from_slice(values);
+        let factor = match self.kind {
+            Kind::Ilu0 => factor::ilu0,
+            Kind::Ic0 => factor::ic0,
+        };
+        Ok(factor(offsets, indices, self.side.count, factors).unwrap_or(0) as u64)
+    }
+
+    fn finish(&self, row: u64) -> Result<()> {
+        match (row, self.kind) {
+            (0, _) => Ok(()),
+            (position, Kind::Ilu0) => Err(Error::Singular { position, site: Site::none() }),
+            (order, Kind::Ic0) => Err(Error::NotPositiveDefinite { order, site: Site::none() }),
+        }
+    }
+}
+
+impl Sparse {
+    fn factor<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>, kind: Kind) -> Result<Csr<T, I>> {
+        if a.rows() != a.cols() {
+            return Err(Error::invalid("a", format!("{} x {} is not square", a.rows(), a.cols())));
+        }
+        let factor = Factor::<T, I> { side: Side::of(a), kind, _types: PhantomData };
+        let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        let Factored(values) = self.submit(factor, reads, (self.device.uninit(a.nnz())?,))?.await_result()?;
+        a.with_values(values)
+    }
+
+    /// The incomplete factors `A = L * U` on the entries of A alone: L below the diagonal, with ones on it that are not
+    /// stored, U on and above it, both in one matrix of A's structure. Waits for the verdict. On a GPU a kernel of our own
+    /// (cuSPARSE's `csrilu02` is deprecated), in which rows wait for the rows before them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square; [`Error::Singular`] with the row, counted from 1, whose pivot is
+    /// zero, missing or no number; a stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 2, &[0, 2, 4], &[0, 1, 0, 1], &[2.0f64, 1.0, 4.0, 5.0])?;
+    /// let lu = device.sparse().ilu0(&a)?;
+    /// assert_eq!(device.download(lu.values())?.await_result()?, [2.0, 1.0, 2.0, 3.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn ilu0<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Csr<T, I>> {
+        self.factor(a, Kind::Ilu0)
+    }
+
+    /// The incomplete Cholesky factor L of `A = L * L^H`, on the entries of A's lower triangle, which is all that is read.
+    /// Waits for their number and for the verdict. On a GPU a kernel of our own (cuSPARSE's `csric02` is deprecated).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square; [`Error::NotPositiveDefinite`] with the row, counted from 1, whose
+    /// pivot is not positive or missing, which an incomplete factor may meet where A itself is positive definite; a stale or
+    /// foreign matrix; [`Error::OutOfMemory`].
+    pub fn ic0<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Csr<T, I>> {
+        self.factor(&self.lower(a, 0)?, Kind::Ic0)
+    }
+}

@@ -1,0 +1,314 @@
+//! Triangular systems.
+
+use super::super::element::{SolveElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::triangular::{Triangle, levels};
+use super::super::layout::DenseAt;
+use super::super::products::Side;
+use super::super::routine::Routine;
+use super::super::{Compressed, Csr, Major, Sparse};
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, DeviceKind, Diag, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
+use std::marker::PhantomData;
+
+/// A triangle of a sparse matrix, ready to be solved with: what [`Sparse::triangular`] gives. It keeps what was found out
+/// about the structure; [`with_values`](Self::with_values) solves with other values without another analysis.
+pub struct Triangular<T: SolveElement, I: SparseIndex = i32> {
+    /// The matrix as compressed rows, perhaps those of the transpose.
+    stored: Csr<T, I>,
+    /// The rows that are solved with: the same, or turned.
+    rows: Csr<T, I>,
+    turned: bool,
+    how: How,
+    levels: Option<(GpuRef<I>, GpuRef<I>)>,
+}
+
+/// Which triangle of the rows counts, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct How {
+    pub(super) upper: bool,
+    pub(super) unit: bool,
+    pub(super) conj: bool,
+}
+
+impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
+    /// Rows, and columns.
+    pub fn n(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// The same triangle of a matrix with other values in the same structure; nothing is analysed again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when their number differs; a stale or foreign buffer; [`Error::OutOfMemory`].
+    pub fn with_values(&self, sparse: &Sparse, values: impl Into<GpuRef<T>>) -> Result<Self> {
+        let stored = self.stored.with_values(values)?;
+        let rows = if self.turned { sparse.transpose(&stored)? } else { stored.clone() };
+        Ok(Triangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
+    }
+}
+
+impl<T: SolveElement, I: SparseIndex> Clone for Triangular<T, I> {
+    fn clone(&self) -> Self {
+        let (stored, rows, levels) = (self.stored.clone(), self.rows.clone(), self.levels.clone());
+        Triangular { stored, rows, turned: self.turned, how: self.how, levels }
+    }
+}
+
+impl<T: SolveElement, I: SparseIndex> std::fmt::Debug for Triangular<T, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Triangular({:?}, {:?})", self.rows, self.how)
+    }
+}
+
+/// The rows by levels.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Levels<T, I> {
+    side: Side,
+    upper: bool,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
+    const NAME: &'static str = "spsv_analysis";
+    type Reads = (I, I, T);
+    type Output = (DeviceBuffer<I>, DeviceBuffer<I>);
+    type Raw = ();
+
+    fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, (order, starts): &Spans<(I, I)>) -> Result<()> {
+        self.side.check(offsets.len(), indices.len(), values.len())?;
+        if order.len() != self.side.count || Some(starts.len()) != self.side.count.checked_add(2) {
+            return Err(Error::invalid("order", format!("{} elements for {} rows", order.len(), self.side.count)));
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(I, I)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices, values): (&[I], &[I], &[T]),
+        (order, starts): (&mut [I], &mut [I]),
+    ) -> Result<()> {
+        levels(&self.side.rows(offsets, indices, values), self.upper, order, starts);
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// `X = alpha * op(A)^-1 * B`.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Solve<T: SolveElement, I> {
+    pub(super) side: Side,
+    pub(super) how: How,
+    pub(super) alpha: T,
+    pub(super) b: DenseAt,
+    pub(super) x: DenseAt,
+    _index: PhantomData<fn() -> I>,
+}
+
+impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
+    const NAME: &'static str = "spsm";
+    type Reads = (I, I, T, T, Option<I>, Option<I>);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (offsets, indices, values, b, ..): &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
+        self.side.check(offsets.len(), indices.len(), values.len())?;
+        self.b.check("b", "ldb", b.len())?;
+        self.x.check("x", "ldx", x.len())
+    }
+
+    fn overwrites(&self, (x,): &Spans<(T,)>, _: usize) -> bool {
+        self.x.fills(x.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let bytes = self.side.count.saturating_mul(self.b.cols).saturating_mul(2).saturating_mul(size_of::<T>());
+        Cost { flops: 0, bytes: bytes as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices, values, b, order, starts): <Self::Reads as crate::Elems>::Slices<'_>,
+        (x,): (&mut [T],),
+    ) -> Result<()> {
+        use super::super::host::{at, put};
+        let rows = self.side.rows(offsets, indices, values);
+        let (n, count, levels) = (self.b.cols, self.side.count, order.zip(starts));
+        let (from, to) = (self.b.steps(), self.x.steps());
+        let How { upper, unit, conj } = self.how;
+        let triangle = Triangle { upper, unit, conj };
+        if n == 1 && from.row == 1 && to.row == 1 {
+            let x = x.get_mut(..count).unwrap_or_default();
+            x.iter_mut().zip(b).for_each(|(x, b)| *x = self.alpha * *b);
+            triangle.solve(&rows, 1, x, levels);
+            return Ok(());
+        }
+        let mut work: Vec<T> = Vec::with_capacity(count.saturating_mul(n));
+        for row in 0..count {
+            work.extend((0..n).map(|column| self.alpha * at(b, from.place(row, column))));
+        }
+        triangle.solve(&rows, n, &mut work, levels);
+        for (row, solved) in work.chunks(n.max(1)).enumerate() {
+            solved.iter().enumerate().for_each(|(column, solved)| put(x, to.place(row, column), *solved));
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What [`Sparse::spsm`] computes: `X = alpha * op(A)^-1 * B` with `n` columns. Unless set, B and X are column-major without
+/// gaps and `alpha` is 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spsm<T> {
+    n: usize,
+    alpha: T,
+    order: [Order; 2],
+    ld: [Option<usize>; 2],
+}
+
+impl<T: SolveElement> Spsm<T> {
+    /// So many right sides.
+    pub fn new(n: usize) -> Self {
+        Spsm { n, alpha: T::ONE, order: [Order::Column; 2], ld: [None; 2] }
+    }
+
+    /// The factor of the right sides.
+    pub fn alpha(mut self, alpha: T) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// How B and X lie.
+    pub fn orders(mut self, b: Order, x: Order) -> Self {
+        self.order = [b, x];
+        self
+    }
+
+    /// The leading dimensions of B and X.
+    pub fn leading(mut self, ldb: usize, ldx: usize) -> Self {
+        self.ld = [Some(ldb), Some(ldx)];
+        self
+    }
+}
+
+impl Sparse {
+    /// Prepares a triangle of a square matrix for solving: turns it where that is needed and, on the host engine, finds which
+    /// rows can be solved side by side. Entries outside of the triangle are not read, and with [`Diag::Unit`] the diagonal
+    /// neither. Returned at once, while it is made.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the matrix is not square; a stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Diag, Transpose, Uplo};
+    /// let device = Device::host()?;
+    /// let sparse = device.sparse();
+    /// let a = sparse.upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[2.0f64, 1.0, 4.0])?; // [2 0; 1 4]
+    /// let lower = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No)?;
+    /// let b = device.upload([2.0f64, 9.0])?.into_output();
+    /// let x = sparse.spsv(&lower, 1.0, &b, device.uninit(2)?)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn triangular<T: SolveElement, I: SparseIndex, M: Major>(
+        &self,
+        a: &Compressed<T, I, M>,
+        uplo: Uplo,
+        diag: Diag,
+        trans: Transpose,
+    ) -> Result<Triangular<T, I>> {
+        let n = a.rows();
+        if n != a.cols() {
+            return Err(Error::invalid("a", format!("{n} x {} is not square", a.cols())));
+        }
+        let stored = a.as_rows();
+        // The rows of op(A) are those that are stored, or those of their transpose.
+        let turned = M::ROWS != (trans == Transpose::No);
+        let rows = if turned { self.transpose(&stored)? } else { stored.clone() };
+        let upper = (uplo == Uplo::Upper) == (trans == Transpose::No);
+        let how = How { upper, unit: diag == Diag::Unit, conj: trans == Transpose::Conjugate };
+        let levels = match self.device.kind() {
+            DeviceKind::Host => {
+                let levels = Levels::<T, I> { side: Side::of(&rows), upper, _types: PhantomData };
+                let reads = (rows.offsets().as_in(), rows.indices().as_in(), rows.values().as_in());
+                let len = n.checked_add(2).ok_or_else(|| Error::invalid("a", "its rows overflow"))?;
+                let made = (self.device.uninit(n)?, self.device.uninit(len)?);
+                let (order, starts) = self.submit(levels, reads, made)?.into_output();
+                Some((order.share(), starts.share()))
+            }
+            _ => None,
+        };
+        Ok(Triangular { stored, rows, turned, how, levels })
+    }
+
+    /// `x = alpha * op(A)^-1 * b` of a prepared triangle: on a GPU a kernel of our own in which rows wait for the rows
+    /// before them, as `cusparseSpSV` solves, without its analysis. A zero or missing pivot divides: infinities, no error.
+    /// Chains of rows that wait for each other are slow on a GPU.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the lengths do not fit; a stale or foreign buffer. `x` comes back.
+    pub fn spsv<'a, T: SolveElement, I: SparseIndex>(
+        &self,
+        a: &Triangular<T, I>,
+        alpha: T,
+        b: impl Into<In<'a, T>>,
+        x: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let (b, n) = (b.into(), a.n());
+        for (name, len) in [("b", b.len()), ("x", x.len())] {
+            if len != n {
+                let error = Error::invalid(name, format!("{len} elements, but the triangle has {n} rows"));
+                return Err(crate::Rejected::new(error, (x,)));
+            }
+        }
+        self.spsm(Spsm::new(1).alpha(alpha), a, b, x)
+    }
+
+    /// `X = alpha * op(A)^-1 * B` of a prepared triangle, with dense B and X; as [`spsv`](Self::spsv).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does not lie inside its buffer; a stale
+    /// or foreign buffer. `x` comes back.
+    pub fn spsm<'a, T: SolveElement, I: SparseIndex>(
+        &self,
+        spec: Spsm<T>,
+        a: &Triangular<T, I>,
+        b: impl Into<In<'a, T>>,
+        x: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let ([order_b, order_x], [ldb, ldx]) = (spec.order, spec.ld);
+        let solve = Solve::<T, I> {
+            side: Side::of(&a.rows),
+            how: a.how,
+            alpha: spec.alpha,
+            b: DenseAt::new(a.n(), spec.n, ldb, order_b),
+            x: DenseAt::new(a.n(), spec.n, ldx, order_x),
+            _index: PhantomData,
+        };
+        let (order, starts) = match &a.levels {
+            Some((order, starts)) => (Some(order.as_in()), Some(starts.as_in())),
+            None => (None, None),
+        };
+        let arrays = (a.rows.offsets().as_in(), a.rows.indices().as_in(), a.rows.values().as_in());
+        self.submit(solve, (arrays.0, arrays.1, arrays.2, b.into(), order, starts), (x,))
+    }
+}

@@ -1,0 +1,164 @@
+//! Tridiagonal systems.
+
+use super::super::Sparse;
+use super::super::element::SolveElement;
+#[cfg(feature = "host")]
+use super::super::host::{split, tridiagonal::Diagonals};
+use super::super::routine::Routine;
+use crate::op::{Cost, Spans};
+use crate::{DeviceBuffer, Error, In, Result, Submitted};
+use std::marker::PhantomData;
+
+/// Tridiagonal systems of `n` rows: one matrix with several right sides, or a batch of matrices with one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Gtsv {
+    pub(super) n: usize,
+    /// Right sides of one matrix.
+    pub(super) columns: usize,
+    /// Distance of right sides, or of the matrices and right sides of a batch.
+    pub(super) stride: usize,
+    /// Matrices.
+    pub(super) batch: usize,
+}
+
+impl Gtsv {
+    /// One matrix and one right side.
+    pub fn new(n: usize) -> Self {
+        Gtsv { n, columns: 1, stride: n, batch: 1 }
+    }
+
+    /// So many right sides of one matrix, `ldb` apart.
+    pub fn columns(mut self, columns: usize, ldb: usize) -> Self {
+        (self.columns, self.stride, self.batch) = (columns, ldb, 1);
+        self
+    }
+
+    /// So many matrices with a right side each; diagonals and right sides lie `stride` apart.
+    pub fn batch(mut self, batch: usize, stride: usize) -> Self {
+        (self.columns, self.stride, self.batch) = (1, stride, batch);
+        self
+    }
+
+    /// Elements of the right sides, and of each diagonal.
+    fn lengths(&self) -> Result<[usize; 2]> {
+        let Gtsv { n, columns, stride, batch } = *self;
+        if stride < n {
+            return Err(Error::invalid("stride", format!("{stride} is less than the {n} rows")));
+        }
+        let span = |count: usize| match (count, n) {
+            (0, _) | (_, 0) => Some(0),
+            _ => stride.checked_mul(count - 1).and_then(|before| before.checked_add(n)),
+        };
+        let overflow = || Error::invalid("stride", format!("{} systems {stride} apart overflow", columns.max(batch)));
+        let sides = span(if batch == 1 { columns } else { batch }).ok_or_else(overflow)?;
+        Ok([sides, span(batch).ok_or_else(overflow)?])
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Solve<T> {
+    spec: Gtsv,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T: SolveElement> Routine for Solve<T> {
+    const NAME: &'static str = "gtsv";
+    type Reads = (T, T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (lower, d, upper): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
+        let [sides, diagonals] = self.spec.lengths()?;
+        for (name, len, need) in [
+            ("lower", lower.len(), diagonals),
+            ("d", d.len(), diagonals),
+            ("upper", upper.len(), diagonals),
+            ("b", b.len(), sides),
+        ] {
+            if len < need {
+                return Err(Error::invalid(name, format!("{len} elements, but the systems span {need}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        let Gtsv { n, columns, batch, .. } = self.spec;
+        let rows = n.saturating_mul(columns).saturating_mul(batch);
+        Cost {
+            flops: rows.saturating_mul(8) as u64,
+            bytes: rows.saturating_mul(5).saturating_mul(size_of::<T>()) as u64,
+        }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (lower, d, upper): (&[T], &[T], &[T]), (b,): (&mut [T],)) -> Result<()> {
+        let Gtsv { n, columns, stride, batch } = self.spec;
+        let diagonals = |first: usize| {
+            let part = |x: &'_ [T]| -> std::ops::Range<usize> { first.min(x.len())..(first + n).min(x.len()) };
+            (part(lower), part(d), part(upper))
+        };
+        if n == 0 {
+            return Ok(());
+        }
+        if batch == 1 {
+            let (l, m, u) = diagonals(0);
+            let (lower, d, upper) = (lower.get(l), d.get(m), upper.get(u));
+            let diagonals = Diagonals {
+                lower: lower.unwrap_or_default(),
+                d: d.unwrap_or_default(),
+                upper: upper.unwrap_or_default(),
+            };
+            diagonals.solve(b, stride, columns);
+            return Ok(());
+        }
+        split::each(&split::evenly(batch, n.saturating_mul(8)), b, stride, &|systems, b| {
+            for (system, b) in systems.zip(b.chunks_mut(stride)) {
+                let (l, m, u) = diagonals(system * stride);
+                let diagonals = Diagonals {
+                    lower: lower.get(l).unwrap_or_default(),
+                    d: d.get(m).unwrap_or_default(),
+                    upper: upper.get(u).unwrap_or_default(),
+                };
+                diagonals.solve(b, stride, 1);
+            }
+        });
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// Solves tridiagonal systems with partial pivoting (`cusparse<t>gtsv2`, for batches `gtsv2StridedBatch`, which does
+    /// not pivot): `lower[0]` and the last element of `upper` of each matrix are not read. A singular matrix gives
+    /// infinities or no numbers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when something does not lie inside its buffer; a stale or foreign buffer. `b` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, sparse::Gtsv};
+    /// let device = Device::host()?;
+    /// let (off, d) = (device.upload([-1.0f64; 3])?.into_output(), device.upload([2.0f64; 3])?.into_output());
+    /// let b = device.upload([1.0f64, 0.0, 1.0])?.into_output();
+    /// let x = device.sparse().gtsv(Gtsv::new(3), &off, &d, &off, b)?.await_result()?;
+    /// let x = device.download(&x)?.await_result()?;
+    /// assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-15));
+    /// # Ok(()) }
+    /// ```
+    pub fn gtsv<'a, T: SolveElement>(
+        &self,
+        spec: Gtsv,
+        lower: impl Into<In<'a, T>>,
+        d: impl Into<In<'a, T>>,
+        upper: impl Into<In<'a, T>>,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.submit(Solve::<T> { spec, _type: PhantomData }, (lower.into(), d.into(), upper.into()), (b,))
+    }
+}
