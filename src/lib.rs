@@ -59,7 +59,7 @@ use engines::cuda;
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, library};
-pub use libraries::{blas, blaslt, fft, nvrtc, sparse};
+pub use libraries::{blas, blaslt, fft, nvrtc, solver, sparse};
 use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};

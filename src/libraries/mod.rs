@@ -8,6 +8,7 @@ pub mod blas;
 pub mod blaslt;
 pub mod fft;
 pub mod nvrtc;
+pub mod solver;
 pub mod sparse;
 
 use crate::{Device, DeviceBuilder};
@@ -15,6 +16,7 @@ use crate::{Device, DeviceBuilder};
 crate::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    solver, "solver" => solver::native::Cusolver;
 }
 
 impl Device {

@@ -21,7 +21,7 @@ pub(crate) trait HostGemm: Copy + Send + Sync {
 }
 
 /// A type that crate `gemm` has kernels for.
-pub(super) trait Native:
+pub(crate) trait Native:
     Copy + Default + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
 {
     /// Real multiply-adds in one of this type's.

@@ -69,7 +69,7 @@ pub trait Vectors:
 }
 
 /// The type of a part of an element, as vectors.
-pub(super) trait Lanes: Vectors + PartialOrd + Mul<Output = Self> + Div<Output = Self> {
+pub(crate) trait Lanes: Vectors + PartialOrd + Mul<Output = Self> + Div<Output = Self> {
     /// `self * factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
     fn abs(self) -> Self;

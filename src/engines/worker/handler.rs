@@ -125,6 +125,7 @@ impl Registry {
             crate::blaslt::register(&mut registry);
             crate::fft::register(&mut registry);
             crate::nvrtc::register(&mut registry);
+            crate::solver::register(&mut registry);
             crate::sparse::register(&mut registry);
         }
         registry

@@ -14,8 +14,9 @@ use super::view::{Mat, MatMut};
 const LEAF: usize = 16;
 
 /// `P * A = L * U`, both stored in A, L without its diagonal of ones. Row `i` was swapped with row `pivots[i]`, counted
-/// from 1 as LAPACK does. Returns the first zero on the diagonal of U, counted from 1, or 0.
-pub(super) fn factor<T: Native>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> i32 {
+/// from 1 as LAPACK does. Returns the first zero on the diagonal of U, counted from 1, or 0. A has at least as many rows as
+/// columns; large products take up to `threads` threads.
+pub(crate) fn factor<T: Native>(mut a: MatMut<'_, T>, pivots: &mut [i32], threads: usize) -> i32 {
     let n = a.cols();
     if n <= LEAF {
         return Arch::new().dispatch(Columns { a, pivots });
@@ -23,13 +24,14 @@ pub(super) fn factor<T: Native>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> i32
     let at = n / 2;
     let (mut left, mut right) = a.reborrow().split_cols(at);
     let Some((first, last)) = pivots.split_at_mut_checked(at) else { return 0 };
-    let mut info = factor(left.reborrow(), first);
+    let mut info = factor(left.reborrow(), first, threads);
     swap_rows(&mut right, first, false);
     let (corner, below) = left.as_ref().split_rows(at);
     let (mut top, mut low) = right.reborrow().split_rows(at);
-    apply(Action::Solve, Triangle { matrix: corner, lower: true, unit: true }, T::ONE, top.reborrow(), 1);
-    low.product(-T::ONE, below, top.as_ref(), T::ONE, 1);
-    let rest = factor(low, last);
+    let many = threads.min(super::threads::<T>([low.rows(), low.cols(), at]));
+    apply(Action::Solve, Triangle { matrix: corner, lower: true, unit: true }, T::ONE, top.reborrow(), many);
+    low.product(-T::ONE, below, top.as_ref(), T::ONE, many);
+    let rest = factor(low, last, threads);
     if info == 0 && rest > 0 {
         info = rest + at as i32;
     }
@@ -39,7 +41,7 @@ pub(super) fn factor<T: Native>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> i32
 }
 
 /// Swaps row `i` with row `pivots[i]` for each i in turn, or from the last to the first.
-pub(super) fn swap_rows<T: Native>(x: &mut MatMut<'_, T>, pivots: &[i32], backward: bool) {
+pub(crate) fn swap_rows<T: Native>(x: &mut MatMut<'_, T>, pivots: &[i32], backward: bool) {
     let rows = x.rows();
     for j in 0..x.cols() {
         let Some(column) = x.column_mut(j) else { return };
@@ -131,8 +133,16 @@ fn quotient<T: Native>(x: T, y: T) -> T {
 }
 
 /// Solves `op(A) * X = B` from the factors of A, in place of B.
-pub(super) fn solve<T: Native>(lu: Mat<'_, T>, transpose: bool, conj: bool, pivots: &[i32], mut b: MatMut<'_, T>) {
-    let mut by = |matrix, lower, unit| apply(Action::Solve, Triangle { matrix, lower, unit }, T::ONE, b.reborrow(), 1);
+pub(crate) fn solve<T: Native>(
+    lu: Mat<'_, T>,
+    (transpose, conj): (bool, bool),
+    pivots: &[i32],
+    mut b: MatMut<'_, T>,
+    threads: usize,
+) {
+    let threads = threads.min(super::threads::<T>([lu.rows(), lu.rows(), b.cols()]));
+    let mut by =
+        |matrix, lower, unit| apply(Action::Solve, Triangle { matrix, lower, unit }, T::ONE, b.reborrow(), threads);
     if transpose {
         // (P^T L U)^T = U^T L^T P, so the other way round.
         let matrix = lu.t().conj(conj);
@@ -141,21 +151,21 @@ pub(super) fn solve<T: Native>(lu: Mat<'_, T>, transpose: bool, conj: bool, pivo
         return swap_rows(&mut b, pivots, true);
     }
     swap_rows(&mut b, pivots, false);
-    apply(Action::Solve, Triangle { matrix: lu, lower: true, unit: true }, T::ONE, b.reborrow(), 1);
-    apply(Action::Solve, Triangle { matrix: lu, lower: false, unit: false }, T::ONE, b, 1);
+    apply(Action::Solve, Triangle { matrix: lu, lower: true, unit: true }, T::ONE, b.reborrow(), threads);
+    apply(Action::Solve, Triangle { matrix: lu, lower: false, unit: false }, T::ONE, b, threads);
 }
 
 /// The first zero on the diagonal of U, counted from 1, or 0.
-pub(super) fn first_zero<T: Native>(lu: Mat<'_, T>) -> i32 {
+pub(crate) fn first_zero<T: Native>(lu: Mat<'_, T>) -> i32 {
     (0..lu.rows().min(lu.cols())).find(|i| lu.get(*i, *i) == T::default()).map_or(0, |i| i as i32 + 1)
 }
 
 /// The inverse from the factors, into `x`. Where U has a zero on its diagonal, x becomes NaN and infinities.
-pub(super) fn invert<T: Native>(lu: Mat<'_, T>, pivots: &[i32], mut x: MatMut<'_, T>) {
+pub(crate) fn invert<T: Native>(lu: Mat<'_, T>, pivots: &[i32], mut x: MatMut<'_, T>) {
     for j in 0..x.cols() {
         for i in 0..x.rows() {
             x.set(i, j, if i == j { T::ONE } else { T::default() });
         }
     }
-    solve(lu, false, false, pivots, x);
+    solve(lu, (false, false), pivots, x, 1);
 }

@@ -20,12 +20,12 @@
 pub(crate) mod batch;
 mod diagonal;
 mod leaf;
-mod lu;
-mod rank;
+pub(crate) mod lu;
+pub(crate) mod rank;
 mod spec;
 mod symmetric;
-mod triangle;
-mod view;
+pub(crate) mod triangle;
+pub(crate) mod view;
 
 pub(crate) use spec::{DgmmSpec, GeamSpec, RankSpec, Side, SymmSpec, Terms, TriSpec, Uplo};
 
@@ -38,7 +38,7 @@ use view::{Mat, MatMut};
 const PARALLEL: usize = 128 * 128 * 128;
 
 /// Threads for so many multiply-adds.
-fn threads<T: Native>(sizes: [usize; 3]) -> usize {
+pub(crate) fn threads<T: Native>(sizes: [usize; 3]) -> usize {
     let work = sizes.iter().fold(T::WEIGHT, |work, size| work.saturating_mul(*size));
     if work >= PARALLEL { rayon::current_num_threads() } else { 1 }
 }
@@ -156,7 +156,7 @@ impl<T: Native> HostLevel3 for T {
 
     fn getrf(n: usize, a: &mut [T], lda: usize, pivots: &mut [i32]) -> i32 {
         match MatMut::new(a, n, n, lda) {
-            Some(a) if pivots.len() >= n => lu::factor(a, pivots),
+            Some(a) if pivots.len() >= n => lu::factor(a, pivots, 1),
             _ => 0,
         }
     }
@@ -164,7 +164,7 @@ impl<T: Native> HostLevel3 for T {
     fn getrs(n: usize, nrhs: usize, trans: Trans, lu: (&[T], usize), pivots: &[i32], b: (&mut [T], usize)) {
         let (lu, b) = (Mat::new(lu.0, n, n, lu.1), MatMut::new(b.0, n, nrhs, b.1));
         if let (Some(lu), Some(b), Some(pivots)) = (lu, b, pivots.get(..n)) {
-            lu::solve(lu, trans != Trans::No, trans == Trans::Conj, pivots, b);
+            lu::solve(lu, (trans != Trans::No, trans == Trans::Conj), pivots, b, 1);
         }
     }
 

@@ -14,17 +14,17 @@ const LEAF: usize = 64;
 /// `alpha * a * b'`, plus `alpha' * b * a'` where there are two terms; `a` and `b` are `n` x `k`, and `'` transposes, or
 /// transposes and conjugates where the result is Hermitian.
 #[derive(Clone, Copy)]
-pub(super) struct Terms<'a, T> {
-    pub(super) alpha: T,
-    pub(super) a: Mat<'a, T>,
-    pub(super) b: Mat<'a, T>,
-    pub(super) two: bool,
-    pub(super) hermitian: bool,
+pub(crate) struct Terms<'a, T> {
+    pub(crate) alpha: T,
+    pub(crate) a: Mat<'a, T>,
+    pub(crate) b: Mat<'a, T>,
+    pub(crate) two: bool,
+    pub(crate) hermitian: bool,
 }
 
 impl<T: Native> Terms<'_, T> {
     /// The terms whose lower triangle is the transpose of the upper one of these.
-    pub(super) fn transposed(self) -> Self {
+    pub(crate) fn transposed(self) -> Self {
         Terms { a: self.b.conj(self.hermitian), b: self.a.conj(self.hermitian), ..self }
     }
 
@@ -49,7 +49,7 @@ impl<T: Native> Terms<'_, T> {
 }
 
 /// `C = terms + beta * C` in the lower triangle of C. A Hermitian C has a real diagonal before and after.
-pub(super) fn lower<T: Native>(mut c: MatMut<'_, T>, terms: Terms<'_, T>, beta: T, threads: usize) {
+pub(crate) fn lower<T: Native>(mut c: MatMut<'_, T>, terms: Terms<'_, T>, beta: T, threads: usize) {
     let n = c.rows();
     if n <= LEAF {
         let mut room = [T::default(); LEAF * LEAF];
@@ -83,7 +83,7 @@ fn scaled<T: Native>(beta: T, x: T, hermitian: bool) -> T {
 }
 
 /// `C = product + beta * C` in the lower triangle; `product + product'` where there are two terms.
-pub(super) fn merge<T: Native>(c: &mut MatMut<'_, T>, product: Option<(Mat<'_, T>, bool)>, beta: T, hermitian: bool) {
+pub(crate) fn merge<T: Native>(c: &mut MatMut<'_, T>, product: Option<(Mat<'_, T>, bool)>, beta: T, hermitian: bool) {
     let [zero, _] = T::default().parts();
     let real = |x: T| T::of_parts([x.parts()[0], zero]);
     for j in 0..c.cols() {

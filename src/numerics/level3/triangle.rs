@@ -11,17 +11,17 @@ use super::view::{Mat, MatMut};
 
 /// What is done with T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Multiply,
     Solve,
 }
 
 /// A triangular matrix: only its triangle is read, and not its diagonal where that is all ones.
 #[derive(Clone, Copy)]
-pub(super) struct Triangle<'a, T> {
-    pub(super) matrix: Mat<'a, T>,
-    pub(super) lower: bool,
-    pub(super) unit: bool,
+pub(crate) struct Triangle<'a, T> {
+    pub(crate) matrix: Mat<'a, T>,
+    pub(crate) lower: bool,
+    pub(crate) unit: bool,
 }
 
 impl<'a, T: Native> Triangle<'a, T> {
@@ -38,7 +38,7 @@ impl<'a, T: Native> Triangle<'a, T> {
 const COLUMNS: usize = 64;
 
 /// `B = alpha * T * B` or `B = alpha * T^-1 * B`. A zero `alpha` is the caller's business.
-pub(super) fn apply<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: MatMut<'_, T>, threads: usize) {
+pub(crate) fn apply<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: MatMut<'_, T>, threads: usize) {
     if t.matrix.rows() != t.matrix.cols() || t.matrix.cols() != b.rows() || b.cols() == 0 {
         return;
     }

@@ -13,7 +13,7 @@ use super::super::gemm::Native;
 use super::super::spec::{Trans, span};
 
 /// A matrix to be read; perhaps the conjugate of what is stored.
-pub(super) struct Mat<'a, T> {
+pub(crate) struct Mat<'a, T> {
     at: *const T,
     rows: usize,
     cols: usize,
@@ -24,7 +24,7 @@ pub(super) struct Mat<'a, T> {
 }
 
 /// A matrix to be read and written.
-pub(super) struct MatMut<'a, T> {
+pub(crate) struct MatMut<'a, T> {
     at: *mut T,
     rows: usize,
     cols: usize,
@@ -54,37 +54,37 @@ fn step(cols: usize, ld: usize) -> isize {
 
 impl<'a, T: Native> Mat<'a, T> {
     /// The column-major matrix in `x`, or `None` where it does not lie there.
-    pub(super) fn new(x: &'a [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
+    pub(crate) fn new(x: &'a [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
         let fits = span(rows, cols, ld)? <= x.len();
         let col_step = step(cols, ld);
         fits.then_some(Mat { at: x.as_ptr(), rows, cols, row_step: 1, col_step, conj: false, _slice: PhantomData })
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    pub(super) fn cols(&self) -> usize {
+    pub(crate) fn cols(&self) -> usize {
         self.cols
     }
 
-    pub(super) fn is_conj(&self) -> bool {
+    pub(crate) fn is_conj(&self) -> bool {
         self.conj
     }
 
     /// Transposed.
-    pub(super) fn t(self) -> Self {
+    pub(crate) fn t(self) -> Self {
         let Mat { rows, cols, row_step, col_step, .. } = self;
         Mat { rows: cols, cols: rows, row_step: col_step, col_step: row_step, ..self }
     }
 
     /// Conjugated, if `yes`.
-    pub(super) fn conj(self, yes: bool) -> Self {
+    pub(crate) fn conj(self, yes: bool) -> Self {
         Mat { conj: self.conj ^ yes, ..self }
     }
 
     /// `op(self)`.
-    pub(super) fn op(self, trans: Trans) -> Self {
+    pub(crate) fn op(self, trans: Trans) -> Self {
         match trans {
             Trans::No => self,
             Trans::Yes => self.t(),
@@ -93,7 +93,7 @@ impl<'a, T: Native> Mat<'a, T> {
     }
 
     /// The rows before `at`, and the others.
-    pub(super) fn split_rows(self, at: usize) -> (Self, Self) {
+    pub(crate) fn split_rows(self, at: usize) -> (Self, Self) {
         let at = at.min(self.rows);
         // At the end nothing is reached, so the pointer need not move: it might leave the slice.
         let offset = if at < self.rows { at as isize * self.row_step } else { 0 };
@@ -102,19 +102,19 @@ impl<'a, T: Native> Mat<'a, T> {
     }
 
     /// The columns before `at`, and the others.
-    pub(super) fn split_cols(self, at: usize) -> (Self, Self) {
+    pub(crate) fn split_cols(self, at: usize) -> (Self, Self) {
         let (left, right) = self.t().split_rows(at);
         (left.t(), right.t())
     }
 
     /// The part of `rows` rows and `cols` columns that begins at (`i`, `j`), as far as there is one.
-    pub(super) fn block(self, (i, j): (usize, usize), (rows, cols): (usize, usize)) -> Self {
+    pub(crate) fn block(self, (i, j): (usize, usize), (rows, cols): (usize, usize)) -> Self {
         self.split_rows(i).1.split_rows(rows).0.split_cols(j).1.split_cols(cols).0
     }
 
     /// Element (`i`, `j`); zero outside.
     #[inline(always)]
-    pub(super) fn get(&self, i: usize, j: usize) -> T {
+    pub(crate) fn get(&self, i: usize, j: usize) -> T {
         if i >= self.rows || j >= self.cols {
             return T::default();
         }
@@ -125,7 +125,7 @@ impl<'a, T: Native> Mat<'a, T> {
     }
 
     /// Column `j` where its elements lie side by side, as stored (so not conjugated).
-    pub(super) fn column(&self, j: usize) -> Option<&'a [T]> {
+    pub(crate) fn column(&self, j: usize) -> Option<&'a [T]> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
         }
@@ -138,46 +138,46 @@ impl<'a, T: Native> Mat<'a, T> {
     }
 
     /// Rows lie side by side rather than columns.
-    pub(super) fn is_row_major(&self) -> bool {
+    pub(crate) fn is_row_major(&self) -> bool {
         self.col_step == 1 && self.row_step != 1
     }
 }
 
 impl<'a, T: Native> MatMut<'a, T> {
     /// The column-major matrix in `x`, or `None` where it does not lie there, or overlaps itself.
-    pub(super) fn new(x: &'a mut [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
+    pub(crate) fn new(x: &'a mut [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
         let fits = span(rows, cols, ld)? <= x.len();
         let col_step = step(cols, ld);
         fits.then_some(MatMut { at: x.as_mut_ptr(), rows, cols, row_step: 1, col_step, _slice: PhantomData })
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    pub(super) fn cols(&self) -> usize {
+    pub(crate) fn cols(&self) -> usize {
         self.cols
     }
 
     /// The same for a shorter time.
-    pub(super) fn reborrow(&mut self) -> MatMut<'_, T> {
+    pub(crate) fn reborrow(&mut self) -> MatMut<'_, T> {
         MatMut { _slice: PhantomData, ..*self }
     }
 
     /// To be read, for a shorter time.
-    pub(super) fn as_ref(&self) -> Mat<'_, T> {
+    pub(crate) fn as_ref(&self) -> Mat<'_, T> {
         let MatMut { at, rows, cols, row_step, col_step, .. } = *self;
         Mat { at, rows, cols, row_step, col_step, conj: false, _slice: PhantomData }
     }
 
     /// Transposed.
-    pub(super) fn t(self) -> Self {
+    pub(crate) fn t(self) -> Self {
         let MatMut { at, rows, cols, row_step, col_step, _slice } = self;
         MatMut { at, rows: cols, cols: rows, row_step: col_step, col_step: row_step, _slice }
     }
 
     /// The rows before `at`, and the others.
-    pub(super) fn split_rows(self, at: usize) -> (Self, Self) {
+    pub(crate) fn split_rows(self, at: usize) -> (Self, Self) {
         let at = at.min(self.rows);
         let offset = if at < self.rows { at as isize * self.row_step } else { 0 };
         let low = MatMut { at: self.at.wrapping_offset(offset), rows: self.rows - at, ..self };
@@ -185,20 +185,20 @@ impl<'a, T: Native> MatMut<'a, T> {
     }
 
     /// The columns before `at`, and the others.
-    pub(super) fn split_cols(self, at: usize) -> (Self, Self) {
+    pub(crate) fn split_cols(self, at: usize) -> (Self, Self) {
         let (left, right) = self.t().split_rows(at);
         (left.t(), right.t())
     }
 
     /// Element (`i`, `j`); zero outside.
     #[inline(always)]
-    pub(super) fn get(&self, i: usize, j: usize) -> T {
+    pub(crate) fn get(&self, i: usize, j: usize) -> T {
         self.as_ref().get(i, j)
     }
 
     /// Sets element (`i`, `j`); nothing outside.
     #[inline(always)]
-    pub(super) fn set(&mut self, i: usize, j: usize, x: T) {
+    pub(crate) fn set(&mut self, i: usize, j: usize, x: T) {
         if i < self.rows && j < self.cols {
             let offset = i as isize * self.row_step + j as isize * self.col_step;
             // SAFETY: (`i`, `j`) is in the shape, so the invariant holds for it; the view is borrowed exclusively.
@@ -207,7 +207,7 @@ impl<'a, T: Native> MatMut<'a, T> {
     }
 
     /// Column `j` where its elements lie side by side.
-    pub(super) fn column_mut(&mut self, j: usize) -> Option<&mut [T]> {
+    pub(crate) fn column_mut(&mut self, j: usize) -> Option<&mut [T]> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
         }
@@ -219,7 +219,7 @@ impl<'a, T: Native> MatMut<'a, T> {
     }
 
     /// Two different columns where their elements lie side by side.
-    pub(super) fn two_columns(&mut self, j: usize, k: usize) -> Option<(&mut [T], &mut [T])> {
+    pub(crate) fn two_columns(&mut self, j: usize, k: usize) -> Option<(&mut [T], &mut [T])> {
         let (low, high) = (j.min(k), j.max(k));
         if low == high || high >= self.cols {
             return None;
@@ -242,19 +242,19 @@ impl<'a, T: Native> MatMut<'a, T> {
     }
 
     /// Rows lie side by side rather than columns.
-    pub(super) fn is_row_major(&self) -> bool {
+    pub(crate) fn is_row_major(&self) -> bool {
         self.as_ref().is_row_major()
     }
 
     /// `self = factor * self`; a zero factor reads nothing.
-    pub(super) fn scale(&mut self, factor: T) {
+    pub(crate) fn scale(&mut self, factor: T) {
         if factor != T::ONE {
             self.each(|x| if factor == T::default() { factor } else { factor * x });
         }
     }
 
     /// Every element becomes what `f` makes of it.
-    pub(super) fn each(&mut self, f: impl Fn(T) -> T + Copy) {
+    pub(crate) fn each(&mut self, f: impl Fn(T) -> T + Copy) {
         if self.is_row_major() {
             return self.reborrow().t().each(f);
         }
@@ -271,7 +271,7 @@ impl<'a, T: Native> MatMut<'a, T> {
 
     /// `self = alpha * a * b + beta * self` on up to `threads` threads; nothing where the shapes do not agree. A zero
     /// `beta` does not read `self`.
-    pub(super) fn product(&mut self, alpha: T, a: Mat<'_, T>, b: Mat<'_, T>, beta: T, threads: usize) {
+    pub(crate) fn product(&mut self, alpha: T, a: Mat<'_, T>, b: Mat<'_, T>, beta: T, threads: usize) {
         let (m, n, k) = (self.rows, self.cols, a.cols);
         if a.rows != m || b.cols != n || b.rows != k || m == 0 || n == 0 {
             return;

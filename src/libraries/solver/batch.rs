@@ -1,0 +1,54 @@
+//! Loops over the matrices of a batch on the host: parallel outside and one thread inside, or the other way round where there
+//! is one large matrix.
+
+use super::matrix::Matrix;
+use crate::numerics::level3::batch;
+
+/// A matrix as the host's functions take it: its elements, rows, columns and leading dimension.
+pub(super) type Part<'a, T> = (&'a [T], usize, usize, usize);
+/// The same, to be written.
+pub(super) type PartMut<'a, T> = (&'a mut [T], usize, usize, usize);
+
+/// The matrices that are read.
+pub(super) fn parts<'a, T>(of: &Matrix, x: &'a [T]) -> Vec<Part<'a, T>> {
+    let (rows, cols, ld) = (of.rows, of.cols, of.leading());
+    batch::parts(x, of.distance(), of.count).map(|x| (x, rows, cols, ld)).collect()
+}
+
+/// The matrices that are written.
+pub(super) fn parts_mut<'a, T>(of: &Matrix, x: &'a mut [T]) -> Vec<PartMut<'a, T>> {
+    let (rows, cols, ld) = (of.rows, of.cols, of.leading());
+    let mut parts = batch::parts_mut(x, of.distance(), of.count);
+    // Matrices without elements may be said to lie anywhere.
+    parts.resize_with(of.count, Default::default);
+    parts.into_iter().map(|x| (x, rows, cols, ld)).collect()
+}
+
+/// So many elements for each of `count` matrices.
+pub(super) fn vectors<T>(x: &[T], each: usize, count: usize) -> Vec<&[T]> {
+    batch::parts(x, each, count).map(|x| x.get(..each).unwrap_or_default()).collect()
+}
+
+/// The same, to be written.
+pub(super) fn vectors_mut<T>(x: &mut [T], each: usize, count: usize) -> Vec<&mut [T]> {
+    let mut parts: Vec<_> = batch::parts_mut(x, each, count)
+        .into_iter()
+        .map(|x| if x.len() > each { x.split_at_mut(each).0 } else { x })
+        .collect();
+    parts.resize_with(count, Default::default);
+    parts
+}
+
+/// Calls `f` with each of `items`, of which each is about `work` multiply-adds, and with the threads that it may use itself.
+pub(super) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I, usize) + Sync + Send) {
+    let threads = rayon::current_num_threads();
+    if items.len() < threads {
+        return items.into_iter().for_each(|item| f(item, threads));
+    }
+    batch::each(items, work, |item| f(item, 1));
+}
+
+/// The cube of a size.
+pub(super) fn cube(n: usize) -> usize {
+    n.saturating_mul(n).saturating_mul(n)
+}

@@ -1,0 +1,326 @@
+//! Cholesky factors: potrf, potrs, potri.
+
+use super::Inverse;
+use super::prelude::*;
+
+/// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch: it owns the buffer that A was in.
+///
+/// `A = L * L^H` with L in the lower triangle, or `A = U^H * U` with U in the upper one. The other triangle stays as it was.
+#[derive(Debug)]
+pub struct Cholesky<T: SolverElement> {
+    factor: DeviceBuffer<T>,
+    info: DeviceBuffer<i32>,
+    shape: Shape,
+}
+
+/// A matrix of which one triangle counts.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Shape {
+    pub(super) uplo: Uplo,
+    pub(super) a: Matrix,
+}
+
+impl Shape {
+    pub(super) fn check(&self, len: usize) -> Result<()> {
+        self.a.check("a", len)?;
+        self.a.check_square("a")
+    }
+}
+
+impl<T: SolverElement> Output for Cholesky<T> {
+    type Writes = (T, i32);
+    type Host = Shape;
+
+    fn join((factor, info): Bufs<Self>, shape: Shape) -> Result<Self> {
+        Ok(Cholesky { factor, info, shape })
+    }
+}
+
+impl<T: SolverElement> Cholesky<T> {
+    /// A factor that was made elsewhere. It is looked at by what uses it.
+    pub fn from_parts(uplo: Uplo, matrix: Matrix, factor: DeviceBuffer<T>, info: DeviceBuffer<i32>) -> Self {
+        Cholesky { factor, info, shape: Shape { uplo, a: matrix } }
+    }
+
+    /// L or U.
+    pub fn factor(&self) -> &DeviceBuffer<T> {
+        &self.factor
+    }
+
+    /// For each matrix the order of the leading minor that is not positive, or 0.
+    pub fn info(&self) -> &DeviceBuffer<i32> {
+        &self.info
+    }
+
+    /// The triangle that the factor is in.
+    pub fn uplo(&self) -> Uplo {
+        self.shape.uplo
+    }
+
+    /// Where the factor lies in its buffer.
+    pub fn matrix(&self) -> Matrix {
+        self.shape.a
+    }
+
+    /// The factor and the infos.
+    pub fn into_parts(self) -> (DeviceBuffer<T>, DeviceBuffer<i32>) {
+        (self.factor, self.info)
+    }
+
+    /// [`Solver::potrs`] with this factor.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+        solver.potrs(self.shape.uplo, self.shape.a, &self.factor, of_b, b)
+    }
+
+    /// The inverse in place of the factor, in its triangle ([`Solver::potri`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn inverse(self, solver: &Solver) -> Submitted<Inverse<T>> {
+        solver.potri(self.shape.uplo, self.shape.a, self.factor)
+    }
+
+    /// The determinants, with their logarithms; see [`Determinant`](super::Determinant).
+    ///
+    /// # Errors
+    /// The device's own error.
+    pub fn det(&self, solver: &Solver) -> Result<super::PendingDeterminants<T>> {
+        super::determinant::of_cholesky(solver, self)
+    }
+}
+
+macro_rules! triangle { ($($name:ident)*) => { $(
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(bound = "")]
+    pub(super) struct $name<T> {
+        shape: Shape,
+        _type: PhantomData<T>,
+    }
+)* } }
+triangle! { Potrf Potri }
+
+impl<T: SolverElement> Routine for Potrf<T> {
+    const NAME: &'static str = "potrf";
+    type Reads = ();
+    type Output = Cholesky<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, info): &Spans<(T, i32)>) -> Result<()> {
+        self.shape.check(a.len())?;
+        check_len("info", 1, self.shape.a.count, info.len())
+    }
+
+    fn overwrites_each(&self, (_, info): &Spans<(T, i32)>, index: usize) -> bool {
+        index == 1 && self.shape.a.count == info.len()
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.shape.a;
+        let half = cost::<T>(1, [n; 3], count, n.saturating_mul(n));
+        Cost { flops: half.flops / 2, ..half }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, info): (&mut [T], &mut [i32])) -> Result<First> {
+        let (of, upper) = (&self.shape.a, self.shape.uplo == Uplo::Upper);
+        let items = batch::parts_mut(of, a).into_iter().zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of.rows) / 3, |(a, info), threads| *info = T::potrf(upper, a, threads));
+        Ok(first(info.get(..of.count).unwrap_or_default()))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, (a, info)) = (&self.shape.a, queue.writes());
+        let (a, info) = (a.address(), info.address());
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+        } else {
+            for k in 0..of.count {
+                let a = (of.address::<T>(a, k), of.leading());
+                queue.potrf::<T>(self.shape.uplo, of.rows, a, info + 4 * k as u64)?;
+            }
+        }
+        queue.verdict(info, of.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<Shape> {
+        Meaning::NotPositiveDefinite.of(raw).map(|()| self.shape)
+    }
+}
+
+impl<T: SolverElement> Routine for Potri<T> {
+    const NAME: &'static str = "potri";
+    type Reads = ();
+    type Output = Inverse<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a,): &Spans<(T,)>) -> Result<()> {
+        self.shape.check(a.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.shape.a;
+        cost::<T>(2, [n; 3], count, n.saturating_mul(n))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a,): (&mut [T],)) -> Result<First> {
+        let (of, upper) = (&self.shape.a, self.shape.uplo == Uplo::Upper);
+        let mut info = vec![0; of.count];
+        let items = batch::parts_mut(of, a).into_iter().zip(&mut info).collect();
+        batch::each(items, batch::cube(of.rows), |(a, info), threads| *info = T::potri(upper, a, threads));
+        Ok(first(&info))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, (a,)) = (&self.shape.a, queue.writes());
+        let info = queue.scratch(4 * of.count.max(1))?;
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+        } else {
+            for k in 0..of.count {
+                let a = (of.address::<T>(a.address(), k), of.leading());
+                queue.potri::<T>(self.shape.uplo, of.rows, a, info + 4 * k as u64)?;
+            }
+        }
+        queue.verdict(info, of.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<Matrix> {
+        Meaning::Singular.of(raw).map(|()| self.shape.a)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Potrs<T> {
+    shape: Shape,
+    b: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Potrs<T> {
+    const NAME: &'static str = "potrs";
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a,): &Spans<(T,)>, (b,): &Spans<(T,)>) -> Result<()> {
+        self.shape.check(a.len())?;
+        self.b.check("b", b.len())?;
+        self.b.check_beside("b", self.shape.a.rows, &self.shape.a)
+    }
+
+    fn cost(&self) -> Cost {
+        let (n, nrhs) = (self.shape.a.rows, self.b.cols);
+        cost::<T>(3, [n, n, nrhs], self.shape.a.count, n.saturating_mul(n.saturating_add(nrhs)))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a,): (&[T],), (b,): (&mut [T],)) -> Result<()> {
+        let (of_a, of_b, upper) = (&self.shape.a, &self.b, self.shape.uplo == Uplo::Upper);
+        if of_b.is_empty() {
+            return Ok(());
+        }
+        let items = batch::parts(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).collect();
+        let work = of_a.rows.saturating_mul(of_a.rows).saturating_mul(of_b.cols);
+        batch::each(items, work, |(a, b), threads| T::potrs(upper, a, b, threads));
+        Ok(())
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a,), (b,)) = (queue.reads(), queue.writes());
+        let (of_a, of_b) = (&self.shape.a, &self.b);
+        if of_b.is_empty() {
+            return Ok(());
+        }
+        let info = queue.scratch(4)?;
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let b = (of_b.address::<T>(b.address(), k), of_b.leading());
+            queue.potrs::<T>(self.shape.uplo, (of_a.rows, of_b.cols), a, b, info)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Solver {
+    /// The Cholesky factor, in place of the triangle of A that `uplo` names (`potrf`; `cusolverDnXpotrf`), of one matrix or of
+    /// each of a batch. Imaginary parts on the diagonal are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At the wait
+    /// [`Error::NotPositiveDefinite`] with the order of the first leading minor that is not. Both buffers come back: A, whose
+    /// triangle is then undefined, and the infos.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Uplo, solver::Matrix};
+    /// let device = Device::host()?;
+    /// let a = device.upload([4.0f64, 2.0, 2.0, 5.0])?.into_output();
+    /// let l = device.solver().cholesky(Uplo::Lower, Matrix::square(2), a)?.await_result()?;
+    /// assert_eq!(device.download(l.factor())?.await_result()?, [2.0, 1.0, 2.0, 2.0]);
+    /// let b = device.upload([8.0f64, 12.0])?.into_output();
+    /// let x = l.solve(&device.solver(), Matrix::new(2, 1), b)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// assert!((l.det(&device.solver())?.await_result()?[0].value().re - 16.0).abs() < 1e-12);
+    /// # Ok(()) }
+    /// ```
+    pub fn cholesky<T: SolverElement>(&self, uplo: Uplo, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Cholesky<T>> {
+        let made = of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count));
+        match made {
+            Ok(info) => self.potrf(uplo, of_a, a, info),
+            Err(error) => Err(self.refuse(Potrf::<T>::NAME, error, |d| Ok((a, d.uninit(0)?)))),
+        }
+    }
+
+    /// [`cholesky`](Self::cholesky) into a buffer for the infos, one for each matrix, that the caller has.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn potrf<T: SolverElement>(
+        &self,
+        uplo: Uplo,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+        info: DeviceBuffer<i32>,
+    ) -> Submitted<Cholesky<T>> {
+        self.submit(Potrf { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (a, info))
+    }
+
+    /// Solves `A * X = B` in place of B, from the factor of [`cholesky`](Self::cholesky) (`potrs`; `cusolverDnXpotrs`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
+    /// buffer. B comes back.
+    pub fn potrs<'a, T: SolverElement>(
+        &self,
+        uplo: Uplo,
+        of_a: Matrix,
+        factor: impl Into<In<'a, T>>,
+        of_b: Matrix,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let shape = Shape { uplo, a: of_a };
+        self.submit(Potrs { shape, b: of_b, _type: PhantomData }, (factor.into(),), (b,))
+    }
+
+    /// The inverse of A in place of its factor, in the same triangle (`potri`; `cusolverDn<t>potri`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] as [`potrs`](Self::potrs); at the wait [`Error::Singular`] with a zero on the diagonal of the
+    /// factor. The buffer comes back.
+    pub fn potri<T: SolverElement>(&self, uplo: Uplo, of_a: Matrix, factor: DeviceBuffer<T>) -> Submitted<Inverse<T>> {
+        self.submit(Potri { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (factor,))
+    }
+}

@@ -1,0 +1,158 @@
+//! Determinants from factors: the diagonal is brought to the host, and multiplied there.
+
+use super::prelude::*;
+use super::{Cholesky, Lu};
+use crate::{Complex, DType, PendingDispatch};
+
+/// A determinant as its phase and the logarithm of its modulus, which do not overflow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Determinant {
+    /// A number of modulus one, or zero: for real matrices 1, -1 or 0.
+    pub sign: Complex<f64>,
+    /// The logarithm of the modulus; minus infinity for a determinant of zero.
+    pub log_abs: f64,
+}
+
+impl Determinant {
+    /// The determinant itself, which may overflow or vanish where its logarithm does not.
+    pub fn value(&self) -> Complex<f64> {
+        if self.log_abs == f64::NEG_INFINITY { Complex::default() } else { self.sign * self.log_abs.exp() }
+    }
+}
+
+/// Determinants on their way.
+#[must_use = "dropping it drops the answer"]
+#[derive(Debug)]
+pub struct PendingDeterminants<T: SolverElement> {
+    order: usize,
+    count: usize,
+    /// Of Cholesky factors the product is squared.
+    power: i32,
+    diagonal: PendingDispatch<Vec<T>>,
+    pivots: Option<PendingDispatch<Vec<i64>>>,
+}
+
+impl<T: SolverElement> PendingDeterminants<T> {
+    /// The answer is there.
+    pub fn is_ready(&self) -> bool {
+        self.diagonal.is_ready() && self.pivots.as_ref().is_none_or(PendingDispatch::is_ready)
+    }
+
+    /// Waits and gives the determinant of each matrix.
+    ///
+    /// # Errors
+    /// The device's own error; [`Error::Upstream`] where the factors failed.
+    pub fn await_result(self) -> Result<Vec<Determinant>> {
+        let (n, diagonal) = (self.order, wide(&self.diagonal.await_result()?));
+        let pivots = self.pivots.map(PendingDispatch::await_result).transpose()?;
+        let one = |i: usize| {
+            let diagonal = diagonal.iter().skip(i * n).take(n);
+            let mut answer = Determinant { sign: Complex::new(1.0, 0.0), log_abs: 0.0 };
+            for x in diagonal {
+                let size = x.re.hypot(x.im);
+                if size == 0.0 {
+                    return Determinant { sign: Complex::default(), log_abs: f64::NEG_INFINITY };
+                }
+                answer.sign *= if size.is_finite() { x / size } else { Complex::new(f64::NAN, 0.0) };
+                answer.log_abs += size.ln();
+            }
+            for (at, pivot) in pivots.iter().flatten().skip(i * n).take(n).enumerate() {
+                if *pivot != at as i64 + 1 {
+                    answer.sign = -answer.sign;
+                }
+            }
+            Determinant { sign: answer.sign.powi(self.power), log_abs: answer.log_abs * f64::from(self.power) }
+        };
+        Ok((0..self.count).map(one).collect())
+    }
+}
+
+/// The numbers in f64.
+fn wide<T: SolverElement>(x: &[T]) -> Vec<Complex<f64>> {
+    fn as_of<T: SolverElement, U: SolverElement>(x: &[T], f: impl Fn(U) -> Complex<f64>) -> Vec<Complex<f64>> {
+        bytemuck::cast_slice::<T, U>(x).iter().map(|x| f(*x)).collect()
+    }
+    match T::DTYPE {
+        DType::F32 => as_of(x, |x: f32| Complex::new(f64::from(x), 0.0)),
+        DType::C32 => as_of(x, |x: Complex<f32>| Complex::new(f64::from(x.re), f64::from(x.im))),
+        DType::F64 => as_of(x, |x: f64| Complex::new(x, 0.0)),
+        _ => as_of(x, |x: Complex<f64>| x),
+    }
+}
+
+/// Of LU factors.
+pub(super) fn of_lu<T: SolverElement>(solver: &Solver, lu: &Lu<T>) -> Result<PendingDeterminants<T>> {
+    let a = lu.matrix();
+    let diagonal = diagonal(solver, a, lu.factors().as_in())?;
+    let pivots = Some(solver.device.download(lu.pivots())?);
+    Ok(PendingDeterminants { order: a.rows, count: a.count, power: 1, diagonal, pivots })
+}
+
+/// Of Cholesky factors.
+pub(super) fn of_cholesky<T: SolverElement>(solver: &Solver, l: &Cholesky<T>) -> Result<PendingDeterminants<T>> {
+    let a = l.matrix();
+    let diagonal = diagonal(solver, a, l.factor().as_in())?;
+    Ok(PendingDeterminants { order: a.rows, count: a.count, power: 2, diagonal, pivots: None })
+}
+
+fn diagonal<T: SolverElement>(solver: &Solver, a: Matrix, from: In<'_, T>) -> Result<PendingDispatch<Vec<T>>> {
+    a.check_shape("a")?;
+    a.check_square("a")?;
+    let to = solver.device.uninit(a.rows.saturating_mul(a.count))?;
+    let to = solver.submit(Diagonal { a, _type: PhantomData }, (from,), (to,))?.into_output();
+    solver.device.download(&to)
+}
+
+/// The diagonals, side by side.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Diagonal<T> {
+    a: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Diagonal<T> {
+    const NAME: &'static str = "diagonal";
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a,): &Spans<(T,)>, (to,): &Spans<(T,)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        check_len("diagonal", self.a.size(), self.a.count, to.len())
+    }
+
+    fn overwrites_each(&self, (to,): &Spans<(T,)>, _: usize) -> bool {
+        self.a.size().checked_mul(self.a.count) == Some(to.len())
+    }
+
+    fn cost(&self) -> Cost {
+        cost::<T>(0, [0; 3], self.a.count, self.a.size().saturating_mul(2))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a,): (&[T],), (to,): (&mut [T],)) -> Result<()> {
+        let to = batch::vectors_mut(to, self.a.size(), self.a.count);
+        for ((a, _, _, ld), to) in batch::parts(&self.a, a).into_iter().zip(to) {
+            to.iter_mut().zip(a.iter().step_by(ld.saturating_add(1))).for_each(|(to, x)| *to = *x);
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a,), (to,), of) = (queue.reads(), queue.writes(), &self.a);
+        let (n, element) = (of.size(), size_of::<T>());
+        for k in 0..if n == 0 { 0 } else { of.count } {
+            let from = (of.address::<T>(a.address(), k), (of.leading() + 1) * element);
+            let to = (to.address() + (k * n * element) as u64, element);
+            // SAFETY: the diagonal lies inside its operand and the target holds `n` elements for each matrix (checked).
+            unsafe { queue.copy_columns(to, from, element, n) }?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}

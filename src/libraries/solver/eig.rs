@@ -1,0 +1,148 @@
+//! Spectra of matrices without symmetry: geev.
+
+use super::prelude::*;
+
+/// Eigenvalues and right vectors of a matrix, or of each of a batch.
+///
+/// Vectors have norm one. Those of a real matrix are real; where two values are conjugate to each other, the two columns are the
+/// real and the imaginary part of the vector of the first of them, which has the positive imaginary part, as LAPACK has it.
+#[derive(Debug)]
+pub struct Eig<T: SolverElement> {
+    /// The eigenvalues, `n` for each matrix, in no particular order.
+    pub values: DeviceBuffer<T::Complex>,
+    /// The right vectors, without gaps, where they were asked for.
+    pub vectors: Option<DeviceBuffer<T>>,
+    /// What was A. Its content is not specified.
+    pub a: DeviceBuffer<T>,
+    /// An info for each matrix: all zero.
+    pub info: DeviceBuffer<i32>,
+}
+
+impl<T: SolverElement> Output for Eig<T> {
+    type Writes = (T, T::Complex, Option<T>, i32);
+    type Host = ();
+
+    fn join((a, values, vectors, info): Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(Eig { values, vectors, a, info })
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Geev<T> {
+    pub(super) a: Matrix,
+    _type: PhantomData<T>,
+}
+
+type Written<T> = (T, <T as SolverElement>::Complex, Option<T>, i32);
+
+impl<T: SolverElement> Geev<T> {
+    /// Where the vectors lie.
+    pub(super) fn vectors(&self) -> Matrix {
+        Matrix::square(self.a.rows).batch(self.a.count)
+    }
+}
+
+impl<T: SolverElement> Routine for Geev<T> {
+    const NAME: &'static str = "geev";
+    const BLOCKING: bool = true;
+    type Reads = ();
+    type Output = Eig<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, w, vectors, info): &Spans<Written<T>>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        self.a.check_square("a")?;
+        check_len("values", self.a.rows, self.a.count, w.len())?;
+        if let Some(vectors) = vectors {
+            self.vectors().check("vectors", vectors.len())?;
+        }
+        check_len("info", 1, self.a.count, info.len())
+    }
+
+    fn overwrites_each(&self, (_, w, vectors, info): &Spans<Written<T>>, index: usize) -> bool {
+        let Matrix { rows: n, count, .. } = self.a;
+        match (index, vectors) {
+            (1, _) => n.checked_mul(count) == Some(w.len()),
+            (2, Some(vectors)) => self.vectors().fills(vectors.len()),
+            (2 | 3, _) => count == info.len(),
+            _ => false,
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.a;
+        cost::<T>(30, [n; 3], count, n.saturating_mul(n).saturating_mul(2))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, w, vectors, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<First> {
+        let of = &self.a;
+        let values = batch::vectors_mut(w, of.rows, of.count);
+        let vectors: Vec<_> = match vectors {
+            Some(vectors) => batch::parts_mut(&self.vectors(), vectors).into_iter().map(Some).collect(),
+            None => (0..of.count).map(|_| None).collect(),
+        };
+        let items: Vec<_> = batch::parts(of, a).into_iter().zip(values).zip(vectors).collect();
+        let items = items.into_iter().zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of.rows).saturating_mul(10), |(((a, w), vectors), info), threads| {
+            *info = T::eig(a, T::parts(w), vectors, threads);
+        });
+        Ok(first(info.get(..of.count).unwrap_or_default()))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, (a, w, vectors, info)) = (&self.a, queue.writes());
+        let info = info.address();
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+            return queue.verdict(info, of.count);
+        }
+        for k in 0..of.count {
+            let a = (of.address::<T>(a.address(), k), of.leading());
+            let w = w.address() + (k * of.rows * size_of::<T::Complex>()) as u64;
+            let x = vectors.as_ref().map_or(0, |x| self.vectors().address::<T>(x.address(), k));
+            queue.geev::<T>(of.rows, a, w, x, info + 4 * k as u64)?;
+        }
+        queue.verdict(info, of.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::NotConverged.of(raw)
+    }
+}
+
+impl Solver {
+    /// The eigenvalues of square matrices and, if asked for, the right vectors (`geev`; `cusolverDnXgeev`). On the host f32 is
+    /// computed in f64.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At the wait
+    /// [`Error::NotConverged`], also where A holds a NaN or an infinity. All buffers come back; what A holds is not specified.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, solver::Matrix};
+    /// let device = Device::host()?;
+    /// let a = device.upload([0.0f64, 1.0, -1.0, 0.0])?.into_output(); // a quarter of a turn
+    /// let eig = device.solver().eig(true, Matrix::square(2), a)?.await_result()?;
+    /// let values = device.download(&eig.values)?.await_result()?;
+    /// assert!((values[0] * values[1] - 1.0).norm() < 1e-15 && (values[0] + values[1]).norm() < 1e-15);
+    /// # Ok(()) }
+    /// ```
+    #[expect(clippy::result_large_err, reason = "four buffers come back")]
+    pub fn eig<T: SolverElement>(&self, vectors: bool, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Eig<T>> {
+        let op = Geev { a: of_a, _type: PhantomData };
+        let made = of_a.check("a", a.len()).and_then(|()| of_a.check_square("a")).and_then(|()| {
+            let values = self.device.uninit(of_a.rows.saturating_mul(of_a.count))?;
+            let room = op.vectors().len().unwrap_or(usize::MAX);
+            let vectors = if vectors { Some(self.device.uninit(room)?) } else { None };
+            Ok((values, vectors, self.device.uninit(of_a.count)?))
+        });
+        match made {
+            Ok((values, vectors, info)) => self.submit(op, (), (a, values, vectors, info)),
+            Err(error) => Err(self.refuse(Geev::<T>::NAME, error, |d| Ok((a, d.uninit(0)?, None, d.uninit(0)?)))),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Spectra of symmetric and Hermitian matrices: syevd, syevdx, sygvd.
+
+use super::cholesky::Shape;
+use super::prelude::*;
+use super::verdict;
+
+/// Which part of a spectrum is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum Range {
+    /// All of it.
+    #[default]
+    All,
+    /// The eigenvalues from the first number to before the second, ascending, counted from 0.
+    Indices(usize, usize),
+    /// Those above the first number and not above the second.
+    Values(f64, f64),
+}
+
+/// Eigenvalues, ascending, and vectors of a symmetric or Hermitian matrix, or of each of a batch.
+#[derive(Debug)]
+pub struct Eigh<T: SolverElement> {
+    /// The eigenvalues: the first [`count`](Self::count) of the `n` elements, for each matrix.
+    pub values: DeviceBuffer<T::Real>,
+    /// What was A: the first [`count`](Self::count) columns are the vectors, where they were asked for.
+    pub vectors: DeviceBuffer<T>,
+    /// An info for each matrix: all zero.
+    pub info: DeviceBuffer<i32>,
+    matrix: Matrix,
+    count: usize,
+}
+
+impl<T: SolverElement> Eigh<T> {
+    /// How many eigenvalues lie in the range that was asked for.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Where the vectors lie, as A did.
+    pub fn matrix(&self) -> Matrix {
+        self.matrix
+    }
+}
+
+impl<T: SolverElement> Output for Eigh<T> {
+    type Writes = (T, T::Real, i32);
+    type Host = (Matrix, usize);
+
+    fn join((vectors, values, info): Bufs<Self>, (matrix, count): (Matrix, usize)) -> Result<Self> {
+        Ok(Eigh { values, vectors, info, matrix, count })
+    }
+}
+
+/// What an eigenvalue problem asks for: which triangle counts, whether there are vectors, which part of the spectrum.
+///
+/// ```
+/// use windlass::{Uplo, solver::{EighSpec, Matrix, Range}};
+/// let largest_two = EighSpec::new(Uplo::Lower, Matrix::square(10)).range(Range::Indices(8, 10));
+/// # let _ = largest_two;
+/// ```
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[must_use]
+pub struct EighSpec {
+    pub(super) shape: Shape,
+    pub(super) vectors: bool,
+    pub(super) range: Range,
+}
+
+impl EighSpec {
+    /// All eigenvalues and vectors of the matrices of which this triangle counts.
+    pub fn new(uplo: Uplo, of_a: Matrix) -> Self {
+        EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All }
+    }
+
+    /// No vectors.
+    pub fn values_only(mut self) -> Self {
+        self.vectors = false;
+        self
+    }
+
+    /// A part of the spectrum, of a single matrix.
+    pub fn range(mut self, range: Range) -> Self {
+        self.range = range;
+        self
+    }
+
+    fn check(&self, len: usize) -> Result<()> {
+        self.shape.check(len)?;
+        let n = self.shape.a.rows;
+        let batch = self.range != Range::All && self.shape.a.count != 1;
+        match self.range {
+            _ if batch => Err(Error::invalid("range", "a part of the spectrum is of one matrix, not of a batch")),
+            Range::Indices(from, to) if from > to || to > n => {
+                Err(Error::invalid("range", format!("{from}..{to} of {n} eigenvalues")))
+            }
+            Range::Values(from, to) if from.is_nan() || to.is_nan() || from > to => {
+                Err(Error::invalid("range", format!("from {from} to {to}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Syevd<T, const BATCHED: bool> {
+    pub(super) spec: EighSpec,
+    _type: PhantomData<T>,
+}
+
+type Written<T> = (T, <T as crate::blas::BlasElement>::Real, i32);
+
+impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
+    const NAME: &'static str = if BATCHED { "syev_batched" } else { "syevd" };
+    const BLOCKING: bool = !BATCHED;
+    type Reads = ();
+    type Output = Eigh<T>;
+    /// The verdict, and how many eigenvalues there are.
+    type Raw = crate::Complex<f64>;
+
+    fn check(&self, (): &(), (a, w, info): &Spans<Written<T>>) -> Result<()> {
+        let Matrix { rows: n, count, .. } = self.spec.shape.a;
+        self.spec.check(a.len())?;
+        check_len("values", n, count, w.len())?;
+        check_len("info", 1, count, info.len())
+    }
+
+    fn overwrites_each(&self, (_, w, info): &Spans<Written<T>>, index: usize) -> bool {
+        let Matrix { rows: n, count, .. } = self.spec.shape.a;
+        match index {
+            1 => n.checked_mul(count) == Some(w.len()),
+            2 => count == info.len(),
+            _ => false,
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.spec.shape.a;
+        let thirds = if self.spec.vectors { 12 } else { 2 };
+        cost::<T>(thirds, [n; 3], count, n.saturating_mul(n).saturating_mul(2))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, w, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<Self::Raw> {
+        let (of, vectors, upper) = (&self.spec.shape.a, self.spec.vectors, self.spec.shape.uplo == Uplo::Upper);
+        let values = batch::vectors_mut(w, of.rows, of.count);
+        let items = batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of.rows).saturating_mul(2), |((a, w), info), threads| {
+            *info = T::eigh(upper, a, w, vectors, threads);
+        });
+        let first = first(info.get(..of.count).unwrap_or_default());
+        let found = if first == 0 { self.select(a, w) } else { of.rows };
+        Ok(verdict::pack(first, found))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, (a, w, info)) = (&self.spec.shape.a, queue.writes());
+        let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.shape.uplo));
+        let mut found = n;
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+        } else if BATCHED {
+            let a = (a.address(), of.leading());
+            queue.syev_batched::<T>(how, (n, of.count), a, w.address(), info)?;
+        } else {
+            for k in 0..of.count {
+                let a = (of.address::<T>(a.address(), k), of.leading());
+                let (w, info) = (w.address() + (k * n * size_of::<T::Real>()) as u64, info + 4 * k as u64);
+                found = match self.spec.range {
+                    Range::All => queue.syevd::<T>(how, n, a, w, info).map(|()| n)?,
+                    Range::Indices(from, to) if from == to => queue.no_infos(info, 1).map(|()| 0)?,
+                    range => queue.syevdx::<T>((how.0, how.1, range), n, a, w, info)?,
+                };
+            }
+        }
+        queue.verdict(info, of.count)?;
+        let (result, found) = (queue.result()?, u32::try_from(found).unwrap_or(u32::MAX));
+        // SAFETY: the second half of the result, whose upper four bytes are zero.
+        unsafe { queue.fill(result + 8, 1, &found.to_ne_bytes()) }
+    }
+
+    fn finish(&self, raw: Self::Raw) -> Result<(Matrix, usize)> {
+        let (first, found) = verdict::unpack(raw);
+        Meaning::NotConverged.of(first).map(|()| (self.spec.shape.a, found))
+    }
+}
+
+#[cfg(feature = "host")]
+impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
+    /// Moves the part of the spectrum that is asked for to the front.
+    fn select(&self, a: &mut [T], w: &mut [T::Real]) -> usize {
+        use crate::numerics::Field;
+        let n = self.spec.shape.a.rows;
+        let value = |w: &[T::Real], i: usize| -> f64 { w.get(i).map_or(f64::NAN, |w| Field::wide(*w).re) };
+        let (from, to) = match self.spec.range {
+            Range::All => return n,
+            Range::Indices(from, to) => (from, to),
+            Range::Values(above, to) => {
+                let from = (0..n).find(|i| value(w, *i) > above).unwrap_or(n);
+                (from, (from..n).find(|i| value(w, *i) > to).unwrap_or(n))
+            }
+        };
+        w.copy_within(from..to, 0);
+        if self.spec.vectors {
+            let ld = self.spec.shape.a.leading();
+            for j in 0..to - from {
+                let (source, target) = ((from + j) * ld, j * ld);
+                a.copy_within(source..source + n, target);
+            }
+        }
+        to - from
+    }
+}
+
+impl Solver {
+    /// The eigenvalues of symmetric or Hermitian matrices, and the vectors in place of A (`syevd`, `syevdx`;
+    /// `cusolverDnXsyevd`, `cusolverDnXsyevdx`, for a batch `cusolverDnXsyevBatched`). Without vectors A is destroyed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer, or the range is none; a stale or
+    /// foreign buffer. At the wait [`Error::NotConverged`], also where A holds a NaN or an infinity. All buffers come back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Uplo, solver::{EighSpec, Matrix}};
+    /// let device = Device::host()?;
+    /// let a = device.upload([2.0f64, 1.0, 1.0, 2.0])?.into_output();
+    /// let eigh = device.solver().eigh(EighSpec::new(Uplo::Lower, Matrix::square(2)), a)?.await_result()?;
+    /// let values = device.download(&eigh.values)?.await_result()?;
+    /// assert!((values[0] - 1.0).abs() < 1e-15 && (values[1] - 3.0).abs() < 1e-15);
+    /// # Ok(()) }
+    /// ```
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn eigh<T: SolverElement>(&self, spec: EighSpec, a: DeviceBuffer<T>) -> Submitted<Eigh<T>> {
+        let of = spec.shape.a;
+        let made = spec
+            .check(a.len())
+            .and_then(|()| Ok((self.device.uninit(of.rows.saturating_mul(of.count))?, self.device.uninit(of.count)?)));
+        match made {
+            Ok((values, info)) if of.is_batch() => {
+                self.submit(Syevd::<T, true> { spec, _type: PhantomData }, (), (a, values, info))
+            }
+            Ok((values, info)) => self.submit(Syevd::<T, false> { spec, _type: PhantomData }, (), (a, values, info)),
+            Err(error) => Err(self.refuse(Syevd::<T, false>::NAME, error, |d| Ok((a, d.uninit(0)?, d.uninit(0)?)))),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `A * x = lambda * B * x` with a symmetric or Hermitian A and a positive definite B: sygvd.
+
+use super::cholesky::Shape;
+use super::prelude::*;
+
+/// Eigenvalues, ascending, and vectors of a pair of matrices, or of each of a batch of pairs: `X^H * B * X` is the identity.
+#[derive(Debug)]
+pub struct Generalized<T: SolverElement> {
+    /// The eigenvalues, `n` for each pair.
+    pub values: DeviceBuffer<T::Real>,
+    /// What was A: the vectors, where they were asked for.
+    pub vectors: DeviceBuffer<T>,
+    /// What was B: its Cholesky factor, in the triangle that was named.
+    pub factor: DeviceBuffer<T>,
+    /// An info for each pair: all zero.
+    pub info: DeviceBuffer<i32>,
+}
+
+impl<T: SolverElement> Output for Generalized<T> {
+    type Writes = (T, T, T::Real, i32);
+    type Host = ();
+
+    fn join((vectors, factor, values, info): Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(Generalized { values, vectors, factor, info })
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sygvd<T> {
+    pub(super) shape: Shape,
+    pub(super) b: Matrix,
+    pub(super) vectors: bool,
+    _type: PhantomData<T>,
+}
+
+type Written<T> = (T, T, <T as crate::blas::BlasElement>::Real, i32);
+
+impl<T: SolverElement> Routine for Sygvd<T> {
+    const NAME: &'static str = "sygvd";
+    const BLOCKING: bool = true;
+    type Reads = ();
+    type Output = Generalized<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, b, w, info): &Spans<Written<T>>) -> Result<()> {
+        let Matrix { rows: n, count, .. } = self.shape.a;
+        self.shape.check(a.len())?;
+        self.b.check("b", b.len())?;
+        self.b.check_square("b")?;
+        self.b.check_beside("b", n, &self.shape.a)?;
+        check_len("values", n, count, w.len())?;
+        check_len("info", 1, count, info.len())
+    }
+
+    fn overwrites_each(&self, (.., w, info): &Spans<Written<T>>, index: usize) -> bool {
+        let Matrix { rows: n, count, .. } = self.shape.a;
+        match index {
+            2 => n.checked_mul(count) == Some(w.len()),
+            3 => count == info.len(),
+            _ => false,
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.shape.a;
+        cost::<T>(if self.vectors { 20 } else { 8 }, [n; 3], count, n.saturating_mul(n).saturating_mul(4))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, b, w, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<First> {
+        let (of, vectors, upper) = (&self.shape.a, self.vectors, self.shape.uplo == Uplo::Upper);
+        let values = batch::vectors_mut(w, of.rows, of.count);
+        let pairs = batch::parts_mut(of, a).into_iter().zip(batch::parts_mut(&self.b, b));
+        let items = pairs.zip(values).zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of.rows).saturating_mul(3), |(((a, b), w), info), threads| {
+            *info = T::sygvd(upper, a, b, w, vectors, threads);
+        });
+        Ok(first(info.get(..of.count).unwrap_or_default()))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, (a, b, w, info)) = (&self.shape.a, queue.writes());
+        let info = info.address();
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+            return queue.verdict(info, of.count);
+        }
+        for k in 0..of.count {
+            let a = (of.address::<T>(a.address(), k), of.leading());
+            let b = (self.b.address::<T>(b.address(), k), self.b.leading());
+            let w = w.address() + (k * of.rows * size_of::<T::Real>()) as u64;
+            let how = (self.vectors, self.shape.uplo);
+            queue.sygvd::<T>(how, of.rows, [a, b], w, info + 4 * k as u64)?;
+        }
+        queue.verdict(info, of.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<()> {
+        let n = self.shape.a.rows as u64;
+        match Meaning::NotConverged.of(raw) {
+            // Past n it is the order of a minor of B.
+            Err(Error::NotConverged { count, site }) if count > n => {
+                Err(Error::NotPositiveDefinite { order: count - n, site })
+            }
+            verdict => verdict,
+        }
+    }
+}
+
+impl Solver {
+    /// The eigenvalues of `A * x = lambda * B * x` and the vectors in place of A, the Cholesky factor of B in place of B (`sygvd`,
+    /// `hegvd`; `cusolverDn<t>sygvd`). Of both matrices the triangle `uplo` counts; the other triangle of A is written too.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the matrices are not square, of different sizes, or do not lie inside their buffers; a
+    /// stale or foreign buffer. At the wait [`Error::NotPositiveDefinite`] for B, [`Error::NotConverged`]. All buffers come back.
+    #[expect(clippy::result_large_err, reason = "four buffers come back")]
+    pub fn eigh_generalized<T: SolverElement>(
+        &self,
+        (uplo, vectors): (Uplo, bool),
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+        of_b: Matrix,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<Generalized<T>> {
+        let made = of_a.check("a", a.len()).and_then(|()| {
+            Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))
+        });
+        let op = Sygvd { shape: Shape { uplo, a: of_a }, b: of_b, vectors, _type: PhantomData };
+        match made {
+            Ok((values, info)) => self.submit(op, (), (a, b, values, info)),
+            Err(error) => Err(self.refuse(Sygvd::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?, d.uninit(0)?)))),
+        }
+    }
+}

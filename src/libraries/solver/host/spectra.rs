@@ -1,0 +1,225 @@
+//! Singular values and eigenvalues: what crate `faer` computes, in LAPACK's form and safe for any numbers.
+//!
+//! `faer` is given dense copies of finite numbers, the largest of which is near one: a matrix with a NaN or an infinity in it
+//! is answered here, and every other is scaled by a power of two, which rounds nothing. (Eigenvectors of a matrix of 1e-14 are
+//! wrong in the first digit otherwise: thresholds of `faer` 0.24 are absolute.)
+
+use super::cholesky;
+use super::faer::General;
+use super::number::{Number, conj, is_finite, modulus, real};
+use crate::numerics::level3::threads as worth;
+use crate::numerics::level3::triangle::{Action, Triangle, apply};
+use crate::numerics::level3::view::{Mat, MatMut};
+use num_complex::Complex64;
+
+/// A dense copy, of the lower triangle alone if asked for, scaled; and what its spectrum is to be multiplied with. `None` where
+/// a number is none.
+fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
+    let (m, n) = (a.rows(), a.cols());
+    let mut copy = Vec::with_capacity(m.saturating_mul(n));
+    let mut most = 0.0f64;
+    for j in 0..n {
+        for i in 0..m {
+            let x = if triangle && i < j { T::default() } else { a.get(i, j) };
+            if !is_finite(x) {
+                return None;
+            }
+            most = most.max(modulus(x));
+            copy.push(x);
+        }
+    }
+    if most == 0.0 || (0.25..=4.0).contains(&most) {
+        return Some((copy, 1.0));
+    }
+    // Two factors, since a single one might not be a number.
+    let half = (-most.log2() / 2.0).round().exp2();
+    copy.iter_mut().for_each(|x| *x = *x * real::<T>(half) * real::<T>(half));
+    Some((copy, 1.0 / half / half))
+}
+
+fn nan<T: Number>(x: &mut MatMut<'_, T>) {
+    x.each(|_| real(f64::NAN));
+}
+
+/// Writes the identity.
+fn identity<T: Number>(x: &mut MatMut<'_, T>) {
+    for j in 0..x.cols() {
+        (0..x.rows()).for_each(|i| x.set(i, j, if i == j { T::ONE } else { T::default() }));
+    }
+}
+
+/// `A = U * diag(s) * V^H`, s descending. U and `V^H` have as many columns and rows as they are given. How many values did
+/// not converge.
+pub(super) fn svd<T: Number>(
+    a: Mat<'_, T>,
+    s: &mut [T::Part],
+    mut vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
+    threads: usize,
+) -> i32 {
+    let (m, n) = (a.rows(), a.cols());
+    let size = m.min(n);
+    if size == 0 {
+        if let Some((u, vh)) = &mut vectors {
+            identity(u);
+            identity(vh);
+        }
+        return 0;
+    }
+    let mut values = vec![T::default(); size];
+    let mut room =
+        vectors.as_ref().map(|(u, vh)| (vec![T::default(); m * u.cols()], vec![T::default(); n * vh.rows()]));
+    let done = scaled(a, false).filter(|(a, _)| {
+        let room = room.as_mut().map(|(u, v)| (u.as_mut_slice(), v.as_mut_slice()));
+        T::svd(a, (m, n), &mut values, room, threads)
+    });
+    let Some((_, factor)) = done else {
+        s.iter_mut().for_each(|s| *s = crate::numerics::Field::re(real::<T>(f64::NAN)));
+        if let Some((u, vh)) = &mut vectors {
+            nan(u);
+            nan(vh);
+        }
+        return size as i32;
+    };
+    for (s, value) in s.iter_mut().zip(values) {
+        *s = crate::numerics::Field::re(value * real::<T>(factor.sqrt()) * real::<T>(factor.sqrt()));
+    }
+    if let (Some((u, vh)), Some((from_u, from_v))) = (&mut vectors, &room) {
+        for (j, column) in from_u.chunks_exact(m).enumerate() {
+            column.iter().enumerate().for_each(|(i, x)| u.set(i, j, *x));
+        }
+        for (j, column) in from_v.chunks_exact(n).enumerate() {
+            column.iter().enumerate().for_each(|(i, x)| vh.set(j, i, conj(*x)));
+        }
+    }
+    0
+}
+
+/// The eigenvalues of a lower triangle into w, ascending, and the vectors in place of A if asked for. How many did not
+/// converge.
+pub(super) fn eigh<T: Number>(a: &mut MatMut<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
+    let n = a.rows();
+    if n == 0 {
+        return 0;
+    }
+    let mut values = vec![T::default(); n];
+    let mut room = vectors.then(|| vec![T::default(); n * n]);
+    // Imaginary parts on the diagonal do not count.
+    for i in 0..n {
+        let diagonal = crate::numerics::Field::re(a.get(i, i));
+        a.set(i, i, T::from_part(diagonal));
+    }
+    let done = scaled(a.as_ref(), true).filter(|(a, _)| match (n, a.first(), values.first_mut(), &mut room) {
+        (1, Some(x), Some(value), room) => {
+            *value = *x;
+            room.iter_mut().flatten().for_each(|x| *x = T::ONE);
+            true
+        }
+        _ => T::eigh(a, n, &mut values, room.as_deref_mut(), threads),
+    });
+    let Some((_, factor)) = done else {
+        w.iter_mut().for_each(|w| *w = crate::numerics::Field::re(real::<T>(f64::NAN)));
+        if vectors {
+            nan(a);
+        }
+        return n as i32;
+    };
+    for (w, value) in w.iter_mut().zip(values) {
+        *w = crate::numerics::Field::re(value * real::<T>(factor.sqrt()) * real::<T>(factor.sqrt()));
+    }
+    for (j, column) in room.iter().flat_map(|room| room.chunks_exact(n)).enumerate() {
+        column.iter().enumerate().for_each(|(i, x)| a.set(i, j, *x));
+    }
+    0
+}
+
+/// `A * x = lambda * B * x` with lower triangles of both, B positive definite: the factor of B in its place, the vectors in
+/// that of A, of which `X^H * B * X` is the identity. `n + i` where minor `i` of B is not positive.
+pub(super) fn generalized<T: Number>(
+    mut a: MatMut<'_, T>,
+    mut b: MatMut<'_, T>,
+    w: &mut [T::Part],
+    vectors: bool,
+    threads: usize,
+) -> i32 {
+    let n = a.rows();
+    match cholesky::factor(b.reborrow(), threads) {
+        0 => {}
+        info => return info + n as i32,
+    }
+    // C = L^-1 * A * L^-H, of all of A.
+    for j in 0..n {
+        for i in 0..j {
+            a.set(i, j, conj(a.get(j, i)));
+        }
+        a.set(j, j, T::from_part(crate::numerics::Field::re(a.get(j, j))));
+    }
+    let many = threads.min(worth::<T>([n, n, n]));
+    let l = Triangle { matrix: b.as_ref(), lower: true, unit: false };
+    apply(Action::Solve, l, T::ONE, a.reborrow(), many);
+    apply(Action::Solve, Triangle { matrix: l.matrix.conj(true), ..l }, T::ONE, a.reborrow().t(), many);
+    let info = eigh(&mut a, w, vectors, threads);
+    if info == 0 && vectors {
+        let up = Triangle { matrix: b.as_ref().t().conj(true), lower: false, unit: false };
+        apply(Action::Solve, up, T::ONE, a, many);
+    }
+    info
+}
+
+/// Eigenvalues of a matrix without symmetry, and the right vectors of norm one. A pair of vectors of a real matrix is two
+/// columns, real and imaginary part of the vector of the value with positive imaginary part. How many did not converge.
+pub(super) fn eig<T: Number, W: General + Number>(
+    a: Mat<'_, T>,
+    w: &mut [Complex64],
+    vectors: Option<MatMut<'_, T>>,
+    threads: usize,
+) -> i32 {
+    let n = a.rows();
+    if n == 0 {
+        return 0;
+    }
+    let mut room = vectors.is_some().then(|| vec![W::default(); n * n]);
+    let done = scaled(a, false).filter(|(a, _)| {
+        let wide: Vec<W> = a.iter().map(|x| W::rounded(x.wide())).collect();
+        match (n, wide.first(), w.first_mut()) {
+            (1, Some(x), Some(value)) => {
+                *value = x.wide();
+                room.iter_mut().flatten().for_each(|x| *x = W::ONE);
+                true
+            }
+            _ => W::eig(&wide, n, w, room.as_deref_mut(), threads),
+        }
+    });
+    let Some((_, factor)) = done else {
+        w.iter_mut().for_each(|w| *w = Complex64::new(f64::NAN, f64::NAN));
+        if let Some(mut vectors) = vectors {
+            nan(&mut vectors);
+        }
+        return n as i32;
+    };
+    w.iter_mut().for_each(|w| *w *= factor);
+    let (Some(mut vectors), Some(room)) = (vectors, room) else { return 0 };
+    let columns: Vec<&[W]> = room.chunks_exact(n).collect();
+    let mut j = 0;
+    while let (Some(column), Some(value)) = (columns.get(j), w.get(j)) {
+        let pair = W::WEIGHT == 1 && value.im != 0.0;
+        let other = if pair { columns.get(j + 1).copied() } else { None };
+        let part = |i: usize| -> Complex64 {
+            let x = column.get(i).map_or(Complex64::default(), |x| x.wide());
+            x + other.and_then(|o| o.get(i)).map_or(Complex64::default(), |o| Complex64::i() * o.wide())
+        };
+        let norm = (0..n).map(|i| part(i).norm_sqr()).sum::<f64>().sqrt();
+        // The largest component becomes real, as LAPACK has it.
+        let largest =
+            (0..n).map(part).fold(Complex64::default(), |x, y| if y.norm_sqr() > x.norm_sqr() { y } else { x });
+        let turn = if W::WEIGHT > 1 || pair { largest.conj() / largest.norm() } else { Complex64::new(1.0, 0.0) };
+        for i in 0..n {
+            let x = part(i) * turn / norm;
+            vectors.set(i, j, T::rounded(x));
+            if pair {
+                vectors.set(i, j + 1, T::rounded(Complex64::new(x.im, 0.0)));
+            }
+        }
+        j += if pair { 2 } else { 1 };
+    }
+    0
+}

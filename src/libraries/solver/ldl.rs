@@ -1,0 +1,268 @@
+//! Factors of symmetric and Hermitian matrices that need not be definite: sytrf, hetrf, and solutions.
+
+use super::cholesky::Shape;
+use super::prelude::*;
+
+/// Whether a complex matrix is its transpose or its adjoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Symmetry {
+    /// `A = A^T`.
+    Symmetric,
+    /// `A = A^H`; the same for real types.
+    Hermitian,
+}
+
+/// The factors `A = L * D * L^T` (or `L^H`) with interchanges, D of blocks of one or two rows, of a matrix or of each of a batch:
+/// they own the buffer that A was in. Form and pivots are those of LAPACK's `sytrf` and `hetrf`.
+#[derive(Debug)]
+pub struct Ldl<T: SolverElement> {
+    factors: DeviceBuffer<T>,
+    pivots: DeviceBuffer<i64>,
+    info: DeviceBuffer<i32>,
+    shape: LdlShape,
+}
+
+/// Which triangle of what.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub struct LdlShape {
+    pub(super) shape: Shape,
+    pub(super) symmetry: Symmetry,
+}
+
+#[cfg(feature = "host")]
+impl LdlShape {
+    fn on_host(&self) -> (bool, bool) {
+        (self.shape.uplo == Uplo::Upper, self.symmetry == Symmetry::Hermitian)
+    }
+}
+
+#[cfg(feature = "solver")]
+impl LdlShape {
+    fn refuse_hermitian<T: SolverElement>(&self) -> Result<()> {
+        if self.symmetry == Symmetry::Hermitian && T::DTYPE.is_complex() {
+            return Err(Error::unsupported(
+                "cuSOLVER factors Hermitian matrices that are not definite from CUDA 13.4 on",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl<T: SolverElement> Output for Ldl<T> {
+    type Writes = (T, i64, i32);
+    type Host = LdlShape;
+
+    fn join((factors, pivots, info): Bufs<Self>, shape: LdlShape) -> Result<Self> {
+        Ok(Ldl { factors, pivots, info, shape })
+    }
+}
+
+impl<T: SolverElement> Ldl<T> {
+    /// L and D, in the triangle of A.
+    pub fn factors(&self) -> &DeviceBuffer<T> {
+        &self.factors
+    }
+
+    /// `n` pivots for each matrix, counted from 1; two that are negative and equal belong to a block of two rows.
+    pub fn pivots(&self) -> &DeviceBuffer<i64> {
+        &self.pivots
+    }
+
+    /// For each matrix the first zero on the diagonal of D, counted from 1, or 0.
+    pub fn info(&self) -> &DeviceBuffer<i32> {
+        &self.info
+    }
+
+    /// Where the factors lie in their buffer.
+    pub fn matrix(&self) -> Matrix {
+        self.shape.shape.a
+    }
+
+    /// Factors, pivots and infos.
+    pub fn into_parts(self) -> (DeviceBuffer<T>, DeviceBuffer<i64>, DeviceBuffer<i32>) {
+        (self.factors, self.pivots, self.info)
+    }
+
+    /// Solves `A * X = B` in place of B (`sytrs`, `hetrs`; `cusolverDnXsytrs`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
+    /// buffer. B comes back.
+    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+        let op = Sytrs { shape: self.shape, b: of_b, _type: PhantomData };
+        solver.submit(op, (self.factors.as_in(), self.pivots.as_in()), (b,))
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sytrf<T> {
+    pub(super) shape: LdlShape,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Sytrf<T> {
+    const NAME: &'static str = "sytrf";
+    const BLOCKING: bool = true;
+    type Reads = ();
+    type Output = Ldl<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, pivots, info): &Spans<(T, i64, i32)>) -> Result<()> {
+        let Shape { a: of, .. } = self.shape.shape;
+        self.shape.shape.check(a.len())?;
+        check_len("pivots", of.rows, of.count, pivots.len())?;
+        check_len("info", 1, of.count, info.len())
+    }
+
+    fn overwrites_each(&self, (_, pivots, info): &Spans<(T, i64, i32)>, index: usize) -> bool {
+        let Matrix { rows: n, count, .. } = self.shape.shape.a;
+        match index {
+            1 => n.checked_mul(count) == Some(pivots.len()),
+            2 => count == info.len(),
+            _ => false,
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.shape.shape.a;
+        let all = cost::<T>(1, [n; 3], count, n.saturating_mul(n));
+        Cost { flops: all.flops / 2, ..all }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, pivots, info): (&mut [T], &mut [i64], &mut [i32])) -> Result<First> {
+        let (of, (upper, hermitian)) = (&self.shape.shape.a, self.shape.on_host());
+        let pivots = batch::vectors_mut(pivots, of.rows, of.count);
+        let items = batch::parts_mut(of, a).into_iter().zip(pivots).zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of.rows) / 3, |((a, pivots), info), _| {
+            *info = T::sytrf(upper, hermitian, a, pivots);
+        });
+        Ok(first(info.get(..of.count).unwrap_or_default()))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        self.shape.refuse_hermitian::<T>()?;
+        let (of, (a, pivots, info)) = (&self.shape.shape.a, queue.writes());
+        let (n, info) = (of.rows, info.address());
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+            return queue.verdict(info, of.count);
+        }
+        let short = queue.scratch(n.saturating_mul(size_of::<i32>()))?;
+        for k in 0..of.count {
+            let a = (of.address::<T>(a.address(), k), of.leading());
+            queue.sytrf::<T>(self.shape.shape.uplo, n, a, short, info + 4 * k as u64)?;
+            queue.widen(short, pivots.address() + 8 * (k * n) as u64, n)?;
+        }
+        queue.verdict(info, of.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<LdlShape> {
+        Meaning::Singular.of(raw).map(|()| self.shape)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sytrs<T> {
+    pub(super) shape: LdlShape,
+    pub(super) b: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Sytrs<T> {
+    const NAME: &'static str = "sytrs";
+    type Reads = (T, i64);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, pivots): &Spans<(T, i64)>, (b,): &Spans<(T,)>) -> Result<()> {
+        let of = &self.shape.shape.a;
+        self.shape.shape.check(a.len())?;
+        check_len("pivots", of.rows, of.count, pivots.len())?;
+        self.b.check("b", b.len())?;
+        self.b.check_beside("b", of.rows, of)
+    }
+
+    fn cost(&self) -> Cost {
+        let (n, nrhs) = (self.shape.shape.a.rows, self.b.cols);
+        cost::<T>(3, [n, n, nrhs], self.b.count, n.saturating_mul(n.saturating_add(nrhs)))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, pivots): (&[T], &[i64]), (b,): (&mut [T],)) -> Result<()> {
+        let (of, (upper, hermitian)) = (&self.shape.shape.a, self.shape.on_host());
+        if self.b.is_empty() {
+            return Ok(());
+        }
+        let factors = batch::parts(of, a).into_iter().zip(batch::vectors(pivots, of.rows, of.count));
+        let items = factors.zip(batch::parts_mut(&self.b, b)).collect();
+        let work = of.rows.saturating_mul(of.rows).saturating_mul(self.b.cols);
+        batch::each(items, work, |((a, pivots), b), _| T::sytrs(upper, hermitian, a, pivots, b));
+        Ok(())
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        self.shape.refuse_hermitian::<T>()?;
+        let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
+        let (of_a, of_b, n) = (&self.shape.shape.a, &self.b, self.b.rows);
+        if of_b.is_empty() {
+            return Ok(());
+        }
+        let (kept, info) = (queue.keep_pivots(pivots.address(), n, of_a.count, true)?, queue.scratch(4)?);
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let b = (of_b.address::<T>(b.address(), k), of_b.leading());
+            let pivots = kept + 8 * (k * n) as u64;
+            queue.sytrs::<T>(self.shape.shape.uplo, (n, of_b.cols), a, pivots, b, info)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Solver {
+    /// The factors of symmetric or Hermitian matrices by Bunch and Kaufman's pivoting, in place of the triangle of A that `uplo`
+    /// names (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; on a GPU
+    /// [`Error::Unsupported`] for Hermitian matrices of a complex type, which cuSOLVER factors from CUDA 13.4 on alone. At the
+    /// wait [`Error::Singular`] with the first zero on the diagonal of D; the factors are complete all the same. All buffers come
+    /// back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Uplo, solver::{Matrix, Symmetry}};
+    /// let device = Device::host()?;
+    /// let a = device.upload([0.0f64, 1.0, 1.0, 0.0])?.into_output();
+    /// let ldl = device.solver().ldl((Uplo::Lower, Symmetry::Symmetric), Matrix::square(2), a)?.await_result()?;
+    /// let b = device.upload([3.0f64, 4.0])?.into_output();
+    /// let x = ldl.solve(&device.solver(), Matrix::new(2, 1), b)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [4.0, 3.0]);
+    /// # Ok(()) }
+    /// ```
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn ldl<T: SolverElement>(
+        &self,
+        (uplo, symmetry): (Uplo, Symmetry),
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<Ldl<T>> {
+        let made = of_a.check("a", a.len()).and_then(|()| {
+            Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))
+        });
+        let shape = LdlShape { shape: Shape { uplo, a: of_a }, symmetry };
+        match made {
+            Ok((pivots, info)) => self.submit(Sytrf { shape, _type: PhantomData }, (), (a, pivots, info)),
+            Err(error) => Err(self.refuse(Sytrf::<T>::NAME, error, |d| Ok((a, d.uninit(0)?, d.uninit(0)?)))),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! getri.
+
+use super::super::Inverse;
+use super::super::prelude::*;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in crate::libraries::solver) struct Getri<T> {
+    a: Matrix,
+    c: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Getri<T> {
+    const NAME: &'static str = "getri";
+    type Reads = (T, i64);
+    type Output = Inverse<T>;
+    type Raw = First;
+
+    fn check(&self, (a, pivots): &Spans<(T, i64)>, (c,): &Spans<(T,)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        self.a.check_square("a")?;
+        self.c.check("c", c.len())?;
+        self.c.check_square("c")?;
+        self.c.check_beside("c", self.a.rows, &self.a)?;
+        check_len("pivots", self.a.rows, self.a.count, pivots.len())
+    }
+
+    fn overwrites_each(&self, (c,): &Spans<(T,)>, _: usize) -> bool {
+        self.c.fills(c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let n = self.a.rows;
+        cost::<T>(3, [n; 3], self.a.count, n.saturating_mul(n).saturating_mul(2))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, pivots): (&[T], &[i64]), (c,): (&mut [T],)) -> Result<First> {
+        let (of_a, of_c) = (&self.a, &self.c);
+        let mut info = vec![0; of_a.count];
+        let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(pivots, of_a.rows, of_a.count));
+        let items = factors.zip(batch::parts_mut(of_c, c)).zip(&mut info).collect();
+        batch::each(items, batch::cube(of_a.rows), |(((a, pivots), c), info), threads| {
+            *info = T::lu_invert(a, pivots, c, threads);
+        });
+        Ok(first(&info))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a, pivots), (c,)) = (queue.reads(), queue.writes());
+        let (of_a, of_c, n) = (&self.a, &self.c, self.a.rows);
+        let info = queue.scratch(4 * of_a.count.max(1))?;
+        if of_a.is_empty() {
+            queue.no_infos(info, of_a.count)?;
+            return queue.verdict(info, of_a.count);
+        }
+        let (kept, unused) = (queue.keep_pivots(pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let c = (of_c.address::<T>(c.address(), k), of_c.leading());
+            // SAFETY: C lies inside its buffer (checked), and nothing is read of what it holds.
+            unsafe { queue.copy_matrix::<T>(Copy::Identity, c, c, (n, n)) }?;
+            queue.first_zero::<T>(a, n, info + 4 * k as u64)?;
+            queue.getrs::<T>(Transpose::No, (n, n), a, kept + 8 * (k * n) as u64, c, unused)?;
+        }
+        queue.verdict(info, of_a.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<Matrix> {
+        Meaning::Singular.of(raw).map(|()| self.c)
+    }
+}
+
+impl Solver {
+    /// The inverse of each matrix into C, from the factors and pivots of [`lu`](Self::lu).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
+    /// buffer; at the wait [`Error::Singular`], and then what C holds of that matrix is not specified. C comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, solver::Matrix};
+    /// let device = Device::host()?;
+    /// let a = device.upload([2.0f64, 0.0, 0.0, 4.0])?.into_output();
+    /// let lu = device.solver().lu(Matrix::square(2), a)?.await_result()?;
+    /// let inverse = lu.inverse(&device.solver())?.await_result()?;
+    /// assert_eq!(device.download(&inverse.matrix)?.await_result()?, [0.5, 0.0, 0.0, 0.25]);
+    /// # Ok(()) }
+    /// ```
+    pub fn getri<'a, T: SolverElement>(
+        &self,
+        of_a: Matrix,
+        factors: impl Into<In<'a, T>>,
+        pivots: impl Into<In<'a, i64>>,
+        of_c: Matrix,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<Inverse<T>> {
+        self.submit(Getri { a: of_a, c: of_c, _type: PhantomData }, (factors.into(), pivots.into()), (c,))
+    }
+}

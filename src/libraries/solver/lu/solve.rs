@@ -1,0 +1,87 @@
+//! getrs.
+
+use super::super::prelude::*;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in crate::libraries::solver) struct Getrs<T> {
+    trans: Transpose,
+    a: Matrix,
+    b: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Getrs<T> {
+    const NAME: &'static str = "getrs";
+    type Reads = (T, i64);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, pivots): &Spans<(T, i64)>, (b,): &Spans<(T,)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        self.a.check_square("a")?;
+        self.b.check("b", b.len())?;
+        self.b.check_beside("b", self.a.rows, &self.a)?;
+        check_len("pivots", self.a.rows, self.a.count, pivots.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let (n, nrhs) = (self.a.rows, self.b.cols);
+        cost::<T>(3, [n, n, nrhs], self.a.count, n.saturating_mul(n.saturating_add(nrhs)))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, pivots): (&[T], &[i64]), (b,): (&mut [T],)) -> Result<()> {
+        let (of_a, of_b) = (&self.a, &self.b);
+        if of_b.is_empty() {
+            return Ok(());
+        }
+        let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(pivots, of_a.rows, of_a.count));
+        let items = factors.zip(batch::parts_mut(of_b, b)).collect();
+        let work = of_a.rows.saturating_mul(of_a.rows).saturating_mul(of_b.cols);
+        batch::each(items, work, |((a, pivots), b), threads| {
+            T::lu_solve(self.trans.on_host(), a, pivots, b, threads);
+        });
+        Ok(())
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
+        let (of_a, of_b, n) = (&self.a, &self.b, self.a.rows);
+        if of_b.is_empty() {
+            return Ok(());
+        }
+        let (kept, info) = (queue.keep_pivots(pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let b = (of_b.address::<T>(b.address(), k), of_b.leading());
+            queue.getrs::<T>(self.trans, (n, of_b.cols), a, kept + 8 * (k * n) as u64, b, info)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Solver {
+    /// Solves `op(A) * X = B` in place of B, from the factors and pivots of [`lu`](Self::lu) (`getrs`; `cusolverDnXgetrs`).
+    /// Where a matrix is singular the solution holds infinities and NaN.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
+    /// buffer. B comes back.
+    pub fn getrs<'a, T: SolverElement>(
+        &self,
+        trans: Transpose,
+        of_a: Matrix,
+        factors: impl Into<In<'a, T>>,
+        pivots: impl Into<In<'a, i64>>,
+        of_b: Matrix,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.submit(Getrs { trans, a: of_a, b: of_b, _type: PhantomData }, (factors.into(), pivots.into()), (b,))
+    }
+}

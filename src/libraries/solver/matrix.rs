@@ -1,0 +1,189 @@
+//! Where matrices lie in their buffers.
+
+use crate::{Error, Result};
+
+/// One column-major matrix, or a batch of them at even distances: element `(i, j)` of matrix `k` is at
+/// `i + j * ld + k * stride`.
+///
+/// Unless set, the columns have no gaps between them and each matrix begins where the one before it ends. What lies between
+/// columns and matrices is neither read nor written.
+///
+/// ```
+/// use windlass::solver::Matrix;
+/// let a = Matrix::new(3, 2).ld(4); // the columns begin at 0 and 4
+/// assert_eq!(a.len(), Some(7));
+/// assert_eq!(Matrix::square(2).batch(10).len(), Some(40));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[must_use]
+pub struct Matrix {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) count: usize,
+    ld: Option<usize>,
+    stride: Option<usize>,
+}
+
+impl Matrix {
+    /// One matrix of `rows x cols`.
+    pub fn new(rows: usize, cols: usize) -> Self {
+        Matrix { rows, cols, count: 1, ld: None, stride: None }
+    }
+
+    /// One matrix of `n x n`.
+    pub fn square(n: usize) -> Self {
+        Matrix::new(n, n)
+    }
+
+    /// Elements from one column to the next.
+    pub fn ld(mut self, ld: usize) -> Self {
+        self.ld = Some(ld);
+        self
+    }
+
+    /// So many matrices of this shape.
+    pub fn batch(mut self, count: usize) -> Self {
+        self.count = count;
+        self
+    }
+
+    /// Elements from one matrix of a batch to the next.
+    pub fn stride(mut self, stride: usize) -> Self {
+        self.stride = Some(stride);
+        self
+    }
+
+    /// Rows of one matrix.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of one matrix.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Matrices.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Elements from one column to the next.
+    pub fn leading(&self) -> usize {
+        self.ld.unwrap_or(self.rows.max(1))
+    }
+
+    /// Elements from one matrix to the next.
+    pub fn distance(&self) -> usize {
+        self.stride.unwrap_or(self.leading().saturating_mul(self.cols))
+    }
+
+    /// Elements that a buffer has at least; `None` past the address space.
+    pub fn len(&self) -> Option<usize> {
+        let one = self.span()?;
+        match self.count {
+            0 => Some(0),
+            _ if one == 0 => Some(0),
+            count => self.distance().checked_mul(count - 1)?.checked_add(one),
+        }
+    }
+
+    /// No matrices, or matrices without elements.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0 || self.cols == 0 || self.count == 0
+    }
+
+    /// Elements that one matrix spans.
+    pub(super) fn span(&self) -> Option<usize> {
+        match (self.rows, self.cols) {
+            (0, _) | (_, 0) => Some(0),
+            (rows, cols) => self.leading().checked_mul(cols - 1)?.checked_add(rows),
+        }
+    }
+
+    /// The smaller of rows and columns.
+    pub(super) fn size(&self) -> usize {
+        self.rows.min(self.cols)
+    }
+
+    /// Whether every element of a buffer of `len` elements is an element of a matrix.
+    pub(super) fn fills(&self, len: usize) -> bool {
+        let elements = self.rows.checked_mul(self.cols).and_then(|one| one.checked_mul(self.count));
+        elements == Some(len) && self.len() == Some(len)
+    }
+
+    /// The address of matrix `k` where the first one is at `first`.
+    #[cfg(feature = "solver")]
+    pub(super) fn address<T>(&self, first: u64, k: usize) -> u64 {
+        first + (k * self.distance() * size_of::<T>()) as u64
+    }
+
+    /// Several matrices without gaps between them, as few elements in all as the library's batched routines count.
+    pub(super) fn is_batch(&self) -> bool {
+        let one = self.leading().checked_mul(self.cols);
+        let all = one.and_then(|one| one.checked_mul(self.count)).and_then(|all| i32::try_from(all).ok());
+        self.count > 1 && all.is_some() && one == Some(self.distance())
+    }
+
+    /// The shape itself: leading dimension and distances are large enough, and everything can be counted.
+    pub(super) fn check_shape(&self, name: &'static str) -> Result<()> {
+        let Matrix { rows, cols, count, .. } = *self;
+        let (ld, distance) = (self.leading(), self.distance());
+        for (what, value) in [("rows", rows), ("columns", cols), ("matrices", count), ("elements between columns", ld)]
+        {
+            if i32::try_from(value).is_err() {
+                return Err(Error::invalid(name, format!("{value} {what} do not fit the library's 32-bit integers")));
+            }
+        }
+        if ld < rows.max(1) {
+            return Err(Error::invalid(name, format!("the columns are {ld} elements apart and have {rows} rows")));
+        }
+        match (self.span(), self.len()) {
+            (Some(one), Some(_)) if count < 2 || distance >= one => Ok(()),
+            (Some(one), Some(_)) => {
+                Err(Error::invalid(name, format!("matrices {distance} elements apart overlap: each spans {one}")))
+            }
+            _ => Err(Error::invalid(name, format!("{count} matrices of {rows} x {cols} with ld = {ld} overflow"))),
+        }
+    }
+
+    /// [`check_shape`](Self::check_shape), and that a buffer of `len` elements holds it.
+    pub(super) fn check(&self, name: &'static str, len: usize) -> Result<()> {
+        self.check_shape(name)?;
+        let need = self.len().unwrap_or(usize::MAX);
+        if need <= len {
+            return Ok(());
+        }
+        let Matrix { rows, cols, count, .. } = *self;
+        let batch = if count == 1 { String::new() } else { format!("{count} matrices of ") };
+        let what = format!("{len} elements do not hold {batch}{rows} x {cols} with ld = {}, {need}", self.leading());
+        Err(Error::invalid(name, what))
+    }
+
+    pub(super) fn check_square(&self, name: &'static str) -> Result<()> {
+        if self.rows == self.cols {
+            return Ok(());
+        }
+        Err(Error::invalid(name, format!("{} x {} is not square", self.rows, self.cols)))
+    }
+
+    /// It has so many rows and is as often there as `a`.
+    pub(super) fn check_beside(&self, name: &'static str, rows: usize, a: &Matrix) -> Result<()> {
+        if self.rows != rows {
+            return Err(Error::invalid(name, format!("{} rows, and the other matrix asks for {rows}", self.rows)));
+        }
+        if self.count != a.count {
+            return Err(Error::invalid(name, format!("{} matrices beside {}", self.count, a.count)));
+        }
+        Ok(())
+    }
+}
+
+/// A buffer of `each` elements for each of the matrices, side by side.
+pub(super) fn check_len(name: &'static str, each: usize, count: usize, len: usize) -> Result<()> {
+    match each.checked_mul(count) {
+        Some(need) if need <= len => Ok(()),
+        Some(need) => Err(Error::invalid(name, format!("{len} elements, and {need} are needed"))),
+        None => Err(Error::invalid(name, format!("{count} times {each} elements overflow"))),
+    }
+}

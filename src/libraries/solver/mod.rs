@@ -1,0 +1,160 @@
+//! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU.
+//!
+//! # Conventions
+//! - **Order.** Matrices are column-major with a leading dimension, one or a batch of them at even distances in one buffer:
+//!   [`Matrix`] says where. Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`](crate::Uplo) names
+//!   is read and written.
+//! - **Ownership.** What is factored is moved in; a typed result ([`Lu`], [`Cholesky`], [`Qr`], [`Ldl`], [`Svd`], [`Eigh`], [`Eig`]) owns the factors, which lie in
+//!   the same buffer, and solves with them. It costs no copy, and every part of it can be taken out.
+//! - **Verdicts** come at the wait: [`Error::Singular`](crate::Error::Singular),
+//!   [`Error::NotPositiveDefinite`](crate::Error::NotPositiveDefinite), [`Error::NotConverged`](crate::Error::NotConverged),
+//!   with all buffers. They say where, counted from 1 as LAPACK does. Of a batch they tell of the first matrix that failed; the
+//!   buffer `info` that comes back tells of each. [`PendingDispatch::split`](crate::PendingDispatch::split) hands the buffers
+//!   on at once and leaves the verdict for later.
+//! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
+//! - **Numbers.** A NaN or an infinity in a matrix is no fault: it gives a verdict or numbers that are not finite.
+//! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads.
+//!
+//! ```
+//! # fn main() -> Result<(), windlass::Error> {
+//! use windlass::{Device, solver::{Matrix, Structure}};
+//! let device = Device::best()?;
+//! let a = device.upload([4.0f64, 1.0, 1.0, 3.0])?.into_output();
+//! let b = device.upload([1.0f64, 2.0])?.into_output();
+//! let solver = device.solver();
+//! let solved = solver.solve(Structure::General, Matrix::square(2), a, Matrix::new(2, 1), b)?.await_result()?;
+//! let x = device.download(&solved.x)?.await_result()?;
+//! assert!((x[0] - 1.0 / 11.0).abs() < 1e-15 && (x[1] - 7.0 / 11.0).abs() < 1e-15);
+//! # Ok(()) }
+//! ```
+//!
+//! # Where what is
+//! One file an operation or a family: its data, its checks, its CUDA half and its host half side by side.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `matrix`, `element`, `verdict`, `output` | where matrices lie, their types, what an info says, results with a verdict |
+//! | `routine`, `prelude` | what all routines share |
+//! | `batch` | loops over a batch on the host |
+//! | `lu`, `cholesky`, `qr`, `triangle` | factors, what they solve and invert |
+//! | `ldl` | factors of symmetric matrices that need not be definite |
+//! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
+//! | `solve` | one call that factors and solves |
+//! | `determinant` | determinants from factors |
+//! | `host` | the CPU's arithmetic |
+
+#[cfg(feature = "host")]
+mod batch;
+mod cholesky;
+mod determinant;
+mod eig;
+mod eigh;
+mod element;
+mod generalized;
+#[cfg(feature = "host")]
+mod host;
+mod ldl;
+mod lu;
+mod matrix;
+#[cfg(feature = "solver")]
+pub(crate) mod native;
+mod output;
+mod prelude;
+mod qr;
+mod routine;
+mod solve;
+mod svd;
+mod triangle;
+mod verdict;
+
+pub use cholesky::Cholesky;
+#[doc(hidden)]
+pub use cholesky::Shape;
+pub use determinant::{Determinant, PendingDeterminants};
+pub use eig::Eig;
+pub use eigh::{Eigh, EighSpec, Range};
+#[doc(hidden)]
+pub use element::HostSolver;
+pub use element::SolverElement;
+pub use generalized::Generalized;
+#[doc(hidden)]
+pub use ldl::LdlShape;
+pub use ldl::{Ldl, Symmetry};
+pub use lu::Lu;
+pub use matrix::Matrix;
+pub use output::{Inverse, Solution, Solved};
+pub use qr::Qr;
+pub use solve::Structure;
+#[doc(hidden)]
+pub use svd::SvdShape;
+pub use svd::{Svd, Vectors};
+
+use crate::op::Bufs;
+use crate::{Device, Error, Rejected, Result, Submitted};
+use routine::{Call, Routine};
+
+/// The front of the dense factorizations of one device: `device.solver()`. Holds no native state.
+#[derive(Clone, Debug)]
+pub struct Solver {
+    device: Device,
+}
+
+impl Device {
+    /// Dense factorizations (cuSOLVER).
+    pub fn solver(&self) -> Solver {
+        Solver { device: self.clone() }
+    }
+}
+
+impl Solver {
+    /// Submits a routine.
+    fn submit<R: Routine>(
+        &self,
+        routine: R,
+        reads: <R::Reads as crate::Elems>::Ins<'_>,
+        writes: Bufs<R::Output>,
+    ) -> Submitted<R::Output> {
+        self.device.dispatch(Call(routine), reads, writes)
+    }
+
+    /// An error before the submission. What was given comes back, beside buffers of nothing for those that were to be made.
+    fn refuse<O>(&self, op: &'static str, error: Error, back: impl FnOnce(&Device) -> Result<O>) -> Rejected<O> {
+        let error = error.in_op(op, "solver");
+        match back(&self.device) {
+            Ok(back) => Rejected::new(error, back),
+            Err(_) => error.into(),
+        }
+    }
+}
+
+/// What another executable may be asked to do.
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    fn all<T: SolverElement>(registry: &mut crate::worker::Registry) {
+        registry.solver_routine::<lu::Getrf<T>>();
+        registry.solver_routine::<lu::Getrs<T>>();
+        registry.solver_routine::<lu::Getri<T>>();
+        registry.solver_routine::<cholesky::Potrf<T>>();
+        registry.solver_routine::<cholesky::Potrs<T>>();
+        registry.solver_routine::<cholesky::Potri<T>>();
+        registry.solver_routine::<triangle::Trtri<T>>();
+        registry.solver_routine::<determinant::Diagonal<T>>();
+        registry.solver_routine::<qr::Geqrf<T, false>>();
+        registry.solver_routine::<qr::Geqrf<T, true>>();
+        registry.solver_routine::<qr::Qrs<T>>();
+        registry.solver_routine::<qr::Ormqr<T>>();
+        registry.solver_routine::<qr::Orgqr<T>>();
+        registry.solver_routine::<solve::Gesv<T>>();
+        registry.solver_routine::<ldl::Sytrf<T>>();
+        registry.solver_routine::<ldl::Sytrs<T>>();
+        registry.solver_routine::<svd::Gesvd<T>>();
+        registry.solver_routine::<eigh::Syevd<T, false>>();
+        registry.solver_routine::<eigh::Syevd<T, true>>();
+        registry.solver_routine::<generalized::Sygvd<T>>();
+        registry.solver_routine::<eig::Geev<T>>();
+    }
+    all::<f32>(registry);
+    all::<f64>(registry);
+    all::<crate::Complex<f32>>(registry);
+    all::<crate::Complex<f64>>(registry);
+}

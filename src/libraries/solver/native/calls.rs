@@ -1,0 +1,124 @@
+//! What the CUDA halves have in common: a call with its workspaces, infos, and what they become.
+
+use super::super::routine::{Call, Routine};
+use super::super::verdict::First;
+use super::functions::cusolverDnHandle_t;
+use super::handle::{Cusolver, Functions};
+use crate::library::{Called, Code};
+use crate::{Element, Enqueue, Error, Result, Uplo};
+use std::ffi::c_void;
+
+/// `cudaDataType` of an element type.
+pub(in crate::libraries::solver) const fn code<T: crate::blas::VectorElement>() -> u32 {
+    T::CODES.element
+}
+
+/// Workspaces of one call.
+#[derive(Clone, Copy)]
+pub(in crate::libraries::solver) struct Room {
+    pub(in crate::libraries::solver) device: *mut c_void,
+    pub(in crate::libraries::solver) device_bytes: usize,
+    pub(in crate::libraries::solver) host: *mut c_void,
+    pub(in crate::libraries::solver) host_bytes: usize,
+}
+
+/// Sizes as the older routines take them; the checks have seen that they fit.
+pub(in crate::libraries::solver) fn i32s<const N: usize>(sizes: [usize; N]) -> [i32; N] {
+    sizes.map(|size| i32::try_from(size).unwrap_or(i32::MAX))
+}
+
+impl Uplo {
+    /// `cublasFillMode_t`.
+    pub(in crate::libraries::solver) fn fill_mode(self) -> u32 {
+        match self {
+            Uplo::Lower => 0,
+            Uplo::Upper => 1,
+        }
+    }
+}
+
+impl<R: Routine> Enqueue<'_, Call<R>> {
+    /// The functions and the slot's handle, for calls that enqueue nothing.
+    fn solver(&mut self) -> Result<(&'static Functions, cusolverDnHandle_t)> {
+        let (api, handle) = self.consult::<Cusolver>()?;
+        Ok((api, handle.raw.0))
+    }
+
+    fn answered(&self, name: &'static str, code: Option<Code>) -> Result<()> {
+        match code {
+            Some(code) => self.status::<Cusolver>(name, code),
+            None => Err(Error::unsupported(format!("the cuSOLVER of this machine has no function {name}"))),
+        }
+    }
+
+    /// A routine of the 64-bit form: its question for the workspaces, then the call.
+    pub(in crate::libraries::solver) fn sized(
+        &mut self,
+        name: &'static str,
+        sizes: impl FnOnce(&Functions, cusolverDnHandle_t, &mut usize, &mut usize) -> Option<Code>,
+        call: impl FnOnce(&Functions, cusolverDnHandle_t, Room) -> Option<Code>,
+    ) -> Result<()> {
+        let (api, handle) = self.solver()?;
+        let (mut device_bytes, mut host_bytes) = (0, 0);
+        let asked = sizes(api, handle, &mut device_bytes, &mut host_bytes);
+        self.answered(name, asked)?;
+        // The library may want an address where it asks for nothing.
+        let device = self.workspace(device_bytes.max(1))? as *mut c_void;
+        let host = self.keep_host(host_bytes.max(16));
+        self.touch();
+        let code = call(api, handle, Room { device, device_bytes, host, host_bytes });
+        self.answered(name, code)
+    }
+
+    /// A routine that comes by letters: its question for elements of workspace, then the call with their address and number.
+    pub(in crate::libraries::solver) fn lettered<T: Element>(
+        &mut self,
+        size: impl FnOnce(&Functions, cusolverDnHandle_t, &mut i32) -> Called,
+        call: impl FnOnce(&Functions, cusolverDnHandle_t, *mut c_void, i32) -> Called,
+    ) -> Result<()> {
+        let (api, handle) = self.solver()?;
+        let mut len = 0;
+        let asked = size(api, handle, &mut len);
+        self.answered(asked.name, asked.code)?;
+        let Ok(elements) = usize::try_from(len) else {
+            return Err(Error::unsupported(format!("{}: its workspace overflows 32-bit integers", asked.name)));
+        };
+        let room = self.workspace(elements.saturating_mul(size_of::<T>()).max(1))? as *mut c_void;
+        self.touch();
+        let called = call(api, handle, room, len);
+        self.answered(called.name, called.code)
+    }
+
+    /// A routine without workspace.
+    pub(in crate::libraries::solver) fn plain(
+        &mut self,
+        name: &'static str,
+        call: impl FnOnce(&Functions, cusolverDnHandle_t) -> Code,
+    ) -> Result<()> {
+        let (api, handle) = self.solver()?;
+        self.touch();
+        let code = call(api, handle);
+        self.status::<Cusolver>(name, code)
+    }
+
+    /// Infos of zero, for matrices without elements.
+    pub(in crate::libraries::solver) fn no_infos(&mut self, info: u64, count: usize) -> Result<()> {
+        // SAFETY: an operand of at least `count` numbers (checked), or scratch of as many.
+        unsafe { self.fill(info, count, &[0; 4]) }
+    }
+
+    /// The first of `count` infos that is not zero becomes the result, or its first eight bytes.
+    pub(in crate::libraries::solver) fn verdict(&mut self, info: u64, count: usize) -> Result<()> {
+        self.zero_result()?;
+        let result = self.result()?;
+        match count {
+            0 => Ok(()),
+            // The lower half of a `First` is the info, and the number of the matrix is zero.
+            // SAFETY: one info, and a result that holds a `First`.
+            1 => unsafe { self.copy(result, info, 4) },
+            _ => self.first_info(info, count, result),
+        }
+    }
+}
+
+const _: () = assert!(cfg!(target_endian = "little") && size_of::<First>() == 8);

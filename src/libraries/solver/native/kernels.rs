@@ -1,0 +1,121 @@
+//! Our own kernels: what cuSOLVER leaves to its caller.
+
+use super::super::routine::{Call, Routine};
+use crate::{DType, Element, Enqueue, LaunchDims, Ptx, Result};
+
+static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
+
+/// Threads of a block that looks through an array alone.
+const BLOCK: u32 = 256;
+
+/// What a copy of a matrix does on the way.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::libraries::solver) enum Copy {
+    /// The conjugate transpose.
+    Adjoint,
+    /// The upper triangle, with zeros below.
+    Upper,
+    /// No copy: the identity.
+    Identity,
+}
+
+/// 32-bit words of an element.
+fn words<T: Element>() -> usize {
+    size_of::<T>() / 4
+}
+
+impl<R: Routine> Enqueue<'_, Call<R>> {
+    /// Reduces infos.
+    pub(super) fn first_info(&mut self, info: u64, count: usize, result: u64) -> Result<()> {
+        let args = [info.into(), count.into(), result.into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads `count` infos, which lie in an
+        // operand or in scratch, and writes the result of this dispatch.
+        unsafe { self.launch(&KERNELS, c"first_info", one_block(), &args) }
+    }
+
+    /// The place of the first zero on the diagonal of an `n x n` matrix, counted from 1, as an info.
+    pub(in crate::libraries::solver) fn first_zero<T: Element>(
+        &mut self,
+        (a, ld): (u64, usize),
+        n: usize,
+        info: u64,
+    ) -> Result<()> {
+        let wide = usize::from(matches!(T::DTYPE, DType::F64 | DType::C64));
+        let args = [a.into(), n.into(), ld.into(), words::<T>().into(), wide.into(), info.into()];
+        // SAFETY: as above; the matrix lies inside an operand (checked) or scratch, and `info` is four bytes of either.
+        unsafe { self.launch(&KERNELS, c"first_zero", one_block(), &args) }
+    }
+
+    /// A matrix of `rows x cols` from one place to another.
+    ///
+    /// # Safety
+    /// Both matrices lie in memory that this dispatch may touch, do not overlap, and the target may be written.
+    pub(in crate::libraries::solver) unsafe fn copy_matrix<T: Element>(
+        &mut self,
+        how: Copy,
+        (from, ld_from): (u64, usize),
+        (to, ld_to): (u64, usize),
+        (rows, cols): (usize, usize),
+    ) -> Result<()> {
+        let elements = rows.saturating_mul(cols);
+        if elements == 0 {
+            return Ok(());
+        }
+        let how: usize = match how {
+            Copy::Adjoint if T::DTYPE.is_complex() => 1 | 2,
+            Copy::Adjoint => 1,
+            Copy::Upper => 4,
+            Copy::Identity => 8,
+        };
+        // The first two words of a one.
+        let (one0, one1): (u64, u64) = match T::DTYPE {
+            DType::F64 | DType::C64 => (0, 1f64.to_bits() >> 32),
+            _ => (1f32.to_bits().into(), 0),
+        };
+        let args = [
+            from.into(),
+            to.into(),
+            rows.into(),
+            cols.into(),
+            ld_from.into(),
+            ld_to.into(),
+            words::<T>().into(),
+            how.into(),
+            one0.into(),
+            one1.into(),
+        ];
+        // SAFETY: the arguments are the kernel's parameters in order and type; where it reads and writes is the caller's
+        // promise.
+        unsafe { self.launch(&KERNELS, c"copy_matrix", LaunchDims::for_elements(elements)?, &args) }
+    }
+
+    /// Pivots of `count` matrices of `n` rows, in scratch; those that are no rows swap nothing. Negative ones are of blocks of
+    /// two rows, where there are such.
+    pub(in crate::libraries::solver) fn keep_pivots(
+        &mut self,
+        pivots: u64,
+        n: usize,
+        count: usize,
+        signed: bool,
+    ) -> Result<u64> {
+        let len = n.saturating_mul(count); // they lie in a buffer, so it does not
+        let kept = self.scratch(len.saturating_mul(size_of::<i64>()))?;
+        let args = [pivots.into(), kept.into(), len.into(), n.into(), usize::from(signed).into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the pivots, which the check has put
+        // inside their buffer, and writes as many to scratch.
+        unsafe { self.launch(&KERNELS, c"keep_pivots", LaunchDims::for_elements(len)?, &args) }?;
+        Ok(kept)
+    }
+
+    /// Integers of 32 bits as 64 bits.
+    pub(in crate::libraries::solver) fn widen(&mut self, from: u64, to: u64, len: usize) -> Result<()> {
+        let args = [from.into(), to.into(), len.into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads scratch of `len` integers and writes
+        // an operand that holds as many (checked).
+        unsafe { self.launch(&KERNELS, c"widen", LaunchDims::for_elements(len)?, &args) }
+    }
+}
+
+fn one_block() -> LaunchDims {
+    LaunchDims { grid: (1, 1, 1), block: (BLOCK, 1, 1), shared: 0 }
+}

@@ -1,0 +1,111 @@
+//! orgqr and ungqr.
+
+use super::super::prelude::*;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in crate::libraries::solver) struct Orgqr<T> {
+    a: Matrix,
+    q: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Orgqr<T> {
+    /// Reflectors that count.
+    fn reflectors(&self) -> usize {
+        self.a.size().min(self.q.cols)
+    }
+}
+
+impl<T: SolverElement> Routine for Orgqr<T> {
+    const NAME: &'static str = "orgqr";
+    type Reads = (T, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (a, tau): &Spans<(T, T)>, (q,): &Spans<(T,)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        check_len("tau", self.a.size(), self.a.count, tau.len())?;
+        self.q.check("q", q.len())?;
+        self.q.check_beside("q", self.a.rows, &self.a)?;
+        if self.q.cols > self.q.rows {
+            return Err(Error::invalid("q", format!("Q has {} columns, not {}", self.q.rows, self.q.cols)));
+        }
+        Ok(())
+    }
+
+    fn overwrites_each(&self, (q,): &Spans<(T,)>, _: usize) -> bool {
+        self.q.fills(q.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows, cols, count, .. } = self.q;
+        cost::<T>(4, [rows, cols, self.reflectors()], count, rows.saturating_mul(cols).saturating_mul(2))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, tau): (&[T], &[T]), (q,): (&mut [T],)) -> Result<()> {
+        let (of_a, of_q, k) = (&self.a, &self.q, self.reflectors());
+        if of_q.is_empty() {
+            return Ok(());
+        }
+        let tau = batch::vectors(tau, of_a.size(), of_a.count);
+        let factors = batch::parts(of_a, a).into_iter().zip(tau);
+        let items = factors.zip(batch::parts_mut(of_q, q)).collect();
+        let work = of_q.rows.saturating_mul(of_q.cols).saturating_mul(k);
+        batch::each(items, work, |(((a, rows, _, ld), tau), q), threads| {
+            let (q, _, cols, ld_q) = q;
+            T::copy(rows, k, (a, ld), (q, ld_q));
+            T::orgqr((q, rows, cols, ld_q), tau.get(..k).unwrap_or_default(), threads);
+        });
+        Ok(())
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a, tau), (q,)) = (queue.reads(), queue.writes());
+        let (of_a, of_q, size) = (&self.a, &self.q, self.reflectors());
+        if of_q.is_empty() {
+            return Ok(());
+        }
+        let (info, element) = (queue.scratch(4)?, size_of::<T>());
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading() * element);
+            let q = of_q.address::<T>(q.address(), k);
+            let (to, rows) = ((q, of_q.leading() * element), of_a.rows * element);
+            if size == 0 {
+                // SAFETY: Q lies inside its buffer (checked).
+                unsafe { queue.copy_matrix::<T>(Copy::Identity, (q, 1), (q, of_q.leading()), (of_q.rows, of_q.cols)) }?;
+                continue;
+            }
+            // SAFETY: both matrices lie inside their buffers (checked), which are different ones.
+            unsafe { queue.copy_columns(to, a, rows, size) }?;
+            let tau = tau.address() + (k * of_a.size() * element) as u64;
+            queue.orgqr::<T>([of_q.rows, of_q.cols, size], ((q, of_q.leading()), tau), info)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Solver {
+    /// The first columns of Q, as many as `of_q` has, from the reflectors and tau of [`qr`](Self::qr) (`orgqr`, `ungqr`;
+    /// `cusolverDn<t>orgqr`, `cusolverDn<t>ungqr`). The reflectors stay.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
+    /// buffer. Q comes back.
+    pub fn orgqr<'a, T: SolverElement>(
+        &self,
+        of_a: Matrix,
+        reflectors: impl Into<In<'a, T>>,
+        tau: impl Into<In<'a, T>>,
+        of_q: Matrix,
+        q: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.submit(Orgqr { a: of_a, q: of_q, _type: PhantomData }, (reflectors.into(), tau.into()), (q,))
+    }
+}

@@ -1,0 +1,100 @@
+//! QR by Householder reflectors: the factors, with column pivoting where asked for, and what is made of them.
+
+mod apply;
+mod factor;
+mod generate;
+mod solve;
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) use {apply::Ormqr, factor::Geqrf, generate::Orgqr, solve::Qrs};
+
+use super::Solution;
+use super::matrix::Matrix;
+use super::prelude::*;
+use crate::{PendingDispatch, Side};
+
+/// The factors `A = Q * R` of a matrix, or of each of a batch, or `A * P = Q * R` with column pivoting: they own the buffer
+/// that A was in.
+///
+/// R is on and above the diagonal. `Q = H_1 * H_2 * ...` with `H_i = I - tau_i * v_i * v_i^H`, where `v_i` has a one in row `i`
+/// and the rest of it below the diagonal of column `i`, as LAPACK has it.
+#[derive(Debug)]
+pub struct Qr<T: SolverElement> {
+    reflectors: DeviceBuffer<T>,
+    tau: DeviceBuffer<T>,
+    columns: Option<DeviceBuffer<i64>>,
+    matrix: Matrix,
+}
+
+impl<T: SolverElement> Qr<T> {
+    /// Factors that were made elsewhere. They are looked at by what uses them.
+    pub fn from_parts(
+        matrix: Matrix,
+        reflectors: DeviceBuffer<T>,
+        tau: DeviceBuffer<T>,
+        columns: Option<DeviceBuffer<i64>>,
+    ) -> Self {
+        Qr { reflectors, tau, columns, matrix }
+    }
+
+    /// R and the reflectors below it.
+    pub fn factors(&self) -> &DeviceBuffer<T> {
+        &self.reflectors
+    }
+
+    /// A factor for each reflector, `min(rows, cols)` for each matrix.
+    pub fn tau(&self) -> &DeviceBuffer<T> {
+        &self.tau
+    }
+
+    /// With column pivoting: which column of A, counted from 1, became each column of `A * P`.
+    pub fn columns(&self) -> Option<&DeviceBuffer<i64>> {
+        self.columns.as_ref()
+    }
+
+    /// Where the factors lie in their buffer.
+    pub fn matrix(&self) -> Matrix {
+        self.matrix
+    }
+
+    /// The factors, tau, and the columns where they were pivoted.
+    pub fn into_parts(self) -> (DeviceBuffer<T>, DeviceBuffer<T>, Option<DeviceBuffer<i64>>) {
+        (self.reflectors, self.tau, self.columns)
+    }
+
+    /// `op(Q) * C` or `C * op(Q)` in place of C ([`Solver::ormqr`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn apply(
+        &self,
+        solver: &Solver,
+        (side, trans): (Side, Transpose),
+        of_c: Matrix,
+        c: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        solver.ormqr((side, trans), self.matrix, &self.reflectors, &self.tau, of_c, c)
+    }
+
+    /// The first `min(rows, cols)` columns of Q in a new buffer without gaps ([`Solver::orgqr`]).
+    ///
+    /// # Errors
+    /// As there; [`Error::OutOfMemory`].
+    pub fn q(&self, solver: &Solver) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+        self.matrix.check_shape("a")?;
+        let of_q = Matrix::new(self.matrix.rows, self.matrix.size()).batch(self.matrix.count);
+        let q = solver.device.uninit(of_q.len().unwrap_or(usize::MAX))?;
+        Ok(solver.orgqr(self.matrix, &self.reflectors, &self.tau, of_q, q)?)
+    }
+
+    /// Least squares: the X that makes `||A * X - B||` least, in the first `cols` rows of B, for an A of full rank with at least
+    /// as many rows as columns. Below them are the coefficients of the residual.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; at the wait
+    /// [`Error::Singular`] with a zero on the diagonal of R. B comes back.
+    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<Solution<T>> {
+        let columns = self.columns.as_ref().map(DeviceBuffer::as_in);
+        solve::submit(solver, self.matrix, (self.reflectors.as_in(), self.tau.as_in(), columns), of_b, b)
+    }
+}

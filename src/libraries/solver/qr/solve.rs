@@ -1,0 +1,98 @@
+//! Least squares from the factors.
+
+use super::super::Solution;
+use super::super::prelude::*;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in crate::libraries::solver) struct Qrs<T> {
+    a: Matrix,
+    b: Matrix,
+    _type: PhantomData<T>,
+}
+
+type Reads<T> = (T, T, Option<i64>);
+
+impl<T: SolverElement> Routine for Qrs<T> {
+    const NAME: &'static str = "geqrs";
+    type Reads = Reads<T>;
+    type Output = Solution<T>;
+    type Raw = First;
+
+    fn check(&self, (a, tau, columns): &Spans<Reads<T>>, (b,): &Spans<(T,)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        if self.a.rows < self.a.cols {
+            let what =
+                format!("{} x {}: least squares from factors need as many rows as columns", self.a.rows, self.a.cols);
+            return Err(Error::invalid("a", what));
+        }
+        check_len("tau", self.a.size(), self.a.count, tau.len())?;
+        if let Some(columns) = columns {
+            check_len("columns", self.a.cols, self.a.count, columns.len())?;
+        }
+        self.b.check("b", b.len())?;
+        self.b.check_beside("b", self.a.rows, &self.a)
+    }
+
+    fn cost(&self) -> Cost {
+        let (Matrix { rows, cols, count, .. }, nrhs) = (self.a, self.b.cols);
+        cost::<T>(9, [rows, cols, nrhs], count, rows.saturating_mul(cols.saturating_add(nrhs)))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (a, tau, columns): (&[T], &[T], Option<&[i64]>), (b,): (&mut [T],)) -> Result<First> {
+        let (of_a, of_b) = (&self.a, &self.b);
+        let mut info = vec![0; of_a.count];
+        let (tau, columns) = (
+            batch::vectors(tau, of_a.size(), of_a.count),
+            batch::vectors(columns.unwrap_or_default(), of_a.cols, of_a.count),
+        );
+        let items: Vec<_> = batch::parts(of_a, a).into_iter().zip(tau).zip(columns).collect();
+        let items = items.into_iter().zip(batch::parts_mut(of_b, b)).zip(&mut info).collect();
+        let work = of_a.rows.saturating_mul(of_a.cols).saturating_mul(of_b.cols);
+        batch::each(items, work, |((((a, tau), columns), b), info), threads| {
+            *info = T::geqrs(a, tau, columns, b, threads);
+        });
+        Ok(first(&info))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a, tau, columns), (b,)) = (queue.reads(), queue.writes());
+        if columns.is_some() {
+            return Err(Error::unsupported("cuSOLVER has no QR with column pivoting"));
+        }
+        let (of_a, of_b, n) = (&self.a, &self.b, self.a.cols);
+        let info = queue.scratch(4 * of_a.count.max(1))?;
+        if of_a.is_empty() {
+            queue.no_infos(info, of_a.count)?;
+            return queue.verdict(info, of_a.count);
+        }
+        let unused = queue.scratch(4)?;
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let b = (of_b.address::<T>(b.address(), k), of_b.leading());
+            let tau = tau.address() + (k * n * size_of::<T>()) as u64;
+            if of_b.cols > 0 {
+                let how = (true, Transpose::Conjugate);
+                queue.ormqr::<T>(how, [of_b.rows, of_b.cols, n], (a, tau), b, unused)?;
+            }
+            queue.solve_upper::<T>(Transpose::No, (n, of_b.cols), a, b, info + 4 * k as u64)?;
+        }
+        queue.verdict(info, of_a.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::Singular.of(raw)
+    }
+}
+
+pub(super) fn submit<T: SolverElement>(
+    solver: &Solver,
+    of_a: Matrix,
+    factors: (In<'_, T>, In<'_, T>, Option<In<'_, i64>>),
+    of_b: Matrix,
+    b: DeviceBuffer<T>,
+) -> Submitted<Solution<T>> {
+    solver.submit(Qrs { a: of_a, b: of_b, _type: PhantomData }, factors, (b,))
+}

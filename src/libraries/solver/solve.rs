@@ -1,0 +1,158 @@
+//! One call that factors and solves: gesv, posv, gels.
+
+use super::Solved;
+use super::prelude::*;
+
+/// What is known of a matrix, which decides how it is factored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum Structure {
+    /// Nothing: LU with partial pivoting where it is square, else least squares by QR.
+    General,
+    /// Symmetric or Hermitian, positive definite, of which this triangle counts: Cholesky.
+    PositiveDefinite(Uplo),
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Gesv<T> {
+    structure: Structure,
+    a: Matrix,
+    b: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Gesv<T> {
+    const NAME: &'static str = "gesv";
+    type Reads = ();
+    type Output = Solved<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, b, info): &Spans<(T, T, i32)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        if self.structure != Structure::General {
+            self.a.check_square("a")?;
+        }
+        self.b.check("b", b.len())?;
+        self.b.check_beside("b", self.a.rows.max(self.a.cols), &self.a)?;
+        check_len("info", 1, self.a.count, info.len())
+    }
+
+    fn overwrites_each(&self, (.., info): &Spans<(T, T, i32)>, index: usize) -> bool {
+        index == 2 && self.a.count == info.len()
+    }
+
+    fn cost(&self) -> Cost {
+        let (Matrix { rows, cols, count, .. }, nrhs) = (self.a, self.b.cols);
+        cost::<T>(1, [rows, cols, cols.saturating_add(nrhs.saturating_mul(3))], count, rows.saturating_mul(cols))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, b, info): (&mut [T], &mut [T], &mut [i32])) -> Result<First> {
+        let (of_a, of_b, structure) = (&self.a, &self.b, self.structure);
+        let items = batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of_a.size()), |((a, b), info), threads| {
+            *info = match structure {
+                Structure::General if of_a.rows == of_a.cols => T::gesv(a, &mut vec![0; of_a.rows], b, threads),
+                Structure::General => T::gels(a, b, threads),
+                Structure::PositiveDefinite(uplo) => T::posv(uplo == Uplo::Upper, a, b, threads),
+            };
+        });
+        Ok(first(info.get(..of_a.count).unwrap_or_default()))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of_a, of_b, (a, b, info)) = (&self.a, &self.b, queue.writes());
+        let info = info.address();
+        if of_a.is_empty() {
+            queue.no_infos(info, of_a.count)?;
+            return queue.verdict(info, of_a.count);
+        }
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let b = (of_b.address::<T>(b.address(), k), of_b.leading());
+            self.enqueue_one(queue, a, b, info + 4 * k as u64)?;
+        }
+        queue.verdict(info, of_a.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<()> {
+        match self.structure {
+            Structure::General => Meaning::Singular.of(raw),
+            Structure::PositiveDefinite(_) => Meaning::NotPositiveDefinite.of(raw),
+        }
+    }
+}
+
+#[cfg(feature = "solver")]
+impl<T: SolverElement> Gesv<T> {
+    fn enqueue_one(&self, queue: &mut Enqueue<'_, Call<Self>>, a: At, b: At, info: u64) -> Result<()> {
+        let (Matrix { rows: m, cols: n, .. }, nrhs) = (self.a, self.b.cols);
+        let (unused, element) = (queue.scratch(4)?, size_of::<T>());
+        match self.structure {
+            Structure::PositiveDefinite(uplo) => {
+                queue.potrf::<T>(uplo, n, a, info)?;
+                if nrhs == 0 { Ok(()) } else { queue.potrs::<T>(uplo, (n, nrhs), a, b, unused) }
+            }
+            Structure::General if m == n => {
+                let pivots = queue.scratch(n.saturating_mul(size_of::<i64>()))?;
+                queue.getrf::<T>((n, n), a, pivots, info)?;
+                if nrhs == 0 { Ok(()) } else { queue.getrs::<T>(Transpose::No, (n, nrhs), a, pivots, b, unused) }
+            }
+            Structure::General if m > n => {
+                let tau = queue.scratch(n.saturating_mul(element))?;
+                queue.geqrf::<T>((m, n), a, tau, unused)?;
+                if nrhs > 0 {
+                    queue.ormqr::<T>((true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
+                }
+                queue.solve_upper::<T>(Transpose::No, (n, nrhs), a, b, info)
+            }
+            Structure::General => {
+                // A^H = Q * R, so X = Q * R^-H * B.
+                let h = queue.scratch(m.saturating_mul(n).saturating_mul(element))?;
+                let tau = queue.scratch(m.saturating_mul(element))?;
+                // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
+                unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, (h, n), (m, n)) }?;
+                queue.geqrf::<T>((n, m), (h, n), tau, unused)?;
+                queue.solve_upper::<T>(Transpose::Conjugate, (m, nrhs), (h, n), b, info)?;
+                for j in 0..nrhs {
+                    let below = b.0 + ((j * b.1 + m) * element) as u64;
+                    // SAFETY: what is below the first `m` of the `n` rows of a column of B, inside its buffer (checked).
+                    unsafe { queue.fill(below, (n - m) * element, &[0]) }?;
+                }
+                if nrhs == 0 {
+                    return Ok(());
+                }
+                queue.ormqr::<T>((true, Transpose::No), [n, nrhs, m], ((h, n), tau), b, unused)
+            }
+        }
+    }
+}
+
+impl Solver {
+    /// Solves `A * X = B` in place of B, by the factorization that fits what is known of A: `gesv`, `posv` or `gels`. One
+    /// dispatch, for one matrix or each of a batch; A becomes its factors.
+    ///
+    /// An A that is not square is taken as of full rank. With more rows than columns X makes `||A * X - B||` least; with fewer
+    /// it is the least of the solutions. B has `max(rows, cols)` rows, of which the first `cols` become X.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
+    /// buffer. At the wait [`Error::Singular`] or [`Error::NotPositiveDefinite`]; then what the buffers hold of that matrix is
+    /// not specified. A, B and an info for each matrix come back.
+    #[expect(clippy::result_large_err, reason = "three buffers come back")]
+    pub fn solve<T: SolverElement>(
+        &self,
+        structure: Structure,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+        of_b: Matrix,
+        b: DeviceBuffer<T>,
+    ) -> Submitted<Solved<T>> {
+        match of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count)) {
+            Ok(info) => self.submit(Gesv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info)),
+            Err(error) => Err(self.refuse(Gesv::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?)))),
+        }
+    }
+}

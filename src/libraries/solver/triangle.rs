@@ -1,0 +1,86 @@
+//! Inverses of triangles: trtri.
+
+use super::Inverse;
+use super::cholesky::Shape;
+use super::prelude::*;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Trtri<T> {
+    shape: Shape,
+    diag: Diag,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Routine for Trtri<T> {
+    const NAME: &'static str = "trtri";
+    type Reads = ();
+    type Output = Inverse<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a,): &Spans<(T,)>) -> Result<()> {
+        self.shape.check(a.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows: n, count, .. } = self.shape.a;
+        let all = cost::<T>(1, [n; 3], count, n.saturating_mul(n));
+        Cost { flops: all.flops / 2, ..all }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a,): (&mut [T],)) -> Result<First> {
+        let (of, upper, unit) = (&self.shape.a, self.shape.uplo == Uplo::Upper, self.diag == Diag::Unit);
+        let mut info = vec![0; of.count];
+        let items = batch::parts_mut(of, a).into_iter().zip(&mut info).collect();
+        batch::each(items, batch::cube(of.rows) / 6, |(a, info), threads| *info = T::trtri(upper, unit, a, threads));
+        Ok(first(&info))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, (a,)) = (&self.shape.a, queue.writes());
+        let info = queue.scratch(4 * of.count.max(1))?;
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+        } else {
+            for k in 0..of.count {
+                let a = (of.address::<T>(a.address(), k), of.leading());
+                queue.trtri::<T>((self.shape.uplo, self.diag), of.rows, a, info + 4 * k as u64)?;
+            }
+        }
+        queue.verdict(info, of.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<Matrix> {
+        Meaning::Singular.of(raw).map(|()| self.shape.a)
+    }
+}
+
+impl Solver {
+    /// The inverse of a triangular matrix in place (`trtri`; `cusolverDnXtrtri`), or of each of a batch. The other triangle, and
+    /// a unit diagonal, are neither read nor written.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; at the wait
+    /// [`Error::Singular`] with the first zero on the diagonal, and then A is as it was. The buffer comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, Diag, Uplo, solver::Matrix};
+    /// let device = Device::host()?;
+    /// let a = device.upload([2.0f64, 1.0, 7.0, 4.0])?.into_output(); // [2 .; 1 4]
+    /// let inverse = device.solver().trtri(Uplo::Lower, Diag::NonUnit, Matrix::square(2), a)?.await_result()?;
+    /// assert_eq!(device.download(&inverse.matrix)?.await_result()?, [0.5, -0.125, 7.0, 0.25]);
+    /// # Ok(()) }
+    /// ```
+    pub fn trtri<T: SolverElement>(
+        &self,
+        uplo: Uplo,
+        diag: Diag,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<Inverse<T>> {
+        self.submit(Trtri { shape: Shape { uplo, a: of_a }, diag, _type: PhantomData }, (), (a,))
+    }
+}

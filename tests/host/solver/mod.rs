@@ -1,0 +1,11 @@
+//! Factorizations, solutions and spectra, on every device under test: by residual, orthogonality and known values, with the
+//! bounds of LAPACK's own tests.
+#![allow(unreachable_pub, reason = "its modules share these")]
+
+mod check;
+mod factors;
+mod indefinite;
+mod nist;
+mod refusals;
+mod special;
+mod spectra;
