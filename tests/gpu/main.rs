@@ -10,3 +10,18 @@ mod faulty;
 mod context_reset;
 mod device_fault;
 mod isolated_faults;
+#[path = "../standin/peer.rs"]
+mod peer;
+
+/// The GPUs of this machine.
+mod gpus {
+    use windlass::Device;
+
+    /// Runs `f` with two GPUs, if there are two.
+    pub(crate) fn with_two_gpus(f: impl Fn(Device, Device)) {
+        match (Device::cuda(0), Device::cuda(1)) {
+            (Ok(one), Ok(two)) if crate::common::child::gpu().is_some() => f(one, two),
+            _ => eprintln!("skipped: WINDLASS_TEST_DEVICE names no GPU, or this machine has no second"),
+        }
+    }
+}

@@ -8,7 +8,7 @@ mod files;
 mod vectors;
 
 use alike::{Vectors, compare};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use vectors::{DIMENSIONS, Rarity, Terms};
 use windlass::Device;
@@ -31,7 +31,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 /// An empty folder of this test's own.
 #[expect(clippy::unwrap_used, reason = "a test without its folder has failed")]
 fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("quickstart-{name}"));
+    let path = std::env::temp_dir().join(format!("windlass-quickstart-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).unwrap();
     path

@@ -1,7 +1,9 @@
 //! The suite `launch` on the stand-in for a GPU, side by side as it runs anywhere, in this process and in workers: this
 //! program again, whose loader finds the stand-in first.
 
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 #[path = "../standin/driver/build.rs"]
 mod build;
@@ -13,12 +15,13 @@ fn passes_on(device: &str) {
         eprintln!("skipped: WINDLASS_TEST_DEVICE names another device");
         return;
     }
-    let folder = build::build().expect("the stand-in for the CUDA driver compiles (it needs a C compiler)");
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| build::build().expect("the stand-in compiles (it needs a C compiler)"));
     let report = format!("{}/{}-{device}.violations", env!("CARGO_TARGET_TMPDIR"), std::process::id());
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["launch::", "--skip", "compiled::", "--skip", "twins::"])
-        .env("LD_LIBRARY_PATH", &folder)
-        .env("WINDLASS_CUDA_PATH", &folder)
+        .env("LD_LIBRARY_PATH", folder)
+        .env("WINDLASS_CUDA_PATH", folder)
         .env("WINDLASS_TEST_DEVICE", device)
         // Sixteen slots, as a device has unless it is asked for others, and two, which tests share.
         .env("WINDLASS_TEST_SLOTS", "16 2")

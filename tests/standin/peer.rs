@@ -1,37 +1,13 @@
 //! Copies between devices of one kind: they follow earlier work on both sides, and what comes later follows them.
 //!
-//! Two host devices everywhere; two GPUs of the stand-in driver, or two real ones where `WINDLASS_TEST_DEVICE` names a
-//! GPU and there is a second.
+//! Two host devices everywhere, and two GPUs: of the stand-in driver, and real ones in the program `gpu`.
 
 use crate::common;
-use crate::standin;
+use crate::gpus::with_two_gpus;
 
-use common::{down, eventually, host, up, within};
+use common::{down, host, up, within};
 use std::time::Duration;
 use windlass::{Device, Error};
-
-fn real() -> bool {
-    std::env::var("WINDLASS_TEST_DEVICE").is_ok_and(|name| name.starts_with("cuda"))
-}
-
-/// Runs `f` with two GPUs, if there are two.
-fn with_two_gpus(f: impl Fn(Device, Device)) {
-    if real() {
-        match (Device::cuda(0), Device::cuda(1)) {
-            (Ok(one), Ok(two)) => f(one, two),
-            _ => eprintln!("skipped: this machine has no second GPU"),
-        }
-        return;
-    }
-    let driver = standin::session();
-    for seed in 0..6 {
-        driver.seed(seed);
-        f(Device::cuda(0).unwrap(), Device::cuda(1).unwrap());
-        // Their own threads tear dropped devices down; the next session resets the driver under them.
-        assert!(eventually(10, || driver.live("contexts") == 0), "a dropped device kept its context");
-        driver.assert_clean();
-    }
-}
 
 /// The copy follows the writer, the next writer of the source follows the copy, the reader of the target too.
 fn in_order(one: &Device, two: &Device) {
@@ -93,40 +69,4 @@ fn lengths_that_differ_are_refused_and_the_target_comes_back() {
     let rejected = two.copy_peer(&up(&one, [1u8, 2]), two.zeros(3).unwrap()).unwrap_err();
     assert!(rejected.error.to_string().contains("3 elements for 2"), "{}", rejected.error);
     assert_eq!(rejected.back.unwrap().0.len(), 3);
-}
-
-/// A path that somebody else is still checking is not open yet.
-#[test]
-fn nobody_copies_on_a_path_whose_check_is_under_way() {
-    if real() {
-        return; // the first copy cannot be held up
-    }
-    let driver = standin::session();
-    let (one, two) = (Device::cuda(0).unwrap(), Device::cuda(1).unwrap());
-    let x = up(&one, [1.0f32, 2.0]);
-    driver.mode(standin::Mode::Manual);
-    let done = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        let copy = || {
-            let copied = two.copy_peer(&x, two.uninit(2).unwrap()).unwrap().into_output();
-            done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            copied
-        };
-        let first = scope.spawn(copy);
-        assert!(eventually(5, || driver.calls_of("cuMemcpyPeerAsync") == 1), "the check");
-        let second = scope.spawn(copy);
-        std::thread::sleep(Duration::from_millis(100));
-        let early = done.load(std::sync::atomic::Ordering::Relaxed);
-        driver.mode(standin::Mode::Background);
-        for thread in [first, second] {
-            assert_eq!(down(&two, &thread.join().unwrap()), [1.0, 2.0]);
-        }
-        assert_eq!(early, 0, "it copied before the path was known to work");
-    });
-    let checked = driver.calls_of("cuMemPoolSetAccess");
-    drop(two.copy_peer(&x, two.uninit(2).unwrap()).unwrap());
-    assert_eq!(driver.calls_of("cuMemPoolSetAccess"), checked, "from then on it is open");
-    drop((x, one, two));
-    assert!(eventually(10, || driver.live("contexts") == 0));
-    driver.assert_clean();
 }

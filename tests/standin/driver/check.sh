@@ -7,7 +7,7 @@ folder=${1:-$(mktemp -d)}
 sanitize=${SANITIZE:-address,undefined}
 flags="-std=gnu11 -O1 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Werror"
 if [ "$sanitize" != none ]; then flags="$flags -fsanitize=$sanitize"; fi
-driver="state scheduler execute memory races kernels calls script control shared
+driver="state chance scheduler execute memory races kernels calls script control shared
         cuda_device cuda_errors cuda_stream cuda_memory cuda_copy cuda_module"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"
 lt="cublaslt cublas_shared cublas_numbers"

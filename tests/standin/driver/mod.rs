@@ -46,6 +46,8 @@ pub(crate) enum Mode {
     Eager = 2,
     /// A thread runs commands while the host does something else.
     Background = 3,
+    /// As `Auto`; and at each call of a thread that takes part the seed decides what runs first, and whether it fails.
+    Seeded = 4,
 }
 
 macro_rules! control {
@@ -73,6 +75,8 @@ control! {
     step_stream: fn(c_int, c_int) -> c_int;
     pending: fn() -> c_int;
     release: fn();
+    take_part: fn(c_int, c_int);
+    chance: fn(c_int, c_int);
     fault: fn(c_int);
     fault_after: fn(c_int, c_int);
     script: fn(*const c_char, c_int);
@@ -234,6 +238,16 @@ impl Driver {
     /// Lets `endless` kernels end.
     pub(crate) fn release(&self) {
         call!(self, release());
+    }
+
+    /// The calling thread takes part in the seeded schedule, as `thread` at `step`.
+    pub(crate) fn take_part(&self, thread: i32, step: i32) {
+        call!(self, take_part(thread, step));
+    }
+
+    /// One in so many driver calls of those that take part fails with `code`.
+    pub(crate) fn chance(&self, one_in: i32, code: i32) {
+        call!(self, chance(one_in, code));
     }
 
     pub(crate) fn fault(&self, code: i32) {

@@ -83,7 +83,7 @@ bool step(struct stream *only) {
 }
 
 void progress(void) {
-    if (state.mode != STANDIN_AUTO) return;
+    if (state.mode != STANDIN_AUTO && state.mode != STANDIN_SEEDED) return;
     struct stream *stream = choose();
     for (uint64_t left = 1 + next_random() % 3; stream != NULL && left > 0 && step(stream); left--) continue;
 }
@@ -169,7 +169,7 @@ CUresult wait_for(struct stream *stream, uint64_t sequence, const struct clock *
     struct clock clock = {0};
     join_clock(&clock, known);
     while (state.sticky == CUDA_SUCCESS && !is_done(stream, sequence) && generation == state.generation) {
-        bool runs = state.mode == STANDIN_AUTO || state.mode == STANDIN_EAGER;
+        bool runs = state.mode == STANDIN_AUTO || state.mode == STANDIN_EAGER || state.mode == STANDIN_SEEDED;
         if (!(runs && step(NULL)) && state.sticky == CUDA_SUCCESS) wait_for_change();
     }
     if (state.sticky == CUDA_SUCCESS && generation == state.generation) {

@@ -27,7 +27,8 @@ static int attribute_count;
 static char held[64];
 
 bool must_fail(const char *name, bool driver, CUresult *code) {
-    bool fails = false;
+    bool fails = driver && chance_fails(name, code);
+    failed += fails;
     bool only_names = strcmp(name, "cuGetErrorName") == 0 || strcmp(name, "cuGetErrorString") == 0;
     for (int i = 0; i < failure_count;) {
         struct failure *failure = &failures[i];
@@ -75,6 +76,7 @@ void forget_script(void) {
     failure_count = script_count = attribute_count = 0;
     fault_countdown = -1;
     held[0] = 0;
+    forget_chances();
 }
 
 static void add_failure(const char *call, int nth, int code, bool sticks) {
@@ -87,8 +89,8 @@ static void add_failure(const char *call, int nth, int code, bool sticks) {
 }
 
 static int mode_named(const char *name) {
-    static const char *names[] = {"auto", "manual", "eager", "background"};
-    for (int i = 0; i < 4; i++)
+    static const char *names[] = {"auto", "manual", "eager", "background", "seeded"};
+    for (int i = 0; i < 5; i++)
         if (strcmp(name, names[i]) == 0) return i;
     return STANDIN_AUTO;
 }
@@ -158,4 +160,4 @@ uint64_t standin_failed(void) {
     return count;
 }
 
-void standin_clear(void) { LOCKED(failure_count = script_count = 0; fault_countdown = -1); }
+void standin_clear(void) { LOCKED(failure_count = script_count = 0; fault_countdown = -1; forget_chances()); }

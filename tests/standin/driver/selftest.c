@@ -948,7 +948,7 @@ static void *work_in_a_crowd(void *unused) {
 }
 
 static void many_threads_do_not_disturb_each_other(void) {
-    for (int mode = STANDIN_AUTO; mode <= STANDIN_BACKGROUND; mode++) {
+    for (int mode = STANDIN_AUTO; mode <= STANDIN_SEEDED; mode++) {
         if (mode == STANDIN_MANUAL) continue;
         start();
         standin_mode(mode);

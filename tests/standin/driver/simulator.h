@@ -260,6 +260,10 @@ int device_of_context(const void *handle);
 void end_context(int device);
 uint64_t next_random(void);
 
+/* chance.c */
+bool chance_fails(const char *name, CUresult *code);
+void forget_chances(void);
+
 /* calls.c */
 enum needs { NOTHING, INITIALISED, UNPOISONED, A_CONTEXT };
 CUresult enter(struct call *call, enum needs needs);

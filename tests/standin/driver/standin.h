@@ -29,6 +29,7 @@ enum standin_mode {
     STANDIN_MANUAL = 1,     /* only standin_step runs anything; synchronize calls block until another thread steps */
     STANDIN_EAGER = 2,      /* everything that can run does so at once, when it is enqueued */
     STANDIN_BACKGROUND = 3, /* a thread runs commands while the host does something else */
+    STANDIN_SEEDED = 4,     /* as auto; and each call of a thread that takes part runs none to three commands first */
 };
 
 /* -- The world. Set device count and memory before the first context is retained. -- */
@@ -70,6 +71,11 @@ STANDIN_EXPORT void standin_fail(const char *call, int nth, int code);
 STANDIN_EXPORT void standin_fail_any(int nth, int code);
 /* The same, and from then on the whole process is poisoned with that code. */
 STANDIN_EXPORT void standin_fault_any(int nth, int code);
+/* In the mode `seeded`: the calling thread takes part from now on, as this thread at this step; -1 for no more. What runs
+ * at its calls, and which fail, is drawn from the seed, the thread and the step alone. */
+STANDIN_EXPORT void standin_take_part(int thread, int step);
+/* One in so many driver calls of those that take part fails with `code`, has no effect, until `clear`. */
+STANDIN_EXPORT void standin_chance(int one_in, int code);
 /* Calls of that driver function stop before they do anything, until another is named ("" for none). */
 STANDIN_EXPORT void standin_hold(const char *call);
 /* How many calls were made to fail since the reset. */
@@ -107,7 +113,7 @@ STANDIN_EXPORT int64_t standin_live(const char *what);
 
 /*
  * Environment, read when the library is loaded and at each reset (it is how a child process is scripted):
- *   WINDLASS_STANDIN_SEED=7  WINDLASS_STANDIN_MODE=auto|manual|eager|background  WINDLASS_STANDIN_DEVICES=2
+ *   WINDLASS_STANDIN_SEED=7  WINDLASS_STANDIN_MODE=auto|manual|eager|background|seeded  WINDLASS_STANDIN_DEVICES=2
  *   WINDLASS_STANDIN_UUIDS=1 (those of the GPUs, exclusive or 1)  WINDLASS_STANDIN_SLOW_INIT=100 (milliseconds)
  *   WINDLASS_STANDIN_MEMORY=67108864  WINDLASS_STANDIN_RACES=0|1
  *   WINDLASS_STANDIN_FAIL=cuEventRecord:3:2,any:10:700    (name:nth:code, as standin_fail)
