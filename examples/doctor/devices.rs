@@ -1,29 +1,20 @@
 //! Every device: what it is, whether it works, how fast it answers.
 
+use crate::Findings;
 use crate::measure::{Rates, copy_rates, round_trip, self_test};
-use windlass::{Device, DeviceInfo, Error};
-
-/// What the devices' examination ends with.
-#[derive(Default)]
-pub(crate) struct Findings {
-    /// Self-tests that failed.
-    pub(crate) failed: usize,
-    /// What would help.
-    pub(crate) advice: Vec<String>,
-}
+use serde_json::{Value, json};
+use windlass::{Device, DeviceInfo, DeviceKind, Error};
 
 /// Bytes of the copies that are timed, with the number of times.
 const COPIES: [(usize, usize); 3] = [(4 << 10, 101), (1 << 20, 21), (64 << 20, 5)];
 
-/// Prints a paragraph for each GPU and for the host.
-pub(crate) fn examine() -> Findings {
-    let mut findings = Findings::default();
-    gpus(&mut findings);
+/// A paragraph for each GPU and for the host.
+pub(crate) fn examine(findings: &mut Findings) {
+    gpus(findings);
     match Device::host() {
-        Ok(device) => one(&device, &mut findings),
-        Err(error) => absent("host", &error, &mut findings),
+        Ok(device) => one(&device, findings),
+        Err(error) => absent("host", &error, findings),
     }
-    findings
 }
 
 /// Asks for one ordinal after the other, so that a GPU that cannot be opened is reported and does not hide the next.
@@ -56,49 +47,71 @@ fn absent(name: &str, error: &Error, findings: &mut Findings) {
         Error::LibraryMissing { library, .. } => format!("{library} is missing"),
         other => other.to_string(),
     };
-    println!("  {name:<9} not available: {why}");
+    findings.say(format!("  {name:<9} not available: {why}"));
+    findings.devices.push(json!({ "name": name, "error": error.to_string() }));
     match error {
-        Error::LibraryMissing { library, help, .. } => findings.advice.push(format!("{library}: {help}")),
-        Error::DeviceLost { remedy, .. } => findings.advice.push(format!("{name}: {remedy}")),
+        Error::LibraryMissing { library, help, .. } => findings.advise(format!("{library}: {help}")),
+        Error::DeviceLost { remedy, .. } => findings.advise(format!("{name}: {remedy}")),
         Error::InvalidArgument { .. } => {
-            findings.advice.push("no GPU is seen: check `nvidia-smi` and CUDA_VISIBLE_DEVICES".into());
+            findings.advise("no GPU is seen: check `nvidia-smi` and CUDA_VISIBLE_DEVICES".into());
         }
         Error::Unsupported { .. } => {} // said where the libraries are, or wanted so
-        other => findings.advice.push(format!("{name} cannot be opened: {other}; check `nvidia-smi`")),
+        other => findings.advise(format!("{name} cannot be opened: {other}; check `nvidia-smi`")),
     }
 }
 
 fn one(device: &Device, findings: &mut Findings) {
-    println!("  {:<9} {}", device.name(), device.info().name);
-    for line in details(device.info()) {
-        println!("            {line}");
-    }
-    if let Some(line) = libraries(device) {
-        println!("            {line}");
-    }
+    let model = device.info().name.clone();
+    findings.say(format!("  {:<9} {model}", device.name()));
+    let mut lines = details(device.info());
+    lines.extend(libraries(device));
     if let Ok(memory) = device.memory() {
-        println!("            {} of memory, {} free", bytes(memory.total), bytes(memory.free));
+        lines.push(format!("{} of memory, {} free", bytes(memory.total), bytes(memory.free)));
     }
     match self_test(device) {
-        Ok(()) => println!("            self-test: right (upload, product, download)"),
+        Ok(()) => lines.push("self-test: right (upload, product, download)".into()),
         Err(error) => {
-            println!("            self-test: FAILED, {error}");
+            lines.push(format!("self-test: FAILED, {error}"));
             findings.failed += 1;
-            findings.advice.push(match error.downcast_ref() {
+            findings.advise(match error.downcast_ref() {
                 Some(Error::LibraryMissing { library, help, .. }) => format!("{library}: {help}"),
                 _ => format!("{} fails its self-test: do not trust its results", device.name()),
             });
         }
     }
-    match round_trip(device) {
-        Ok(time) => println!("            dispatch and wait: {time:.1?}"),
-        Err(error) => println!("            dispatch and wait: {error}"),
-    }
+    lines.push(match round_trip(device) {
+        Ok(time) => format!("dispatch and wait: {time:.1?}"),
+        Err(error) => format!("dispatch and wait: {error}"),
+    });
     for (size, times) in COPIES {
         let label = bytes(size as u64);
-        match copy_rates(device, size, times) {
-            Ok(Rates { up, down }) => println!("            copy {label:>7}: {up:>6.2} GB/s up, {down:>6.2} GB/s down"),
-            Err(error) => println!("            copy {label:>7}: {error}"),
+        lines.push(match copy_rates(device, size, times) {
+            Ok(Rates { up, down }) => format!("copy {label:>7}: {up:>6.2} GB/s up, {down:>6.2} GB/s down"),
+            Err(error) => format!("copy {label:>7}: {error}"),
+        });
+    }
+    lines.push(isolated(device, findings));
+    lines.iter().for_each(|line| findings.say(format!("            {line}")));
+    let lines: Vec<Value> = lines.into_iter().map(Value::from).collect();
+    findings.devices.push(json!({ "name": device.name(), "model": model, "findings": lines }));
+}
+
+/// Whether a worker process can have the same device.
+fn isolated(device: &Device, findings: &mut Findings) -> String {
+    let builder = match device.name().strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
+        Some(ordinal) if device.kind() == DeviceKind::Cuda => Device::builder().cuda(ordinal),
+        _ => Device::builder().host(),
+    };
+    let begin = std::time::Instant::now();
+    match builder.isolated().open() {
+        Ok(isolated) => {
+            let pid = isolated.worker_pid().unwrap_or_default();
+            format!("isolated: works, in process {pid}, opened in {:.1?}", begin.elapsed())
+        }
+        Err(error @ Error::Unsupported { .. }) => format!("isolated: {error}"),
+        Err(error) => {
+            findings.advise(format!("{} cannot be isolated: {error}", device.name()));
+            format!("isolated: FAILED, {error}")
         }
     }
 }

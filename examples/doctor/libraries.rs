@@ -1,20 +1,22 @@
 //! What the loader finds.
 
+use crate::Findings;
+use serde_json::json;
 use windlass::loader::{Library, LibraryReport, Missing, report};
 
-/// Prints one line a library, with every place that was searched where that is asked for; gives what would help.
-pub(crate) fn examine(verbose: bool) -> Vec<String> {
+/// One line a library, with every place that was searched where that is asked for; and what would help.
+pub(crate) fn examine(verbose: bool, findings: &mut Findings) {
     let reports = report();
-    reports.iter().for_each(|report| print(report, verbose));
+    reports.iter().for_each(|report| one(report, verbose, findings));
     let missing: Vec<Missing> = reports.into_iter().filter_map(|report| report.found.err()).collect();
     if !verbose && !missing.is_empty() {
-        println!("  (--verbose lists the places that were tried)");
+        findings.say("  (--verbose lists the places that were tried)");
     }
     // Without a driver nothing else matters, and a page of advice would hide what does.
     let driver = missing.iter().find(|missing| missing.library == Library::Driver);
     match driver {
-        Some(driver) => vec![format!("{}; then run this again", advice(driver))],
-        None => missing.iter().map(advice).collect(),
+        Some(driver) => findings.advise(format!("{}; then run this again", advice(driver))),
+        None => missing.iter().map(advice).for_each(|line| findings.advise(line)),
     }
 }
 
@@ -22,18 +24,22 @@ fn advice(missing: &Missing) -> String {
     format!("{}: {}", missing.library, missing.help)
 }
 
-fn print(report: &LibraryReport, verbose: bool) {
+fn one(report: &LibraryReport, verbose: bool, findings: &mut Findings) {
     let name = report.library.name();
-    match &report.found {
-        Ok(path) => match report.version {
-            Some(version) => println!("  {name:<16} {version:<9} {}", path.display()),
-            None => println!("  {name:<16} {:<9} {}", "found", path.display()),
-        },
-        Err(missing) => {
-            println!("  {name:<16} missing   {} places tried", missing.tried.len());
-            if verbose {
-                missing.tried.iter().for_each(|tried| println!("  {:<26} {tried}", ""));
-            }
+    let entry = match &report.found {
+        Ok(path) => {
+            let version = report.version.map(|version| version.to_string());
+            let shown = version.as_deref().unwrap_or("found");
+            findings.say(format!("  {name:<16} {shown:<9} {}", path.display()));
+            json!({ "name": name, "version": version, "path": path.to_string_lossy() })
         }
-    }
+        Err(missing) => {
+            findings.say(format!("  {name:<16} missing   {} places tried", missing.tried.len()));
+            if verbose {
+                missing.tried.iter().for_each(|tried| findings.say(format!("  {:<26} {tried}", "")));
+            }
+            json!({ "name": name, "missing": missing.help, "tried": missing.tried })
+        }
+    };
+    findings.libraries.push(entry);
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo run --release --example doctor            # --verbose lists every place that was searched
+//! cargo run --release --example doctor -- --json  # the same as one JSON object, for bug reports
 //! ```
 //!
 //! Nothing that is missing is an error here; the exit code is 1 when a device that is there fails its self-test.
@@ -11,42 +12,73 @@ mod devices;
 mod libraries;
 mod measure;
 
-use devices::Findings;
+use serde_json::{Value, json};
 use std::error::Error;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let verbose = std::env::args().skip(1).any(|arg| arg == "--verbose" || arg == "-v");
-    println!("windlass {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+/// What was found so far.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// Lines are printed as they come; not where JSON was asked for.
+    quiet: bool,
+    /// Libraries and devices, for JSON.
+    libraries: Vec<Value>,
+    devices: Vec<Value>,
+    /// Self-tests that failed.
+    failed: usize,
+    /// What would help, each once.
+    advice: Vec<String>,
+}
 
-    println!("\nCUDA libraries");
-    let mut advice = libraries(verbose);
-
-    println!("\nDevices");
-    let Findings { failed, advice: more } = devices::examine();
-    advice.extend(more);
-
-    println!("\nWhat to do");
-    if advice.is_empty() {
-        println!("  nothing: all that this build can use is there and works");
-    }
-    // The same advice often helps against several findings.
-    let mut said: Vec<String> = Vec::new();
-    for line in advice {
-        if !said.iter().any(|before| before.starts_with(&line)) {
-            println!("  - {line}");
-            said.push(line);
+impl Findings {
+    pub(crate) fn say(&self, line: impl std::fmt::Display) {
+        if !self.quiet {
+            println!("{line}");
         }
+    }
+
+    /// The same advice often helps against several findings.
+    pub(crate) fn advise(&mut self, line: String) {
+        if !self.advice.iter().any(|before| before.starts_with(&line)) {
+            self.advice.push(line);
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    windlass::worker::init(); // the isolated tier is tried as well
+    let asked = |names: &[&str]| std::env::args().skip(1).any(|arg| names.contains(&arg.as_str()));
+    let (verbose, json) = (asked(&["--verbose", "-v"]), asked(&["--json"]));
+    let mut findings = Findings { quiet: json, ..Findings::default() };
+    let machine =
+        format!("windlass {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    findings.say(&machine);
+
+    findings.say("\nCUDA libraries");
+    libraries(verbose, &mut findings);
+
+    findings.say("\nDevices");
+    devices::examine(&mut findings);
+
+    findings.say("\nWhat to do");
+    if findings.advice.is_empty() {
+        findings.say("  nothing: all that this build can use is there and works");
+    }
+    findings.advice.iter().for_each(|line| findings.say(format!("  - {line}")));
+    let Findings { libraries, devices, failed, advice, .. } = findings;
+    if json {
+        let report = json!({ "machine": machine, "libraries": libraries, "devices": devices, "what_to_do": advice });
+        println!("{report:#}");
     }
     if failed == 0 { Ok(()) } else { Err(format!("{failed} self-tests failed").into()) }
 }
 
 #[cfg(feature = "cuda")]
-fn libraries(verbose: bool) -> Vec<String> {
-    libraries::examine(verbose)
+fn libraries(verbose: bool, findings: &mut Findings) {
+    libraries::examine(verbose, findings);
 }
 
 #[cfg(not(feature = "cuda"))]
-fn libraries(_verbose: bool) -> Vec<String> {
-    println!("  this build has no CUDA engine and looks for none");
-    vec!["to use NVIDIA GPUs, build windlass with the feature `cuda` (the default features have it)".into()]
+fn libraries(_verbose: bool, findings: &mut Findings) {
+    findings.say("  this build has no CUDA engine and looks for none");
+    findings.advise("to use NVIDIA GPUs, build windlass with the feature `cuda` (the default features have it)".into());
 }
