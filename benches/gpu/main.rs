@@ -34,6 +34,7 @@ mod round_trip;
 mod scalar;
 mod table;
 mod threads;
+mod waits;
 
 use harness::Bench;
 use std::ffi::CString;
@@ -45,9 +46,10 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 10] = [
+const TOPICS: [Topic; 11] = [
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
+    ("waits", false, waits::run),
     ("alloc", false, alloc::run),
     ("scalar", true, scalar::run),
     ("threads", true, threads::run),
