@@ -59,7 +59,7 @@ use engines::cuda;
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, library};
-pub use libraries::{blas, blaslt, fft, nvrtc, solver, sparse};
+pub use libraries::{blas, blaslt, fft, nvrtc, rng, solver, sparse};
 use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
@@ -88,6 +88,7 @@ pub use op::{
     Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Op, Output, Outs, PlanKey, Prepare, Raw, Slices, SlicesMut, Spans,
     WritesOf,
 };
+pub use rng::Rng;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};

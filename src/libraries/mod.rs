@@ -8,6 +8,7 @@ pub mod blas;
 pub mod blaslt;
 pub mod fft;
 pub mod nvrtc;
+pub mod rng;
 pub mod solver;
 pub mod sparse;
 

@@ -33,7 +33,7 @@ pub(crate) mod level1;
 pub(crate) mod level2;
 pub(crate) mod level3;
 pub(crate) mod matmul;
-mod parallel;
+pub(crate) mod parallel;
 pub(crate) mod reference;
 mod simd;
 mod spec;

@@ -11,26 +11,26 @@ const TASKS: usize = 4;
 
 /// How a slice is cut: into `count` parts of `size` elements, the last of which may be shorter, or missing.
 #[derive(Clone, Copy)]
-pub(super) struct Parts {
-    pub(super) size: usize,
-    pub(super) count: usize,
+pub(crate) struct Parts {
+    pub(crate) size: usize,
+    pub(crate) count: usize,
     /// Parts that one task has at least.
-    pub(super) least: usize,
+    pub(crate) least: usize,
 }
 
 impl Parts {
     /// As many parts of `size` elements as there are.
-    pub(super) fn of(size: usize) -> Self {
+    pub(crate) fn of(size: usize) -> Self {
         Parts { size: size.max(1), count: usize::MAX, least: 1 }
     }
 
     /// The first `count` of them.
-    pub(super) fn take(self, count: usize) -> Self {
+    pub(crate) fn take(self, count: usize) -> Self {
         Parts { count, ..self }
     }
 
     /// No task has fewer.
-    pub(super) fn least(self, least: usize) -> Self {
+    pub(crate) fn least(self, least: usize) -> Self {
         Parts { least: least.max(1), ..self }
     }
 
@@ -42,7 +42,7 @@ impl Parts {
 }
 
 /// Does both, on two threads if another one is idle.
-pub(super) fn both(one: impl FnOnce() + Send, two: impl FnOnce() + Send) {
+pub(crate) fn both(one: impl FnOnce() + Send, two: impl FnOnce() + Send) {
     let (mut one, mut two) = (Some(one), Some(two));
     fork(&mut || one.take().map_or((), |one| one()), &mut || two.take().map_or((), |two| two()));
 }
@@ -61,7 +61,7 @@ fn tasks() -> usize {
 }
 
 /// Calls `f(i, part)` with each part of `x`.
-pub(super) fn each_part<T: Send>(x: &mut [T], parts: Parts, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+pub(crate) fn each_part<T: Send>(x: &mut [T], parts: Parts, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
     share(parts.all(x), 0, parts, tasks(), f);
 }
 
@@ -78,7 +78,7 @@ fn share<T: Send>(x: &mut [T], first: usize, parts: Parts, tasks: usize, f: &(dy
 type OnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'f;
 
 /// Calls `f(i, x, y)` with each pair of parts; `parts` says how x is cut, and `size` is that of y's.
-pub(super) fn each_pair<T: Send, U: Send>(
+pub(crate) fn each_pair<T: Send, U: Send>(
     x: &mut [T],
     y: &mut [U],
     (parts, size): (Parts, usize),
@@ -109,13 +109,13 @@ fn share_pairs<T: Send, U: Send>(
 }
 
 /// Calls `f` with each of `items`, of which a task has `least` at least.
-pub(super) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync)) {
+pub(crate) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync)) {
     let mut items: Vec<Option<I>> = items.into_iter().map(Some).collect();
     each_part(&mut items, Parts::of(1).least(least), &|_, items| items.iter_mut().filter_map(Option::take).for_each(f));
 }
 
 /// What `f` makes of each number below `count`, in order.
-pub(super) fn map<R: Send>(count: usize, f: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
+pub(crate) fn map<R: Send>(count: usize, f: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     let mut made: Vec<Option<R>> = (0..count).map(|_| None).collect();
     each_part(&mut made, Parts::of(1), &|i, made| made.iter_mut().for_each(|made| *made = Some(f(i))));
     made.into_iter().flatten().collect()

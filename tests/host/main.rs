@@ -23,6 +23,7 @@ mod ndarray;
 mod ordering;
 mod pipeline;
 mod quickstart;
+mod rng;
 mod solver;
 mod sparse;
 mod supervision;

@@ -127,6 +127,7 @@ impl Registry {
             crate::nvrtc::register(&mut registry);
             crate::solver::register(&mut registry);
             crate::sparse::register(&mut registry);
+            crate::rng::register(&mut registry);
         }
         registry
     }

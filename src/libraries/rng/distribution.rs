@@ -1,0 +1,399 @@
+//! The distributions as specifications: plain data, checked when a draw is submitted.
+
+use super::host::math::{exp64, ln_factorial, ln64};
+use super::layout::Kind;
+use super::spec::{BinomialPlan, FEW, Method, PoissonPlan, Spec};
+use crate::{Element, Error, Result, bf16, f16};
+use std::ops::{Bound, RangeBounds};
+
+mod sealed {
+    use super::{Kind, Result, Spec};
+
+    /// What a distribution means for elements of this type.
+    pub trait Plan<T> {
+        const OF: &'static str;
+        fn spec(&self) -> Result<Spec>;
+    }
+
+    pub trait Number {
+        const KIND: Kind;
+        #[cfg(feature = "host")]
+        fn make(draw: &mut crate::libraries::rng::host::fill::Batch<'_>, out: &mut [Self])
+        where
+            Self: Sized;
+    }
+}
+pub(super) use sealed::Number;
+use sealed::Plan;
+
+/// The element types of random numbers: `f16`, `bf16`, `f32`, `f64` and the integers. Sealed.
+pub trait Random: Element + Number {}
+impl<T: Element + Number> Random for T {}
+
+/// What numbers of type `T` are drawn from. Sealed.
+pub trait Distribution<T: Random>: Plan<T> + Copy + Send + Sync + 'static {}
+impl<T: Random, D: Plan<T> + Copy + Send + Sync + 'static> Distribution<T> for D {}
+
+/// The name of a distribution's op, and what it is.
+pub(super) const fn name<T: Random, D: Distribution<T>>() -> &'static str {
+    <D as Plan<T>>::OF
+}
+
+/// What a distribution is as plain data, with its parameters checked.
+pub(super) fn spec<T: Random, D: Distribution<T>>(of: &D) -> Result<Spec> {
+    of.spec()
+}
+
+macro_rules! plans { ($(($($t:ty),*) $d:ty, $of:literal: |$this:ident| $spec:expr;)*) => { $($(
+    impl Plan<$t> for $d {
+        const OF: &'static str = $of;
+        fn spec(&self) -> Result<Spec> {
+            let $this = self;
+            $spec
+        }
+    }
+)*)* } }
+plans! {
+    (u32, u64) Bits, "bits": |_this| Ok(Spec::Bits);
+    (f16, bf16, f32, f64) Uniform, "uniform": |this| Ok(Spec::Uniform { lower: this.ends == Ends::Lower });
+    (f16, bf16, f32, f64) Normal, "normal": |this| this.plan(false);
+    (f16, bf16, f32, f64) LogNormal, "log_normal": |this| this.0.plan(true);
+    (f16, bf16, f32, f64) Exponential, "exponential": |this| this.plan();
+    (u8) Bernoulli, "bernoulli": |this| this.plan();
+    (u32) Poisson, "poisson": |this| this.plan();
+    (u32) Binomial, "binomial": |this| this.plan();
+}
+
+/// The generator's own bits, of `u32` or `u64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bits;
+
+/// Which end of the unit interval belongs to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ends {
+    /// Above 0, and up to 1: cuRAND's convention. A logarithm of it is finite.
+    #[default]
+    Upper,
+    /// From 0 on, and below 1: the convention of NumPy, Rust and C++.
+    Lower,
+}
+
+/// Uniform numbers of the unit interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uniform {
+    ends: Ends,
+}
+
+impl Uniform {
+    /// Above 0, and up to 1: cuRAND's own bits for `f32` and `f64`. Halves are multiples of 2^-11 (`f16`) or 2^-8 (`bf16`).
+    pub const fn above_zero() -> Self {
+        Uniform { ends: Ends::Upper }
+    }
+
+    /// From 0 on, and below 1: multiples of 2^-24 (`f32`), 2^-53 (`f64`), 2^-11 (`f16`) or 2^-8 (`bf16`).
+    pub const fn below_one() -> Self {
+        Uniform { ends: Ends::Lower }
+    }
+}
+
+/// Uniform numbers of a range: of integers (without bias), `Between::new(1..=6)`, or of floats from its beginning on and
+/// below its end, `Between::new(-1.0..1.0)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Between<T> {
+    low: T,
+    high: Bound<T>,
+}
+
+impl<T: Copy> Between<T> {
+    /// The numbers of a range; a missing end is that of the type. Empty ranges, and ranges of floats that are not finite or
+    /// include their end, are refused when they are drawn from.
+    pub fn new(range: impl RangeBounds<T>) -> Self
+    where
+        T: Limits,
+    {
+        let low = match range.start_bound() {
+            Bound::Included(low) | Bound::Excluded(low) => *low,
+            Bound::Unbounded => T::LEAST,
+        };
+        let high = match range.end_bound() {
+            Bound::Included(high) => Bound::Included(*high),
+            Bound::Excluded(high) => Bound::Excluded(*high),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        Between { low, high }
+    }
+}
+
+/// The least value of a type of [`Between`].
+pub trait Limits: Sized {
+    #[doc(hidden)]
+    const LEAST: Self;
+}
+
+fn empty(low: impl std::fmt::Display, high: impl std::fmt::Display) -> Error {
+    Error::invalid("range", format!("there is nothing from {low} to {high}"))
+}
+
+macro_rules! ranges { ($($t:ty),*) => { $(
+    impl Limits for $t {
+        const LEAST: Self = <$t>::MIN;
+    }
+
+    impl Plan<$t> for Between<$t> {
+        const OF: &'static str = "integers";
+        fn spec(&self) -> Result<Spec> {
+            let low = self.low;
+            let last = match self.high {
+                Bound::Included(high) => high,
+                Bound::Excluded(high) => high.checked_sub(1).ok_or_else(|| empty(low, high))?,
+                Bound::Unbounded => <$t>::MAX,
+            };
+            if last < low {
+                return Err(empty(low, last));
+            }
+            // 2^64 of them are 0.
+            let span = (last as u64).wrapping_sub(low as u64).wrapping_add(1);
+            Ok(Spec::Integers { start: low as u64, span })
+        }
+    }
+)* } }
+ranges! { u8, i8, u16, i16, u32, i32, u64, i64 }
+
+/// The number of the type next to `x` on the left; of a finite one.
+macro_rules! below {
+    ($t:ty, $x:expr) => {{
+        let bits = $x.to_bits();
+        let sign = !(!0 >> 1);
+        <$t>::from_bits(if bits & !sign == 0 {
+            sign | 1
+        } else if bits & sign == 0 {
+            bits - 1
+        } else {
+            bits + 1
+        })
+    }};
+}
+
+macro_rules! float_ranges { ($($t:ty: $least:expr;)*) => { $(
+    impl Limits for $t {
+        const LEAST: Self = $least;
+    }
+
+    impl Plan<$t> for Between<$t> {
+        const OF: &'static str = "between";
+        fn spec(&self) -> Result<Spec> {
+            let low = f64::from(self.low);
+            let Bound::Excluded(end) = self.high else {
+                return Err(Error::invalid("range", "a range of floats has an end, which does not belong to it"));
+            };
+            let high = f64::from(end);
+            // As wide as it is in the type that it is computed in.
+            let narrow = if size_of::<$t>() == 8 { high - low } else { f64::from(high as f32 - low as f32) };
+            if !narrow.is_finite() {
+                return Err(Error::invalid("range", format!("{low} to {high} is not a finite width")));
+            }
+            if low >= high {
+                return Err(empty(low, high));
+            }
+            Ok(Spec::Between { low, high, last: f64::from(below!($t, end)) })
+        }
+    }
+)* } }
+float_ranges! { f16: f16::MIN; bf16: bf16::MIN; f32: f32::MIN; f64: f64::MIN; }
+
+/// Normal numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Normal {
+    mean: f64,
+    deviation: f64,
+    method: Option<Method>,
+}
+
+impl Normal {
+    /// Of this mean and standard deviation. By Box and Muller's method with functions of our own, or, of quasi-random
+    /// sequences, by the inverse of the distribution function: the same bits on every engine.
+    pub const fn new(mean: f64, deviation: f64) -> Self {
+        Normal { mean, deviation, method: None }
+    }
+
+    /// Mean 0 and standard deviation 1.
+    pub const fn standard() -> Self {
+        Normal::new(0.0, 1.0)
+    }
+
+    /// The same by the inverse of the distribution function: a number for each one of the unit interval, increasing with it.
+    /// The same bits on every engine.
+    pub const fn by_quantile(self) -> Self {
+        Normal { method: Some(Method::Quantile), ..self }
+    }
+
+    /// The same as cuRAND's host generator makes them, with the functions of the C library: its bits where that is glibc.
+    /// Philox, XORWOW and MRG32k3a on the host engine; elsewhere `Unsupported`.
+    pub const fn curand(self) -> Self {
+        Normal { method: Some(Method::Curand), ..self }
+    }
+
+    fn plan(&self, log: bool) -> Result<Spec> {
+        let Normal { mean, deviation, method } = *self;
+        if !mean.is_finite() {
+            return Err(Error::invalid("mean", format!("{mean} is not finite")));
+        }
+        if !deviation.is_finite() || deviation < 0.0 {
+            return Err(Error::invalid("deviation", format!("{deviation} is not a standard deviation")));
+        }
+        // Quasi-random sequences get theirs from the stream: see `Draw::new`.
+        Ok(Spec::Normal { mean, deviation, log, method: method.unwrap_or(Method::BoxMuller) })
+    }
+}
+
+/// Numbers whose logarithms are normal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogNormal(pub Normal);
+
+impl LogNormal {
+    /// Of this mean and standard deviation of the logarithms.
+    pub const fn new(mean: f64, deviation: f64) -> Self {
+        LogNormal(Normal::new(mean, deviation))
+    }
+}
+
+/// Exponentially distributed numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exponential {
+    /// Their mean, the inverse of the rate.
+    pub mean: f64,
+}
+
+impl Exponential {
+    /// Of this mean.
+    pub const fn new(mean: f64) -> Self {
+        Exponential { mean }
+    }
+
+    fn plan(&self) -> Result<Spec> {
+        let mean = self.mean;
+        if !mean.is_finite() || mean <= 0.0 {
+            return Err(Error::invalid("mean", format!("{mean} is not above 0 and finite")));
+        }
+        Ok(Spec::Exponential { mean })
+    }
+}
+
+fn probability(p: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&p) {
+        return Ok(());
+    }
+    Err(Error::invalid("p", format!("{p} is not a probability")))
+}
+
+/// 1 with a probability, else 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bernoulli {
+    /// The probability of 1.
+    pub p: f64,
+}
+
+impl Bernoulli {
+    /// 1 with probability `p`, to the next multiple of 2^-64.
+    pub const fn new(p: f64) -> Self {
+        Bernoulli { p }
+    }
+
+    fn plan(&self) -> Result<Spec> {
+        probability(self.p)?;
+        // 2^64; the conversion stops at the greatest integer.
+        let threshold = (self.p * 18_446_744_073_709_551_616.0) as u64;
+        Ok(Spec::Bernoulli { threshold, always: self.p == 1.0 })
+    }
+}
+
+/// Numbers of events at a constant rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Poisson {
+    /// The mean: above 0, and 2^30 at most.
+    pub lambda: f64,
+}
+
+impl Poisson {
+    /// Of this mean.
+    pub const fn new(lambda: f64) -> Self {
+        Poisson { lambda }
+    }
+
+    fn plan(&self) -> Result<Spec> {
+        let lambda = self.lambda;
+        if !(lambda > 0.0 && lambda <= f64::from(1u32 << 30)) {
+            return Err(Error::invalid("lambda", format!("{lambda} is not above 0 and at most 2^30")));
+        }
+        let lambda = lambda.max(f64::MIN_POSITIVE);
+        let b = 0.931 + 2.53 * lambda.sqrt();
+        let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+        let many = lambda >= FEW;
+        Ok(Spec::Poisson(PoissonPlan {
+            lambda,
+            zero: exp64(-lambda),
+            ln_lambda: ln64(lambda),
+            a: -0.059 + 0.02483 * b,
+            b,
+            ln_inverse_alpha: if many { ln64(inverse_alpha) } else { 0.0 },
+            v_r: if many { 0.9277 - 3.6224 / (b - 2.0) } else { 0.0 },
+        }))
+    }
+}
+
+/// Numbers of successes of independent trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Binomial {
+    /// Trials.
+    pub n: u32,
+    /// The probability of a success.
+    pub p: f64,
+}
+
+impl Binomial {
+    /// Of `n` trials with probability `p`.
+    pub const fn new(n: u32, p: f64) -> Self {
+        Binomial { n, p }
+    }
+
+    fn plan(&self) -> Result<Spec> {
+        probability(self.p)?;
+        let (n, flipped) = (f64::from(self.n), self.p > 0.5);
+        let p = if flipped { 1.0 - self.p } else { self.p };
+        let q = 1.0 - p;
+        let search = n * p < FEW;
+        // ln(1 - p), with what rounding took of 1 - p.
+        let ln_q = ln64(q) + ((1.0 - q) - p) / q;
+        let spread = (n * p * q).sqrt();
+        let b = 1.15 + 2.53 * spread;
+        let mode = ((n + 1.0) * p).floor();
+        let odds = p / q;
+        Ok(Spec::Binomial(BinomialPlan {
+            n,
+            flipped,
+            search,
+            zero: exp64(n * ln_q),
+            odds,
+            a: -0.0873 + 0.0248 * b + 0.01 * p,
+            b,
+            c: n * p + 0.5,
+            v_r: 0.92 - 4.2 / b,
+            alpha: (2.83 + 5.1 / b) * spread,
+            ln_odds: if search { 0.0 } else { ln64(odds) },
+            mode,
+            h: ln_factorial(mode) + ln_factorial(n - mode),
+        }))
+    }
+}
+
+#[cfg(not(feature = "host"))]
+macro_rules! numbers { ($($t:ty: $kind:ident;)*) => { $(
+    impl Number for $t {
+        const KIND: Kind = Kind::$kind;
+    }
+)* } }
+#[cfg(not(feature = "host"))]
+numbers! {
+    f16: Single; bf16: Single; f32: Single; f64: Double; u32: Word; i32: Integer; u64: Integer; i64: Integer; u8: Integer;
+    i8: Integer; u16: Integer; i16: Integer;
+}

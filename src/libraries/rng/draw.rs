@@ -1,0 +1,159 @@
+//! A draw as an op: its checks, and both halves.
+
+use super::distribution::{Distribution, Random, name};
+use super::layout::Layout;
+use super::spec::{Method, Place, Spec};
+use super::stream::{Generator, Stream, spent};
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::{DeviceBuffer, Enqueue, Error, Result, Wire};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+/// Dimensions that a quasi-random sequence has at most.
+pub(super) const DIMENSIONS: u32 = 20_000;
+/// Where a stream ends that reaches a place only by way of all before it.
+const FAR: u64 = 1 << 36;
+
+/// Fills a buffer with numbers of type `T` from `D`.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Draw<T, D> {
+    pub(super) place: Place,
+    pub(super) spec: Spec,
+    len: usize,
+    _of: PhantomData<fn() -> (T, D)>,
+}
+
+impl<T: Random, D: Distribution<T>> Draw<T, D> {
+    /// `len` numbers of `stream`, from where it stands or from number `at` on; and how words are taken.
+    pub(super) fn new(stream: &Stream, of: &D, at: Option<u64>, len: usize) -> Result<(Self, Layout, u64)> {
+        let mut spec = super::distribution::spec(of)?;
+        let generator = stream.generator;
+        if let (true, Spec::Normal { method, .. }) = (generator.is_quasi_random(), &mut spec)
+            && *method == Method::BoxMuller
+        {
+            // A pair of points would be taken for two numbers.
+            *method = Method::Quantile;
+        }
+        let layout = Layout::of(generator, &spec, T::KIND);
+        let first = at.map_or_else(|| stream.begin(layout), Ok)?;
+        let place = Place { generator, seed: stream.seed, lanes: stream.lanes(), dimensions: stream.dimensions, first };
+        supported(stream, &spec, layout)?;
+        Ok((Draw { place, spec, len, _of: PhantomData }, layout, first))
+    }
+}
+
+/// Refuses what no engine has.
+pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<()> {
+    use super::stream::Ordering;
+    use Generator::{Mrg32k3a, Philox, ScrambledSobol32, ScrambledSobol64, Sobol32, Xorwow};
+    let generator = stream.generator;
+    if matches!(generator, ScrambledSobol32 | ScrambledSobol64) {
+        return Err(Error::unsupported("cuRAND's scrambled Sobol sequences: its tables are published nowhere"));
+    }
+    match stream.ordering {
+        Ordering::Seeded => {
+            return Err(Error::unsupported("the ordering `Seeded`: how cuRAND seeds its lanes is published nowhere"));
+        }
+        Ordering::Dynamic => {
+            return Err(Error::unsupported(
+                "the ordering `Dynamic`: it depends on the GPU, and no other engine has it",
+            ));
+        }
+        _ => {}
+    }
+    if generator.is_quasi_random() {
+        let integers = match spec {
+            Spec::Bits => (generator == Sobol32) != (layout == Layout::Word),
+            Spec::Integers { .. } | Spec::Bernoulli { .. } | Spec::Poisson(_) | Spec::Binomial(_) => true,
+            _ => false,
+        };
+        if integers {
+            let reason = format!(
+                "of {generator:?} there are its own bits, of its own width, and floats: integers would take two points"
+            );
+            return Err(Error::unsupported(reason));
+        }
+    }
+    if let Spec::Normal { method: Method::Curand, .. } = spec
+        && !matches!(generator, Philox | Xorwow | Mrg32k3a)
+    {
+        return Err(Error::unsupported(format!(
+            "how cuRAND makes normal numbers of {generator:?} is not known to the bit"
+        )));
+    }
+    Ok(())
+}
+
+/// What every engine needs to hold of a draw of `len` numbers.
+fn check(place: &Place, layout: Layout, len: usize) -> Result<()> {
+    let len = len as u64;
+    let count = if place.generator.is_quasi_random() {
+        let dimensions = place.dimensions;
+        if dimensions == 0 || dimensions > DIMENSIONS {
+            return Err(Error::invalid("dimensions", format!("{dimensions} is not from 1 to {DIMENSIONS}")));
+        }
+        if !len.is_multiple_of(dimensions.into()) {
+            return Err(Error::invalid("len", format!("{len} numbers are no whole points of {dimensions} dimensions")));
+        }
+        len / u64::from(dimensions)
+    } else {
+        len
+    };
+    let each = if place.generator.is_quasi_random() { 1 } else { (layout.words() / layout.outputs()) as u64 };
+    let end = place.first.checked_add(count).and_then(|end| end.checked_mul(each)).ok_or_else(spent)?;
+    if place.generator == Generator::Sobol32 && end > 1 << 32 {
+        return Err(Error::invalid("stream", format!("point {end} of a sequence that has 2^32")));
+    }
+    if matches!(place.generator, Generator::Mt19937 | Generator::Mtgp32) && end > FAR {
+        let reason = format!(
+            "position {end} of {:?}, which is reached only by way of all before it: 2^36 at most",
+            place.generator
+        );
+        return Err(Error::unsupported(reason));
+    }
+    Ok(())
+}
+
+impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
+    const NAME: &'static str = name::<T, D>();
+    const LIBRARY: &'static str = "rng";
+    type Reads = ();
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, (out,): &Spans<(T,)>) -> Result<()> {
+        if out.len() != self.len {
+            return Err(Error::invalid("out", format!("{} elements for {} numbers", out.len(), self.len)));
+        }
+        check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: (self.len as u64).saturating_mul(size_of::<T>() as u64) }
+    }
+
+    fn host(&self, (): Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
+        #[cfg(feature = "host")]
+        super::host::fill::fill(&self.place, &self.spec, out);
+        #[cfg(not(feature = "host"))]
+        let _ = out;
+        Ok(())
+    }
+
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported(format!("`{}` of {:?} on a GPU: not yet", Self::NAME, self.place.generator)))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! The front of the random numbers of one device.
+
+use super::distribution::{
+    Bernoulli, Between, Binomial, Bits, Distribution, Exponential, Limits, LogNormal, Normal, Poisson, Random, Uniform,
+};
+use super::draw::Draw;
+use super::stream::{Generator, Stream};
+use crate::error::Rejected;
+use crate::{Device, DeviceBuffer, Error, Op, PendingDispatch, Result, Submitted};
+use std::ops::RangeBounds;
+
+/// Draws of one device from one stream: `device.rng(seed)`. Holds no native state; see [`crate::rng`].
+#[derive(Clone, Debug)]
+pub struct Rng {
+    device: Device,
+    stream: Stream,
+}
+
+impl Device {
+    /// Random numbers of Philox4x32-10 with this seed.
+    pub fn rng(&self, seed: u64) -> Rng {
+        self.rng_of(Stream::new(Generator::Philox, seed))
+    }
+
+    /// Random numbers of a stream, from where it stands.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, rng::Stream};
+    /// let device = Device::host()?;
+    /// // Three points of two dimensions: all of the first dimension first.
+    /// let points = device.rng_of(Stream::sobol(2).at(1)).uniform::<f64>(6)?.into_output();
+    /// let points = device.download(&points)?.await_result()?;
+    /// let rounded: Vec<f64> = points.iter().map(|x| (x * 1000.0).round() / 1000.0).collect();
+    /// assert_eq!(rounded, [0.5, 0.75, 0.25, 0.5, 0.25, 0.75]);
+    /// # Ok(()) }
+    /// ```
+    pub fn rng_of(&self, stream: Stream) -> Rng {
+        Rng { device: self.clone(), stream }
+    }
+}
+
+/// What drawing gives: the work in flight.
+type Drawn<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
+
+impl Rng {
+    /// The stream, with its position: plain data that can be stored, and drawn from again.
+    pub const fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The stream, to be set.
+    pub const fn stream_mut(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// Its device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// `count` generators with [streams of their own](Stream::split), for threads of their own.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a quasi-random sequence.
+    pub fn split(&mut self, count: usize) -> Result<Vec<Rng>> {
+        let streams = self.stream.split(count)?;
+        Ok(streams.into_iter().map(|stream| self.device.rng_of(stream)).collect())
+    }
+
+    /// Fills a buffer, or its window, with numbers from a distribution, and moves the stream on.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] that names a parameter of the distribution, a length that is no whole number of
+    /// quasi-random points, or a position past the stream's end; [`Error::Unsupported`] for what the generator does not
+    /// have; a stale or foreign buffer. The buffer comes back, and the stream stands where it stood.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, rng::Between};
+    /// let device = Device::host()?;
+    /// let dice = device.rng(7).fill(Between::new(1..=6), device.uninit::<u8>(1000)?)?.into_output();
+    /// assert!(device.download(&dice)?.await_result()?.iter().all(|n| (1..=6).contains(n)));
+    /// # Ok(()) }
+    /// ```
+    pub fn fill<T: Random, D: Distribution<T>>(&mut self, of: D, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+        let mut stream = self.stream.clone();
+        let made = Draw::new(&stream, &of, None, out.len());
+        let op = match made.and_then(|(op, layout, first)| stream.pass(layout, first, out.len() as u64).map(|()| op)) {
+            Ok(op) => op,
+            Err(error) => return self.refuse::<T, D>(error, out),
+        };
+        let pending = self.device.dispatch(op, (), (out,))?;
+        self.stream = stream;
+        Ok(pending)
+    }
+
+    /// Fills a buffer with the numbers from number `first` of this kind on, and leaves the stream where it stands. `first`
+    /// counts what is drawn: numbers, or points of a quasi-random sequence.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, rng::Normal};
+    /// let device = Device::host()?;
+    /// let rng = device.rng(7);
+    /// let all = rng.fill_at(0, Normal::standard(), device.uninit::<f32>(100)?)?.into_output();
+    /// let end = rng.fill_at(60, Normal::standard(), device.uninit::<f32>(40)?)?.into_output();
+    /// assert_eq!(device.download(&all)?.await_result()?[60..], device.download(&end)?.await_result()?);
+    /// # Ok(()) }
+    /// ```
+    pub fn fill_at<T: Random, D: Distribution<T>>(
+        &self,
+        first: u64,
+        of: D,
+        out: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        match Draw::new(&self.stream, &of, Some(first), out.len()) {
+            Ok((op, ..)) => self.device.dispatch(op, (), (out,)),
+            Err(error) => self.refuse::<T, D>(error, out),
+        }
+    }
+
+    #[cold]
+    fn refuse<T: Random, D: Distribution<T>>(&self, error: Error, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+        let error = error.in_op(Draw::<T, D>::NAME, Draw::<T, D>::LIBRARY);
+        Err(Rejected::new(error, (out,)))
+    }
+
+    /// A new buffer of `n` numbers from a distribution.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill); no memory.
+    pub fn draw<T: Random, D: Distribution<T>>(&mut self, of: D, n: usize) -> Drawn<T> {
+        let out = self.device.uninit(n)?;
+        Ok(self.fill(of, out)?)
+    }
+
+    /// The generator's own bits: `u32`, or `u64`.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn bits<T: Random>(&mut self, n: usize) -> Drawn<T>
+    where
+        Bits: Distribution<T>,
+    {
+        self.draw(Bits, n)
+    }
+
+    /// Uniform numbers above 0 and up to 1, as cuRAND's; [`Uniform::below_one`] has the other convention.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn uniform<T: Random>(&mut self, n: usize) -> Drawn<T>
+    where
+        Uniform: Distribution<T>,
+    {
+        self.draw(Uniform::above_zero(), n)
+    }
+
+    /// Integers of a range, without bias (Lemire's method): `choice` with replacement.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw); an empty range.
+    pub fn integers<T: Random + Limits>(&mut self, range: impl RangeBounds<T>, n: usize) -> Drawn<T>
+    where
+        Between<T>: Distribution<T>,
+    {
+        self.draw(Between::new(range), n)
+    }
+
+    /// Standard normal numbers; [`Normal`] has other means and deviations.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn normal<T: Random>(&mut self, n: usize) -> Drawn<T>
+    where
+        Normal: Distribution<T>,
+    {
+        self.draw(Normal::standard(), n)
+    }
+
+    /// Numbers whose logarithms are normal, of this mean and standard deviation.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn log_normal<T: Random>(&mut self, mean: f64, deviation: f64, n: usize) -> Drawn<T>
+    where
+        LogNormal: Distribution<T>,
+    {
+        self.draw(LogNormal::new(mean, deviation), n)
+    }
+
+    /// Exponentially distributed numbers of this mean.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn exponential<T: Random>(&mut self, mean: f64, n: usize) -> Drawn<T>
+    where
+        Exponential: Distribution<T>,
+    {
+        self.draw(Exponential::new(mean), n)
+    }
+
+    /// 1 with probability `p`, else 0.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn bernoulli(&mut self, p: f64, n: usize) -> Drawn<u8> {
+        self.draw(Bernoulli::new(p), n)
+    }
+
+    /// Numbers of events, of mean `lambda` (2^30 at most): by search in the distribution function below 10, else by
+    /// Hoermann's transformed rejection.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn poisson(&mut self, lambda: f64, n: usize) -> Drawn<u32> {
+        self.draw(Poisson::new(lambda), n)
+    }
+
+    /// Numbers of successes of `trials` trials with probability `p`: by search below a mean of 10, else by Hoermann's
+    /// transformed rejection.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn binomial(&mut self, trials: u32, p: f64, n: usize) -> Drawn<u32> {
+        self.draw(Binomial::new(trials, p), n)
+    }
+}

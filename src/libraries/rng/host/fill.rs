@@ -1,0 +1,126 @@
+//! A whole draw: cut into parts for the threads, each walked a few hundred visits at a time.
+
+use super::super::distribution::Random;
+use super::super::layout::Layout;
+use super::super::spec::{Place, Spec};
+use super::super::stream::Generator;
+use super::cursor::Cursor;
+use super::make::{CHUNK, Words};
+use super::{kept, mrg, mt, mtgp, philox, sobol, xorwow};
+use crate::numerics::parallel::{Parts, each_part};
+
+pub(crate) use super::make::Batch;
+
+/// Some visits of a stream, from one on.
+struct Visits {
+    first: u64,
+    count: u64,
+}
+
+fn cursor(place: &Place, layout: Layout, Visits { first, count }: Visits) -> Box<dyn Cursor> {
+    let Place { generator, seed, lanes, .. } = *place;
+    let words = layout.words();
+    let (word, all) = (first.wrapping_mul(words as u64), count.saturating_mul(words as u64));
+    match generator {
+        Generator::Philox => Box::new(philox::Philox::new(seed, layout, first)),
+        Generator::Xorwow => Box::new(xorwow::Xorwow::new(seed, words, first, count)),
+        Generator::Mrg32k3a => Box::new(mrg::Mrg::new(seed, words, lanes.into(), first)),
+        Generator::Mt19937 => Box::new(mt::Mt::new(seed, words, word, all)),
+        _ => Box::new(mtgp::Mtgp::new(seed, words, lanes as usize, word)),
+    }
+}
+
+/// Numbers from the cursor's place on, without the first `skip` of its first visit.
+fn walk<T: Random>(
+    (spec, generator, layout): (&Spec, Generator, Layout),
+    cursor: &mut dyn Cursor,
+    mut skip: usize,
+    mut out: &mut [T],
+) {
+    let mut words: Words = [[0; CHUNK]; 4];
+    let mut spare = [T::zeroed(); 2 * CHUNK];
+    let each = layout.outputs();
+    while !out.is_empty() {
+        let visits = out.len().saturating_add(skip).div_ceil(each).min(CHUNK);
+        let count = (visits * each - skip).min(out.len());
+        let mut all = words.each_mut().map(|w| w.get_mut(..visits).unwrap_or_default());
+        cursor.next(all.get_mut(..layout.words()).unwrap_or_default());
+        let (now, rest) = std::mem::take(&mut out).split_at_mut(count);
+        let mut batch = Batch { spec, generator, layout, visits, words: &mut words };
+        if count == visits * each {
+            T::make(&mut batch, now);
+        } else {
+            let whole = spare.get_mut(..visits * each).unwrap_or_default();
+            T::make(&mut batch, whole);
+            now.iter_mut().zip(whole.iter().skip(skip)).for_each(|(to, from)| *to = *from);
+        }
+        (skip, out) = (0, rest);
+    }
+}
+
+/// Numbers that a part has at least, where a cursor is cheap to make, and where it is not.
+const SMALL: usize = 1 << 15;
+const LARGE: usize = 1 << 20;
+
+/// Fills `out` with the numbers from `place` on.
+pub(in super::super) fn fill<T: Random>(place: &Place, spec: &Spec, out: &mut [T]) {
+    let layout = Layout::of(place.generator, spec, T::KIND);
+    let how = (spec, place.generator, layout);
+    let each = layout.outputs() as u64;
+    match place.generator {
+        Generator::Philox => each_part(out, Parts::of(SMALL), &|i, out| {
+            random(place, how, place.first.wrapping_add((i * SMALL) as u64), out);
+        }),
+        Generator::Xorwow | Generator::Mrg32k3a => each_part(out, Parts::of(LARGE), &|i, out| {
+            random(place, how, place.first.wrapping_add((i * LARGE) as u64), out);
+        }),
+        Generator::Mt19937 | Generator::Mtgp32 => {
+            // In one piece, from where an earlier draw left the stream if one did.
+            let key = |first| (layout.words(), Place { first, ..*place });
+            let (visit, skip) = (place.first / each, (place.first % each) as usize);
+            let end = place.first.wrapping_add(out.len() as u64);
+            let visits = Visits { first: visit, count: (out.len() as u64).saturating_add(skip as u64).div_ceil(each) };
+            let left = if skip == 0 { kept::take(&key(place.first)) } else { None };
+            let mut cursor = left.unwrap_or_else(|| cursor(place, layout, visits));
+            walk(how, &mut *cursor, skip, out);
+            if end.is_multiple_of(each) && cursor.goes_on() {
+                kept::put(key(end), cursor);
+            }
+        }
+        _ => quasi(place, how, out),
+    }
+}
+
+/// Numbers `first..` of a random stream.
+fn random<T: Random>(place: &Place, how: (&Spec, Generator, Layout), first: u64, out: &mut [T]) {
+    let (_, _, layout) = how;
+    let each = layout.outputs() as u64;
+    let (visit, skip) = (first / each, (first % each) as usize);
+    let count = (out.len() as u64).saturating_add(skip as u64).div_ceil(each);
+    walk(how, &mut *cursor(place, layout, Visits { first: visit, count }), skip, out);
+}
+
+/// The points of a quasi-random sequence, dimension by dimension.
+fn quasi<T: Random>(place: &Place, how: (&Spec, Generator, Layout), out: &mut [T]) {
+    let points = (out.len() / place.dimensions.max(1) as usize).max(1);
+    each_part(out, Parts::of(SMALL), &|i, mut out| {
+        let mut at = i * SMALL;
+        while !out.is_empty() {
+            let (dimension, point) = (at / points, at % points);
+            let (now, rest) = out.split_at_mut(out.len().min(points - point));
+            let first = place.first.wrapping_add(point as u64);
+            walk(how, &mut sobol::Sobol::new(sobol::directions(dimension), first), 0, now);
+            at += now.len();
+            out = rest;
+        }
+    });
+}
+
+/// The two words that a draw of one number of 64 bits takes.
+pub(in super::super) fn key(place: &Place) -> [u32; 2] {
+    let layout = Layout::Wide;
+    let (mut x, mut y) = ([0], [0]);
+    cursor(place, layout, Visits { first: place.first, count: 1 }).next(&mut [&mut x, &mut y]);
+    let ([x], [y]) = (x, y);
+    [x, y].map(|word| super::units::bits_of(place.generator, word))
+}

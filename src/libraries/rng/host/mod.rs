@@ -1,0 +1,48 @@
+//! The arithmetic of random numbers on the CPU, which is also the description of it: the GPU's kernels do the same,
+//! operation by operation.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `philox`, `xorwow`, `mrg`, `mt`, `mtgp`, `sobol` | the words of each generator, in cuRAND's order, from any place on |
+//! | `gf2`, `poly` | jumps ahead: linear maps over bits, polynomials over bits |
+//! | `units` | from words to the unit interval, as cuRAND does it for each generator |
+//! | `math` | logarithm, sine and cosine, exponential, quantile, with the same bits everywhere |
+//! | `normal`, `discrete`, `permute` | distributions |
+//! | `curand` | normal numbers with the functions that cuRAND takes |
+//! | `make` | from words to the numbers of a distribution |
+//! | `fill` | a whole draw: cut into parts for the threads of the pool that the caller is in |
+//! | `kept` | streams of the generators that cannot jump, where a draw left them |
+//! | `isa` | loops compiled for the machine's vectors |
+//!
+//! Every element depends on its place in the stream alone: how a draw is cut changes no bit.
+
+#[cfg(feature = "host")]
+mod curand;
+mod cursor;
+#[cfg(feature = "host")]
+mod discrete;
+#[cfg(feature = "host")]
+pub(super) mod fill;
+mod gf2;
+mod isa;
+#[cfg(feature = "host")]
+mod kept;
+#[cfg(feature = "host")]
+mod make;
+pub(super) mod math;
+pub(super) mod mrg;
+#[cfg(feature = "host")]
+mod mt;
+#[cfg(feature = "host")]
+mod mtgp;
+#[cfg(feature = "host")]
+mod normal;
+#[cfg(feature = "host")]
+pub(super) mod permute;
+pub(super) mod philox;
+#[cfg(feature = "host")]
+mod poly;
+pub(super) mod sobol;
+#[cfg(feature = "host")]
+mod units;
+pub(super) mod xorwow;

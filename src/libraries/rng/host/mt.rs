@@ -1,0 +1,226 @@
+//! MT19937 (Matsumoto and Nishimura 1998): 8192 lanes, 2^2048 steps apart, that take turns with eight outputs each.
+//!
+//! A lane begins where a polynomial in the transition says (Haramoto, Matsumoto, Nishimura, Panneton, L'Ecuyer 2008):
+//! `x^(2^2048)` modulo the characteristic polynomial, which the first paper gives in closed form. Both are worked out when
+//! first needed.
+
+use super::cursor::Cursor;
+use super::isa::{Loop, run};
+use super::poly::{LIMBS, Modulus, Poly};
+use crate::numerics::parallel::{self, Parts};
+use std::sync::OnceLock;
+
+/// Words of a state, and the distance of the other one in the recurrence.
+const N: usize = 624;
+const M: usize = 397;
+const MATRIX: u32 = 0x9908_b0df;
+/// Lanes that take turns.
+const LANES: usize = 8192;
+/// Outputs of a turn.
+const TURN: usize = 8;
+/// Turns that a lane's block of words is good for.
+const TURNS: usize = N / TURN;
+/// Lanes are two to this many steps apart.
+const APART: usize = 2048;
+
+type Words = Box<[u32; N]>;
+
+/// The state that a seed gives (its low 32 bits).
+fn seeded(seed: u64) -> Words {
+    let mut state = Box::new([0; N]);
+    let mut last = seed as u32;
+    for (i, word) in state.iter_mut().enumerate() {
+        if i > 0 {
+            last = 1_812_433_253u32.wrapping_mul(last ^ last >> 30).wrapping_add(i as u32);
+        }
+        *word = last;
+    }
+    state
+}
+
+/// The word that follows `N` others.
+#[inline(always)]
+fn next_word(first: u32, second: u32, middle: u32) -> u32 {
+    let y = first & 0x8000_0000 | second & 0x7fff_ffff;
+    middle ^ y >> 1 ^ if y & 1 == 1 { MATRIX } else { 0 }
+}
+
+/// The next `N` words in place of these.
+fn twist(state: &mut [u32; N]) {
+    for i in 0..N {
+        let at = |i: usize| state.get(i % N).copied().unwrap_or(0);
+        let word = next_word(at(i), at(i + 1), at(i + M));
+        state.get_mut(i).into_iter().for_each(|to| *to = word);
+    }
+}
+
+fn tempered(mut y: u32) -> u32 {
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c_5680;
+    y ^= y << 15 & 0xefc6_0000;
+    y ^ y >> 18
+}
+
+/// `x^(2^(APART + k))` modulo the characteristic polynomial, k below 13.
+fn jumps() -> &'static [Poly] {
+    static JUMPS: OnceLock<Vec<Poly>> = OnceLock::new();
+    JUMPS.get_or_init(|| {
+        let modulus = Modulus::new();
+        let mut x = Poly::x();
+        for _ in 0..APART {
+            x = modulus.square(&x);
+        }
+        let mut all = vec![x];
+        for _ in 1..13 {
+            let next = all.last().map(|x| modulus.square(x));
+            all.extend(next);
+        }
+        all
+    })
+}
+
+/// The sum of the states that a polynomial names.
+struct Sum<'a> {
+    poly: &'a Poly,
+    /// The sequence that the state begins.
+    words: &'a [u32],
+    sum: &'a mut [u32; N],
+}
+
+/// Words summed at once: they stay in registers.
+const TILE: usize = 104;
+
+impl Loop for Sum<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn body(self) {
+        let Sum { poly, words, sum } = self;
+        let (tiles, _) = sum.as_chunks_mut::<TILE>();
+        for (tile, begin) in tiles.iter_mut().zip((0..).step_by(TILE)) {
+            let mut total = [0u32; TILE];
+            for (limb, at) in poly.0.iter().zip((begin..).step_by(64)) {
+                let mut bits = *limb;
+                while bits != 0 {
+                    let from = at + bits.trailing_zeros() as usize;
+                    if let Some(window) = words.get(from..from + TILE) {
+                        total.iter_mut().zip(window).for_each(|(total, word)| *total ^= word);
+                    }
+                    bits &= bits - 1;
+                }
+            }
+            *tile = total;
+        }
+    }
+}
+
+/// The state as far on as the polynomial says.
+fn jumped(state: &[u32; N], poly: &Poly) -> Words {
+    let mut words = Vec::with_capacity(64 * LIMBS + N);
+    words.extend_from_slice(state);
+    for i in 0..64 * LIMBS {
+        let at = |i: usize| words.get(i).copied().unwrap_or(0);
+        words.push(next_word(at(i), at(i + 1), at(i + M)));
+    }
+    let mut sum = Box::new([0; N]);
+    run(Sum { poly, words: &words, sum: &mut sum });
+    sum
+}
+
+/// The states of `count` lanes from `first` on.
+fn lanes(seed: u64, first: usize, count: usize) -> Vec<Words> {
+    /// Lanes that one task makes of each other.
+    const CHAIN: usize = 64;
+    let start = |lane: usize| {
+        let far = jumps().iter().enumerate().filter(|(k, _)| lane >> k & 1 == 1);
+        far.fold(seeded(seed), |state, (_, jump)| jumped(&state, jump))
+    };
+    let chain = |task: usize| {
+        let begin = first + task * CHAIN;
+        let mut all = vec![start(begin)];
+        while all.len() < CHAIN.min(first + count - begin) {
+            let next = all.last().zip(jumps().first()).map(|(state, jump)| jumped(state, jump));
+            all.extend(next);
+        }
+        all
+    };
+    parallel::map(count.div_ceil(CHAIN), &chain).into_iter().flatten().collect()
+}
+
+/// Does something to each lane.
+fn each(lanes: &mut [Words], f: &(dyn Fn(&mut [u32; N]) + Sync)) {
+    parallel::each_part(lanes, Parts::of(64), &|_, lanes| lanes.iter_mut().for_each(|lane| f(lane)));
+}
+
+/// Which words of a block a turn takes.
+fn order() -> &'static [[u16; TURN]] {
+    static ORDER: OnceLock<Vec<[u16; TURN]>> = OnceLock::new();
+    ORDER.get_or_init(|| {
+        let first: [u16; TURN] = [0, 113, 170, 283, 340, 397, 510, 567];
+        let others: Vec<u16> = (0..N as u16).filter(|i| !first.contains(i)).collect();
+        let mut all = vec![first];
+        for run in others.chunks(7 * TURN) {
+            for j in 0..7 {
+                let mut turn = [0; TURN];
+                turn.iter_mut().zip(run.iter().skip(j).step_by(7)).for_each(|(to, from)| *to = *from);
+                all.push(turn);
+            }
+        }
+        all
+    })
+}
+
+/// The stream from some word on.
+pub(super) struct Mt {
+    lanes: Vec<Words>,
+    /// The number of the first of them.
+    first: usize,
+    /// The next word.
+    word: u64,
+    /// How often each lane was twisted.
+    twists: u64,
+    /// Words of a visit.
+    words: usize,
+}
+
+impl Mt {
+    /// `count` words from `word` on, `words` of them a visit.
+    pub(super) fn new(seed: u64, words: usize, word: u64, count: u64) -> Self {
+        let turn = word / TURN as u64;
+        let (row, lane) = (turn / LANES as u64, turn % LANES as u64);
+        let turns = (word % TURN as u64).saturating_add(count).div_ceil(TURN as u64);
+        let (first, many) = if lane.saturating_add(turns) <= LANES as u64 { (lane, turns) } else { (0, LANES as u64) };
+        let mut lanes = lanes(seed, first as usize, many as usize);
+        let twists = row / TURNS as u64 + 1;
+        each(&mut lanes, &|lane| (0..twists).for_each(|_| twist(lane)));
+        Mt { lanes, first: first as usize, word, twists, words }
+    }
+
+    fn next_output(&mut self) -> u32 {
+        let (turn, inside) = (self.word / TURN as u64, (self.word % TURN as u64) as usize);
+        let (row, lane) = (turn / LANES as u64, (turn % LANES as u64) as usize);
+        if row / TURNS as u64 >= self.twists {
+            each(&mut self.lanes, &|lane| twist(lane));
+            self.twists += 1;
+        }
+        let place = order().get((row % TURNS as u64) as usize).and_then(|turn| turn.get(inside));
+        let lane = lane.checked_sub(self.first).and_then(|lane| self.lanes.get(lane));
+        self.word = self.word.wrapping_add(1);
+        let word = lane.zip(place).and_then(|(lane, place)| lane.get(usize::from(*place)));
+        tempered(word.copied().unwrap_or(0))
+    }
+}
+
+impl Cursor for Mt {
+    fn next(&mut self, words: &mut [&mut [u32]]) {
+        let visits = words.first().map_or(0, |w| w.len());
+        for i in 0..visits {
+            for j in 0..self.words {
+                let word = self.next_output();
+                words.get_mut(j).and_then(|w| w.get_mut(i)).into_iter().for_each(|to| *to = word);
+            }
+        }
+    }
+    fn goes_on(&self) -> bool {
+        self.lanes.len() == LANES
+    }
+}

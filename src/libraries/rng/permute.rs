@@ -1,0 +1,136 @@
+//! Random orders: the first places of a permutation.
+
+use super::Rng;
+use super::distribution::Bits;
+use super::draw::{Draw, supported};
+use super::layout::Layout;
+use super::spec::Spec;
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::{DeviceBuffer, Enqueue, Error, PendingDispatch, Result, Wire};
+use serde::{Deserialize, Serialize};
+
+/// The first places of a permutation of the numbers below `n`.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Permute {
+    key: [u32; 2],
+    n: u64,
+    len: usize,
+}
+
+/// So many different ones of the numbers below `n`.
+fn check(n: u64, len: usize) -> Result<()> {
+    if n > 1 << 32 {
+        return Err(Error::invalid("n", format!("{n} numbers are more than a u32 tells apart")));
+    }
+    if len as u64 > n {
+        return Err(Error::invalid("count", format!("{len} different ones of {n}")));
+    }
+    Ok(())
+}
+
+impl Op for Permute {
+    const NAME: &'static str = "permutation";
+    const LIBRARY: &'static str = "rng";
+    type Reads = ();
+    type Output = DeviceBuffer<u32>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, (out,): &Spans<(u32,)>) -> Result<()> {
+        if out.len() != self.len {
+            return Err(Error::invalid("out", format!("{} elements for {} numbers", out.len(), self.len)));
+        }
+        check(self.n, self.len)
+    }
+
+    fn overwrites(&self, _: &Spans<(u32,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: (self.len as u64).saturating_mul(4) }
+    }
+
+    fn host(&self, (): Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
+        #[cfg(feature = "host")]
+        super::host::permute::permute(self.key, self.n, out);
+        #[cfg(not(feature = "host"))]
+        let _ = out;
+        Ok(())
+    }
+
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("`permutation` on a GPU: not yet"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Rng {
+    /// The numbers below `n` in random order; 2^32 of them at most. Takes two words of the stream.
+    ///
+    /// Up to 4096 numbers each order is as likely as any other; of more a bijection is chosen by 64 bits, which no test of
+    /// single places or pairs tells from a random order, but most of the `n!` orders never come out.
+    ///
+    /// # Errors
+    /// As [`choice`](Self::choice).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::Device;
+    /// let device = Device::host()?;
+    /// let order = device.rng(1).permutation(10)?.into_output();
+    /// let mut order = device.download(&order)?.await_result()?;
+    /// order.sort();
+    /// assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    /// # Ok(()) }
+    /// ```
+    pub fn permutation(&mut self, n: usize) -> Result<PendingDispatch<DeviceBuffer<u32>>> {
+        self.choice(n as u64, n)
+    }
+
+    /// `count` different ones of the numbers below `n`, in random order: the first places of a
+    /// [`permutation`](Self::permutation). With replacement it is [`integers`](Self::integers).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for more than there are, or more than 2^32; [`Error::Unsupported`] for a quasi-random
+    /// sequence; no memory.
+    pub fn choice(&mut self, n: u64, count: usize) -> Result<PendingDispatch<DeviceBuffer<u32>>> {
+        let name = |error: Error| error.in_op(Permute::NAME, Permute::LIBRARY);
+        // The key is a number of 64 bits of the stream.
+        let (draw, layout, first) = Draw::<u64, Bits>::new(self.stream(), &Bits, None, 1).map_err(name)?;
+        let integers = Spec::Integers { start: 0, span: 1 };
+        supported(self.stream(), &integers, Layout::Wide).map_err(name)?;
+        // Before there is a buffer of that size.
+        check(n, count).map_err(name)?;
+        let key = key(&draw).map_err(name)?;
+        let mut stream = self.stream().clone();
+        stream.pass(layout, first, 1).map_err(name)?;
+        let out = self.device().uninit(count)?;
+        let pending = self.device().dispatch(Permute { key, n, len: count }, (), (out,))?;
+        *self.stream_mut() = stream;
+        Ok(pending)
+    }
+}
+
+#[cfg(feature = "host")]
+fn key(draw: &Draw<u64, Bits>) -> Result<[u32; 2]> {
+    Ok(super::host::fill::key(&draw.place))
+}
+
+/// Without the host engine there is Philox alone.
+#[cfg(not(feature = "host"))]
+fn key(draw: &Draw<u64, Bits>) -> Result<[u32; 2]> {
+    let _ = draw;
+    Err(Error::unsupported("random orders in a build without the feature `host`"))
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(super) fn register(registry: &mut crate::worker::Registry) {
+    registry.add::<Permute>();
+}

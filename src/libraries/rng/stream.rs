@@ -1,0 +1,199 @@
+//! A stream of random numbers as a value.
+
+use super::host::philox;
+use super::layout::Layout;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// An algorithm that makes random bits, laid out as cuRAND lays it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Generator {
+    /// Philox4x32-10: counter-based, reaches any position at once. The default.
+    Philox,
+    /// XORWOW: 4096 lanes that take turns.
+    Xorwow,
+    /// MRG32k3a: 81920 lanes that take turns (4096 in [`Ordering::Legacy`]).
+    Mrg32k3a,
+    /// MT19937: 8192 lanes that take turns with eight numbers each. Uses the low 32 bits of the seed.
+    Mt19937,
+    /// MTGP32 of exponent 11213: 192 generators that take turns with 256 numbers each (64 in [`Ordering::Legacy`]).
+    Mtgp32,
+    /// Sobol's quasi-random sequence, of 32 bits.
+    Sobol32,
+    /// Sobol's quasi-random sequence, of 64 bits.
+    Sobol64,
+    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 32 bits. Its tables are published nowhere: `Unsupported`.
+    ScrambledSobol32,
+    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 64 bits. Its tables are published nowhere: `Unsupported`.
+    ScrambledSobol64,
+}
+
+impl Generator {
+    /// It fills space evenly instead of being random.
+    pub const fn is_quasi_random(self) -> bool {
+        use Generator::{ScrambledSobol32, ScrambledSobol64, Sobol32, Sobol64};
+        matches!(self, Sobol32 | Sobol64 | ScrambledSobol32 | ScrambledSobol64)
+    }
+}
+
+/// In which order the lanes of a generator take turns: cuRAND's orderings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Ordering {
+    /// The library's default. For quasi-random sequences the only one.
+    #[default]
+    Default,
+    /// The fastest that gives the same numbers in each release: as [`Default`](Self::Default).
+    Best,
+    /// That of early releases: differs for MRG32k3a and MTGP32.
+    Legacy,
+    /// Faster seeding, XORWOW only. How cuRAND seeds it is published nowhere: `Unsupported`.
+    Seeded,
+    /// Depends on the GPU, so no other engine can repeat it: `Unsupported`.
+    Dynamic,
+}
+
+/// A stream of random numbers as plain data: a generator, a seed and a position. Equal streams give equal numbers, on every
+/// engine, whatever threads and slots draw them.
+///
+/// The position counts words of 32 bits of a random stream, and points of a quasi-random one. A number of 32 bits or fewer
+/// takes one word, one of 64 bits two (one where the generator has no more to give: see the table in [`crate::rng`]);
+/// integers in a range, Bernoulli, Poisson and binomial numbers take two. Numbers of one width continue without a gap: `n`
+/// numbers and then `m` are `n + m` numbers. Where the width changes the position moves on to where both ways to take words
+/// begin anew, so that no word is used twice.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::rng::{Generator, Stream};
+/// let mut stream = Stream::new(Generator::Philox, 42);
+/// let children = stream.split(4)?; // one for each of four rayon jobs
+/// assert_eq!(children.len(), 4);
+/// assert_ne!(children[0], children[1]);
+/// assert_eq!(Stream::new(Generator::Philox, 42).split(4)?, children);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stream {
+    pub(super) generator: Generator,
+    pub(super) seed: u64,
+    pub(super) ordering: Ordering,
+    pub(super) dimensions: u32,
+    pub(super) position: u64,
+    /// How the words before the position were taken.
+    taken: Option<Layout>,
+    /// Streams that were split off.
+    children: u64,
+}
+
+impl Stream {
+    /// The stream of a seed, from its beginning. A quasi-random sequence ignores the seed and has one dimension.
+    pub const fn new(generator: Generator, seed: u64) -> Self {
+        let ordering = Ordering::Default;
+        Stream { generator, seed, ordering, dimensions: 1, position: 0, taken: None, children: 0 }
+    }
+
+    /// Sobol's sequence of 32 bits, of `dimensions` dimensions, 20000 at most. `n` numbers are `n / dimensions` points, all
+    /// of the first dimension first.
+    pub const fn sobol(dimensions: u32) -> Self {
+        Stream { dimensions, ..Stream::new(Generator::Sobol32, 0) }
+    }
+
+    /// The same with another ordering.
+    pub const fn ordering(self, ordering: Ordering) -> Self {
+        Stream { ordering, ..self }
+    }
+
+    /// The same with so many dimensions, for a quasi-random sequence.
+    pub const fn dimensions(self, dimensions: u32) -> Self {
+        Stream { dimensions, ..self }
+    }
+
+    /// The same at another position, in words (points of a quasi-random sequence): `curandSetGeneratorOffset`.
+    pub const fn at(self, position: u64) -> Self {
+        Stream { position, taken: None, ..self }
+    }
+
+    /// Its generator.
+    pub const fn generator(&self) -> Generator {
+        self.generator
+    }
+
+    /// Its seed.
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Words that were taken of it, or points.
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// `count` streams that have nothing to do with each other nor with this one, for threads of their own. Splitting again
+    /// gives others. The seed of a child is 64 bits that Philox makes of this stream's seed and of the child's number.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for quasi-random sequences, whose points belong together: draw parts of them by position.
+    pub fn split(&mut self, count: usize) -> Result<Vec<Stream>> {
+        if self.generator.is_quasi_random() {
+            return Err(Error::unsupported("a quasi-random sequence is not split: draw parts of it by position"));
+        }
+        let first = self.children;
+        self.children = first.wrapping_add(count as u64);
+        // The counter's last word is 0 in every stream's own numbers.
+        let seed = |child: u64| {
+            let counter = [child as u32, (child >> 32) as u32, self.generator as u32, 0x7370_6c74];
+            let [a, b, ..] = philox::block(counter, philox::key(self.seed));
+            u64::from(a) | u64::from(b) << 32
+        };
+        let child =
+            |i: u64| Stream { ordering: self.ordering, ..Stream::new(self.generator, seed(first.wrapping_add(i))) };
+        Ok((0..count as u64).map(child).collect())
+    }
+
+    /// The number of the first output where words are taken so, and the position it begins at.
+    pub(super) fn begin(&self, layout: Layout) -> Result<u64> {
+        if self.generator.is_quasi_random() {
+            return Ok(self.position);
+        }
+        let step = match self.taken {
+            Some(taken) if taken != layout => taken.boundary(layout, self),
+            _ => 1,
+        };
+        let each = (layout.words() / layout.outputs()) as u64;
+        let position = self.position.checked_next_multiple_of(step).ok_or_else(spent)?;
+        Ok(position.div_ceil(each))
+    }
+
+    /// Behind `count` outputs from `first` on.
+    pub(super) fn pass(&mut self, layout: Layout, first: u64, count: u64) -> Result<()> {
+        let (each, count) = if self.generator.is_quasi_random() {
+            (1, count / u64::from(self.dimensions.max(1)))
+        } else {
+            ((layout.words() / layout.outputs()) as u64, count)
+        };
+        let end = first.checked_add(count).and_then(|end| end.checked_mul(each)).ok_or_else(spent)?;
+        if count > 0 {
+            (self.position, self.taken) = (end, Some(layout));
+        }
+        Ok(())
+    }
+
+    /// Lanes, or blocks, that take turns.
+    pub(super) fn lanes(&self) -> u32 {
+        match (self.generator, self.ordering) {
+            (Generator::Philox, _) => 65_536,
+            (Generator::Xorwow, _) | (Generator::Mrg32k3a, Ordering::Legacy) => 4096,
+            (Generator::Mrg32k3a, _) => 81_920,
+            (Generator::Mtgp32, Ordering::Legacy) => 64,
+            (Generator::Mtgp32, _) => 192,
+            (Generator::Mt19937, _) => 8192,
+            _ => 1,
+        }
+    }
+}
+
+/// A position past the last.
+pub(super) fn spent() -> Error {
+    Error::invalid("stream", "the draw ends past position 2^64, the last that a stream has")
+}

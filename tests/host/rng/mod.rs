@@ -1,0 +1,34 @@
+//! Random numbers: the bits of each stream, the laws of streams, the distributions, what is refused.
+
+mod curand;
+mod distributions;
+mod engines;
+mod laws;
+mod refusals;
+mod statistics;
+
+use crate::common::{devices, down};
+use windlass::rng::{Distribution, Generator, Random, Stream};
+use windlass::{Device, Error};
+
+/// The random generators, and how many numbers of them are cheap to have.
+const GENERATORS: [(Generator, usize); 5] = [
+    (Generator::Philox, 300_000),
+    (Generator::Xorwow, 70_000),
+    (Generator::Mrg32k3a, 170_000),
+    (Generator::Mt19937, 400),
+    (Generator::Mtgp32, 100_000),
+];
+
+/// `n` numbers of a stream from where it stands.
+fn drawn<T: Random>(device: &Device, stream: &Stream, of: impl Distribution<T>, n: usize) -> Vec<T> {
+    let out = device.rng_of(stream.clone()).draw::<T, _>(of, n).unwrap().into_output();
+    down(device, &out)
+}
+
+/// The devices that have all of a stream's numbers: a GPU has not yet.
+fn having(stream: &Stream) -> Vec<Device> {
+    let unable = |answer| matches!(answer, Err(Error::Unsupported { .. }));
+    let able = |device: &Device| !unable(device.rng_of(stream.clone()).uniform::<f32>(1));
+    devices().into_iter().filter(able).collect()
+}
