@@ -34,6 +34,8 @@ mod runners;
 mod settle;
 #[path = "loom/slots.rs"]
 mod slots;
+#[path = "loom/turns.rs"]
+mod turns;
 #[cfg(target_os = "linux")]
 #[path = "loom/worker.rs"]
 mod worker;

@@ -1,10 +1,12 @@
 //! What one unit of device work is.
 
 mod kind;
+mod made;
 mod ours;
 pub(crate) mod plan;
 
 pub use kind::Kind;
+pub use made::{Made, Make, Next};
 pub(crate) use ours::Ours;
 pub use plan::{Built, PlanKey, Prepare};
 
@@ -66,6 +68,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     const KIND: Kind = Kind::Enqueue;
     /// It needs plans: [`prepare`](Self::prepare) is asked.
     const PREPARED: bool = false;
+    /// Its library has a pool of handles, each with a stream of its own, and it uses one of them.
+    #[doc(hidden)]
+    const POOLED: ours::Ours = ours::Ours::NO;
     /// It reads buffers of another device of the same kind: the library's own copies between devices.
     #[doc(hidden)]
     const FROM_PEER: ours::Ours = ours::Ours::NO;
@@ -149,6 +154,16 @@ pub trait Op: Sized + Send + Sync + 'static {
         let _ = (reads, writes, plans);
     }
 
+    /// After a phase of an op that is [`Kind::Phased`]: looks at what it left, and makes the buffers that the next one
+    /// writes. Runs on a helper thread of a GPU, when the phase is over.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it: the dispatch fails with that, and the buffers made so far go.
+    fn next(&self, phase: usize, raw: &Self::Raw, make: &mut Make<'_>) -> Result<Next> {
+        let _ = (phase, raw, make);
+        Ok(Next::Last)
+    }
+
     /// Whether it can be part of a recorded graph, and if not, why. By default each op whose CUDA half only enqueues.
     ///
     /// # Errors
@@ -165,6 +180,20 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// # Errors
     /// Whatever the work itself can fail with.
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Self::Raw>;
+
+    /// [`host`](Self::host) for an op that makes buffers: [`Kind::Phased`]. The device calls this one.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    fn host_made(
+        &self,
+        reads: Slices<'_, Self>,
+        writes: SlicesMut<'_, Self>,
+        make: &mut Make<'_>,
+    ) -> Result<Self::Raw> {
+        let _ = make;
+        self.host(reads, writes)
+    }
 
     /// Enqueues it on a stream of the GPU, without waiting for anything, unless it is [`Kind::Blocking`].
     ///
@@ -194,6 +223,15 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// # Errors
     /// The verdict.
     fn finish(&self, raw: Self::Raw) -> Result<HostOf<Self>>;
+
+    /// [`finish`](Self::finish) for an op that has made buffers. The device calls this one.
+    ///
+    /// # Errors
+    /// The verdict.
+    fn conclude(&self, raw: Self::Raw, made: &mut Made) -> Result<HostOf<Self>> {
+        let _ = made;
+        self.finish(raw)
+    }
 }
 
 /// What of an op the device needs until its work is over. Opaque.

@@ -21,3 +21,5 @@ pub(crate) mod runners;
 pub(crate) mod sequence;
 #[path = "../../src/runtime/dispatch/settle.rs"]
 pub(crate) mod settle;
+#[path = "../../src/engines/cuda/turns.rs"]
+pub(crate) mod turns;

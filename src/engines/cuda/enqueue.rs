@@ -9,9 +9,9 @@ use super::{Core, fault};
 use crate::dispatch::raw::Raw;
 use crate::engine::Epoch;
 use crate::op::plan::{AnyPlan, unprepared};
-use crate::op::{Op, PlanKey, Spans, WritesOf};
+use crate::op::{Made, Op, PlanKey, Spans, WritesOf};
 use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUDA_MEMCPY2D;
 use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
@@ -29,12 +29,19 @@ pub struct Enqueue<'q, O: Op> {
     reads: &'q Spans<O::Reads>,
     writes: &'q Spans<WritesOf<O>>,
     plans: &'q [AnyPlan],
+    phase: usize,
+    made: Option<&'q Made>,
     pub(super) landed: Landed,
     pub(super) keep: SmallVec<[Block; 1]>,
     pub(crate) kept: super::task::Kept,
     pub(super) scratch: SmallVec<[u64; 2]>,
     result_asked: bool,
     pub(super) untouched: bool,
+}
+
+#[cold]
+fn not_made(index: usize) -> Error {
+    Error::library(format!("no buffer {index} of that type was made between the phases"))
 }
 
 /// Bytes of a slot's device memory for results.
@@ -47,7 +54,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         (shared, state): (&'q Arc<Shared>, &'q mut State),
         (reads, writes): (&'q Spans<O::Reads>, &'q Spans<WritesOf<O>>),
         landed: Landed,
-        plans: &'q [AnyPlan],
+        (plans, phase, made): (&'q [AnyPlan], usize, Option<&'q Made>),
     ) -> Self {
         Enqueue {
             core,
@@ -57,6 +64,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
             reads,
             writes,
             plans,
+            phase,
+            made,
             landed,
             keep: SmallVec::new(),
             kept: SmallVec::new(),
@@ -74,6 +83,27 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// Where the operands to be written lie, in device memory.
     pub fn writes(&self) -> &'q Spans<WritesOf<O>> {
         self.writes
+    }
+
+    /// Which phase it is of an op that is [`Kind::Phased`](crate::Kind::Phased), counted from 0.
+    pub fn phase(&self) -> usize {
+        self.phase
+    }
+
+    /// Where the buffer lies that [`Op::next`](crate::Op::next) has made at this place, counted from 0.
+    ///
+    /// # Errors
+    /// [`Error::LibraryError`] when it made none there, or of another type.
+    pub fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {
+        self.made.and_then(|made| made.span(index)).ok_or_else(|| not_made(index))
+    }
+
+    /// The address of the memory between phases that [`Op::next`](crate::Op::next) has made at this place, counted from 0.
+    ///
+    /// # Errors
+    /// [`Error::LibraryError`] when it made none there.
+    pub fn made_scratch(&self, index: usize) -> Result<u64> {
+        self.made.and_then(|made| made.scratch(index)).ok_or_else(|| not_made(index))
     }
 
     /// The plan that [`Op::prepare`](crate::Op::prepare) asked for at this place, counted from 0. It is kept until the

@@ -126,7 +126,7 @@ impl Core {
     }
 
     #[inline]
-    fn following(&self, mark: &Mark) -> Follow {
+    pub(super) fn following(&self, mark: &Mark) -> Follow {
         let index = mark.slot.index;
         // Another device's slots have numbers of their own.
         let ours = self.slot(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));

@@ -13,6 +13,7 @@
 //! `cuStreamWaitEvent` means what it should.
 //!
 //! - **Race "register against bind"**: one lock in [`Settle`](crate::dispatch::Settle), whose answer "too late" means bound.
+//!   It is the machine of the host's nodes, and its models (`tests/loom/settle.rs`, `graph.rs`) are this one's too.
 //! - The marks are stored before the state changes, so who sees it bound sees them.
 //! - Work that ends without having enqueued anything binds to the ends of all it was to follow: it stands in the buffers
 //!   in their place.

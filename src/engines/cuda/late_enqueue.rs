@@ -9,7 +9,7 @@ use super::ring::Retired;
 use super::room;
 use super::slot::Mark;
 use super::staging::Patience;
-use super::submit::{Given, Undone};
+use super::submit::{Given, Phase, Undone};
 use super::task::CudaTask;
 use crate::dispatch::Submission;
 use crate::op::Op;
@@ -26,19 +26,26 @@ pub(super) struct Behind<'a> {
 }
 
 impl Core {
-    /// Leases and enqueues behind what is bound by now.
+    /// Leases and enqueues behind what is bound by now, and behind `end`, where the phase before it ended.
     pub(super) fn enqueue_behind<O: Op>(
         self: &Arc<Self>,
         s: &mut Submission<'_, '_, O>,
         of: &Behind<'_>,
+        phase: Phase<'_>,
         end: &mut Option<Mark>,
     ) -> Result<Arc<CudaTask<O>>, Undone> {
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         for (edge, _) in of.edges {
             self.add(edge, &mut follows);
         }
+        follows.extend(end.iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
+        for view in s.views {
+            view.region.track.lock().all().for_each(|end| {
+                let _ = self.add(end, &mut follows);
+            });
+        }
         let traced = s.epoch.counters.trace().is_some();
-        let given = Given { landed: self.landing::<O>(s.epoch)?, traced, plans: of.plans };
+        let given = Given { landed: self.landing::<O>(s.epoch)?, traced, plans: of.plans, phase };
         let room = match const { room::may_need::<O>() } && of.operands > room::MOST_WITHOUT {
             true => Some(self.room(s.epoch, of.operands, of.patience)?),
             false => None,

@@ -7,9 +7,11 @@ use super::members::Member;
 use super::plans::Cell;
 use super::slot::Mark;
 use super::staging::Patience;
-use super::submit::Undone;
-use super::task::CudaTask;
+use super::submit::{Phase, Undone};
+use super::task::{CudaTask, Leg};
+use crate::buffer::Views;
 use crate::device::Options;
+use crate::dispatch::raw::Raw;
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left};
 use crate::dispatch::{Backoff, Parker, SpansOf, Submission, Subscribed, Task, Wait, is_stealing, steal_one};
@@ -17,7 +19,7 @@ use crate::engine::{Completion, Epoch};
 use crate::error::Site;
 use crate::host::{Core as Settled, Runnable};
 use crate::op::plan::AnyPlan;
-use crate::op::{HostOf, Kind, Op};
+use crate::op::{HostOf, Kind, Made, Make, Next, Op};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::worker::Relay;
@@ -37,6 +39,8 @@ pub(super) struct LateTask<O: Op> {
     work: Mutex<Option<Work<O>>>,
     /// Once it is enqueued; set before it is bound.
     inner: OnceLock<Arc<CudaTask<O>>>,
+    /// The buffers that it made. (Not in the ring, which must hold no epoch.)
+    made: Mutex<Made>,
 }
 
 /// All of it that does not depend on its op.
@@ -119,6 +123,25 @@ impl Frame {
         self.core.keeper.nudge.nudge(); // somebody must see the end of it, also when nobody waits
     }
 
+    /// An error, with the numbers that only the driver knew when it said so.
+    fn told(&self, error: Error) -> Error {
+        match self.epoch.engine.as_cuda() {
+            Some(engine) => engine.told(&self.epoch, error),
+            None => error,
+        }
+    }
+
+    /// What a phase left, when it is over. (It has its thread and its stream for itself, and of both there are few: a
+    /// kernel that never ends keeps them.)
+    fn await_phase<R: Raw>(&self, leg: Option<&Leg>, end: Option<&Mark>) -> Result<R> {
+        let (Some(leg), Some(end)) = (leg, end) else { return Err(Error::library("a phase without an end")) };
+        end.outlast();
+        if !end.is_past() {
+            return Err(self.epoch.verdict());
+        }
+        leg.raw()
+    }
+
     /// It failed, and what it did enqueue is over; or nobody will ever know.
     fn has_failed(&self) -> bool {
         let over = || self.touched.get().is_none_or(|mark| mark.poll() || mark.slot.over());
@@ -158,7 +181,7 @@ impl Frame {
 
 impl<O: Op> LateTask<O> {
     pub(super) fn new(frame: Frame) -> Self {
-        LateTask { frame, work: Mutex::new(None), inner: OnceLock::new() }
+        LateTask { frame, work: Mutex::new(None), inner: OnceLock::new(), made: Mutex::default() }
     }
 
     /// What it is to enqueue. Before the guard is dropped.
@@ -177,30 +200,46 @@ impl<O: Op> LateTask<O> {
         let unbuilt = || Err(Error::library("a plan that nobody has built"));
         let plan = |cell: &Cell| cell.get().cloned().unwrap_or_else(unbuilt);
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
-        let mut s = Submission::new(&mut work.op, &mut work.spans, epoch, options, (&[], 0));
-        (s.relay, s.was_admitted) = (work.relay.take(), true);
+        let (mut made, mut index, mut is_last) = (Made::default(), 0, O::KIND != Kind::Phased);
         self.frame.begun.store(true, Ordering::Release);
-        let mut enqueue = |patience| {
-            let of = Behind { edges: &work.edges, operands: work.operands, member, patience, plans: &plans };
-            core.enqueue_behind(&mut s, &of, end)
-        };
-        let outcome = match enqueue(Patience::None) {
-            // As of a dispatch that is not late; nothing was enqueued.
-            Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
-                if limit == 0 {
-                    core.give_back(epoch)?;
+        loop {
+            let mut leg = None;
+            let outcome = {
+                let views: Views<'_> = made.views().collect();
+                let mut s = Submission::new(&mut work.op, &mut work.spans, epoch, options, (&views, 0));
+                (s.relay, s.was_admitted) = (work.relay.take(), true);
+                let mut enqueue = |patience| {
+                    let of = Behind { edges: &work.edges, operands: work.operands, member, patience, plans: &plans };
+                    let phase = Phase { index, made: Some(&made), leg: (!is_last).then_some(&mut leg) };
+                    core.enqueue_behind(&mut s, &of, phase, end)
+                };
+                let outcome = match enqueue(Patience::None) {
+                    // As of a dispatch that is not late; nothing was enqueued.
+                    Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
+                        if limit == 0 {
+                            core.give_back(epoch)?;
+                        }
+                        enqueue(Patience::Some)
+                    }
+                    outcome => outcome,
+                };
+                work.relay = s.relay.take();
+                outcome
+            };
+            match outcome {
+                Ok(task) => {
+                    made.let_scratch_go();
+                    *self.made.lock() = made;
+                    return Ok(task);
                 }
-                enqueue(Patience::Some)
+                Err(Undone::Between) => {}
+                Err(undone) => return Err(self.frame.told(undone.error())),
             }
-            outcome => outcome,
-        };
-        outcome.map_err(|undone| match undone {
-            Undone::Untouched(error) | Undone::Touched(error) => match epoch.engine.as_cuda() {
-                Some(engine) => engine.told(epoch, error),
-                None => error,
-            },
-            Undone::Late => Error::library("a late operation was put off once more"),
-        })
+            let raw = self.frame.await_phase(leg.as_deref(), end.as_ref())?;
+            let op = work.op.as_ref().ok_or_else(|| Error::library("an op that is gone between its phases"))?;
+            is_last = op.next(index, &raw, &mut Make::new(epoch, &mut made))? == Next::Last;
+            index += 1;
+        }
     }
 
     fn is_settled_now(&self) -> bool {
@@ -242,11 +281,13 @@ impl<O: Op> Runnable for LateTask<O> {
         let frame = &self.frame;
         let job: Arc<dyn Runnable> = self.clone();
         let member = match frame.may_go() {
-            Ok(()) if O::KIND == Kind::Blocking => match frame.core.member(&frame.epoch, &job) {
-                Ok(None) => return,
-                member => member,
+            Ok(()) => match frame.core.pool_of::<O>() {
+                Some(pool) => match frame.core.member(pool, &frame.epoch, &job) {
+                    Ok(None) => return,
+                    member => member,
+                },
+                None => Ok(None),
             },
-            Ok(()) => Ok(None),
             Err(error) => Err(error),
         };
         let Some(mut work) = self.work.lock().take() else { return };
@@ -286,7 +327,9 @@ impl<O: Op> Task<HostOf<O>> for LateTask<O> {
     }
 
     fn take(&self) -> Result<HostOf<O>> {
-        self.enqueued()?.take()
+        let task = self.enqueued()?;
+        let mut made = std::mem::take(&mut *self.made.lock());
+        task.take_with(&mut made)
     }
 
     #[cfg(target_os = "linux")]
@@ -325,7 +368,7 @@ impl<O: Op> Task<HostOf<O>> for LateTask<O> {
         match self.inner.get() {
             Some(task) => task.may_run(),
             // A call that blocks is at work before it is enqueued.
-            None => O::KIND == Kind::Blocking && self.frame.begun.load(Ordering::Acquire),
+            None => O::KIND != Kind::Enqueue && self.frame.begun.load(Ordering::Acquire),
         }
     }
 }

@@ -1,110 +1,130 @@
-//! Streams that are held while a call blocks: never those that others are leased.
+//! Streams that are held in a slot's place: across a call that blocks, or because a library's handle is bound to them.
 //!
-//! A member is a slot like any other (a stream, handles and a workspace of its own), but it is held across a whole
-//! blocking call, by one helper at a time. Members are made when first needed and numbered behind the ordinary slots.
+//! A member is a slot like any other (a stream, handles and a workspace of its own), but it belongs to a pool, and whoever
+//! needs one takes it from there. One pool is for calls that block, of libraries with a handle for each slot; and each
+//! library that asks for a pool has one. Members are made when first needed and numbered behind the ordinary slots.
 //!
 //! **Race "release against park"**: to take a member or to park the job is one critical section, and so is to give one back
-//! and to take the job that gets it; so no job is parked while a member is free.
+//! and to take the job that gets it; so no job is parked while a member is free. (`turns.rs`)
 
 use super::slot::Slot;
+use super::turns::Turns;
 use super::{Core, fault};
 use crate::engine::Epoch;
 use crate::host::Runnable;
+use crate::library::{Entry, Placement};
+use crate::op::{Kind, Op};
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
 use cudarc::driver::sys::CUstream;
-use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Calls that may block at a time.
-pub(super) const MEMBERS: usize = 2;
+/// Calls that may block at a time, of libraries without a pool of their own.
+const BLOCKING: usize = 2;
 
-/// The members of one epoch.
-#[derive(Default)]
-pub(crate) struct Members {
+/// The members of one pool.
+pub(crate) struct Pool {
+    /// Whose it is; none: of calls that block.
+    library: Option<&'static str>,
+    /// Their numbers.
+    numbers: Range<usize>,
     slots: OnceLock<Box<[Slot]>>,
     /// One thread makes them.
     making: Mutex<()>,
-    free: Mutex<Free>,
-}
-
-struct Free {
-    /// Members that nobody holds.
-    free: Vec<usize>,
-    parked: VecDeque<Arc<dyn Runnable>>,
-}
-
-impl Default for Free {
-    fn default() -> Self {
-        Free { free: (0..MEMBERS).collect(), parked: VecDeque::new() }
-    }
+    turns: Turns<Arc<dyn Runnable>>,
 }
 
 /// A member that its owner holds; whoever is parked gets it next.
 pub(super) struct Member<'c> {
     core: &'c Arc<Core>,
+    pool: &'c Pool,
     index: usize,
     pub(super) slot: &'c Slot,
 }
 
 impl Drop for Member<'_> {
     fn drop(&mut self) {
-        self.core.give_up_member(self.index);
+        self.core.give_up_member(self.pool, self.index);
     }
 }
 
-impl Members {
+impl Pool {
+    /// All pools of a device with so many slots.
+    pub(super) fn all(slots: usize, libraries: &[Entry]) -> Box<[Pool]> {
+        let of_library = |entry: &Entry| match entry.native.as_ref()?.placement {
+            Placement::Pool(size) => Some((Some(entry.name), size.max(1))),
+            _ => None,
+        };
+        let mut next = slots;
+        let sizes = std::iter::once((None, BLOCKING)).chain(libraries.iter().filter_map(of_library));
+        let make = |(library, size): (Option<&'static str>, usize)| {
+            let numbers = next..next + size;
+            next = numbers.end;
+            Pool { library, numbers, slots: OnceLock::new(), making: Mutex::new(()), turns: Turns::new(size) }
+        };
+        sizes.map(make).collect()
+    }
+
+    /// How many members it has, made or not.
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
     /// Those that there are.
-    pub(super) fn slots(&self) -> &[Slot] {
+    fn slots(&self) -> &[Slot] {
         self.slots.get().map_or(&[], |slots| slots)
-    }
-
-    /// Takes a free one, or parks the job, which is queued again when one is free.
-    fn take_or_park(&self, job: &Arc<dyn Runnable>) -> Option<usize> {
-        let mut free = self.free.lock();
-        let index = free.free.pop();
-        if index.is_none() {
-            free.parked.push_back(job.clone());
-        }
-        index
-    }
-
-    /// Gives one back; answers the job that was parked longest.
-    fn give_back(&self, index: usize) -> Option<Arc<dyn Runnable>> {
-        let mut free = self.free.lock();
-        free.free.push(index);
-        free.parked.pop_front()
     }
 }
 
 impl Core {
+    /// The pool that an op's work goes to; none for the ordinary slots.
+    pub(super) fn pool_of<O: Op>(&self) -> Option<&Pool> {
+        let name = O::POOLED.said().then_some(O::LIBRARY);
+        let own = self.pools.iter().find(|pool| name.is_some() && pool.library == name);
+        own.or_else(|| self.pools.first().filter(|_| O::KIND != Kind::Enqueue))
+    }
+
     /// A member for `job`. `None`: all are held, and the job was parked; it runs again when one is free.
-    pub(super) fn member(self: &Arc<Self>, epoch: &Arc<Epoch>, job: &Arc<dyn Runnable>) -> Result<Option<Member<'_>>> {
-        let Some(index) = self.members.take_or_park(job) else { return Ok(None) };
-        let slot = self.members_made(epoch).and_then(|slots| {
+    pub(super) fn member<'c>(
+        self: &'c Arc<Self>,
+        pool: &'c Pool,
+        epoch: &Arc<Epoch>,
+        job: &Arc<dyn Runnable>,
+    ) -> Result<Option<Member<'c>>> {
+        let Some(index) = pool.turns.take_or_park(job) else { return Ok(None) };
+        let slot = self.members_made(pool, epoch).and_then(|slots| {
             slots.get(index).ok_or_else(|| Error::library("the pool of streams is smaller than its count"))
         });
         match slot {
-            Ok(slot) => Ok(Some(Member { core: self, index, slot })),
+            Ok(slot) => Ok(Some(Member { core: self, pool, index, slot })),
             Err(error) => {
-                self.give_up_member(index);
+                self.give_up_member(pool, index);
                 Err(error)
             }
         }
     }
 
-    fn give_up_member(self: &Arc<Self>, index: usize) {
-        if let Some(job) = self.members.give_back(index) {
+    fn give_up_member(self: &Arc<Self>, pool: &Pool, index: usize) {
+        if let Some(job) = pool.turns.give_back(index) {
             self.helpers.push(job);
         }
     }
 
-    fn members_made(self: &Arc<Self>, epoch: &Arc<Epoch>) -> Result<&[Slot]> {
-        if let Some(slots) = self.members.slots.get() {
+    /// The numbers of a library's members, which are made if need be.
+    pub(crate) fn pool_numbers(self: &Arc<Self>, library: &str, epoch: &Arc<Epoch>) -> Result<Range<usize>> {
+        match self.pools.iter().find(|pool| pool.library == Some(library)) {
+            Some(pool) => self.members_made(pool, epoch).map(|_| pool.numbers.clone()),
+            None => Ok(0..0),
+        }
+    }
+
+    fn members_made<'c>(self: &'c Arc<Self>, pool: &'c Pool, epoch: &Arc<Epoch>) -> Result<&'c [Slot]> {
+        if let Some(slots) = pool.slots.get() {
             return Ok(slots);
         }
-        let _making = self.members.making.lock();
-        if let Some(slots) = self.members.slots.get() {
+        let _making = pool.making.lock();
+        if let Some(slots) = pool.slots.get() {
             return Ok(slots);
         }
         let _inside = self.blockers.enter();
@@ -112,8 +132,8 @@ impl Core {
         let _bound = self.bind(epoch)?;
         const NON_BLOCKING: u32 = 1;
         let Some(first) = self.slots.first().map(|slot| &slot.shared) else { return Ok(&[]) };
-        let mut slots: Vec<Slot> = Vec::with_capacity(MEMBERS);
-        for index in 0..MEMBERS {
+        let mut slots: Vec<Slot> = Vec::with_capacity(pool.len());
+        for number in pool.numbers.clone() {
             let mut stream: CUstream = std::ptr::null_mut();
             // SAFETY: `stream` is valid for the write; the context is current.
             let code = unsafe { self.context.api.stream_create(&mut stream, NON_BLOCKING) };
@@ -125,22 +145,27 @@ impl Core {
                 return Err(fault::classify(epoch, code, "cuStreamCreate"));
             }
             let (context, life) = (first.context.clone(), first.life.clone());
-            let slot =
-                Slot::new(self.slots.len() + index, stream, context, life, first.epoch.clone(), first.reclaim.clone());
+            let slot = Slot::new(number, stream, context, life, first.epoch.clone(), first.reclaim.clone());
             let _ = slot.shared.core.set(Arc::downgrade(self));
             slots.push(slot);
         }
-        Ok(self.members.slots.get_or_init(|| slots.into_boxed_slice()))
+        Ok(pool.slots.get_or_init(|| slots.into_boxed_slice()))
     }
 
-    /// Every slot that there is: the ordinary ones, then the members.
+    /// Every slot that there is: the ordinary ones, then the members of the pools.
     pub(super) fn all_slots(&self) -> impl Iterator<Item = &Slot> + Clone {
-        self.slots.iter().chain(self.members.slots())
+        self.slots.iter().chain(self.pools.iter().flat_map(Pool::slots))
     }
 
     /// The slot of that number.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> Option<&Slot> {
-        self.slots.get(index).or_else(|| self.members.slots().get(index.checked_sub(self.slots.len())?))
+        self.slots.get(index).or_else(|| self.member_slot(index))
+    }
+
+    #[cold]
+    fn member_slot(&self, index: usize) -> Option<&Slot> {
+        let pool = self.pools.iter().find(|pool| pool.numbers.contains(&index))?;
+        pool.slots().get(index.checked_sub(pool.numbers.start)?)
     }
 }

@@ -121,9 +121,7 @@ impl CudaEngine {
         config: &Config,
     ) -> Result<(Arc<Allocation>, Track)> {
         if bytes == 0 {
-            epoch.meter.take(0)?;
-            let empty = Allocation::new(256, 0, Home::Empty, epoch.meter.clone());
-            return Ok((Arc::new(empty), Track::default()));
+            return Self::nothing(epoch);
         }
         match self.try_allocate(epoch, bytes) {
             Err(Error::OutOfMemory { .. }) => {}
@@ -133,9 +131,28 @@ impl CudaEngine {
         self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error))
     }
 
+    /// The same between two phases of an operation, which was admitted long ago: without asking the user for room.
+    pub(crate) fn allocate_between(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
+        if bytes == 0 {
+            return Self::nothing(epoch);
+        }
+        match self.try_allocate(epoch, bytes) {
+            Err(Error::OutOfMemory { .. }) => {}
+            other => return other,
+        }
+        self.core.give_back(epoch)?;
+        self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error))
+    }
+
+    fn nothing(epoch: &Arc<Epoch>) -> Result<(Arc<Allocation>, Track)> {
+        epoch.meter.take(0)?;
+        let empty = Allocation::new(256, 0, Home::Empty, epoch.meter.clone());
+        Ok((Arc::new(empty), Track::default()))
+    }
+
     fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
         let mut lease = self.core.lease(&[]);
-        epoch.admit()?;
+        epoch.go_on()?;
         let (slot, state) = (&lease.slot.shared, &mut *lease.state);
         let allocation = match slot.frees.again(bytes as u64) {
             Some(allocation) => {

@@ -73,6 +73,7 @@ mod sweep;
 mod tables;
 mod task;
 mod timer;
+mod turns;
 
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
@@ -133,7 +134,7 @@ pub(crate) struct Core {
     /// What was submitted and is not enqueued yet.
     pub(crate) late: Arc<Flow>,
     pub(crate) helpers: Arc<helpers::Helpers>,
-    pub(crate) members: members::Members,
+    pub(crate) pools: Box<[members::Pool]>,
     pub(crate) plans: plans::Plans,
     /// Nothing of this epoch is left on the context, or it was given up.
     pub(crate) left: crate::sync::AtomicBool,
@@ -141,8 +142,8 @@ pub(crate) struct Core {
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }
 
-/// The last tickets of all slots, at some moment, with their events.
-type Tickets = Vec<(u64, Option<Native<CUevent>>)>;
+/// The last tickets of all slots by their numbers, at some moment, with their events.
+type Tickets = Vec<(usize, (u64, Option<Native<CUevent>>))>;
 
 /// What was submitted up to some moment.
 pub(crate) struct Issued {
@@ -228,7 +229,8 @@ impl CudaEngine {
     }
 
     fn tickets(&self) -> Tickets {
-        self.core.all_slots().map(|slot| slot.shared.last()).collect()
+        let last = |slot: &slot::Slot| (slot.shared.index, slot.shared.last());
+        self.core.all_slots().map(last).collect()
     }
 
     /// It is over, after a look at the device.
@@ -248,7 +250,8 @@ impl CudaEngine {
 
     fn have_passed(&self, tickets: &Tickets) -> bool {
         self.core.sweep();
-        self.core.all_slots().zip(tickets).all(|(slot, &(ticket, event))| {
+        tickets.iter().all(|&(index, (ticket, event))| {
+            let Some(slot) = self.core.slot(index) else { return true };
             // The sweep has asked about the last of each slot, but for those that somebody holds.
             let sequence = &slot.shared.sequence;
             let asked = sequence.issued() == ticket && !slot.lease.is_locked();

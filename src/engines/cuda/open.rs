@@ -5,8 +5,8 @@ use super::blocker::Blockers;
 use super::context::{BINDING, Context};
 use super::helpers::Helpers;
 use super::housekeeping::Keeper;
-use super::members::{MEMBERS, Members};
-use super::memory::Pool;
+use super::members::Pool;
+use super::memory;
 use super::module::Modules;
 use super::pinned::PinnedPool;
 use super::plans::Plans;
@@ -139,7 +139,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     const NON_BLOCKING: u32 = 1;
     let _bound = context.bind().map_err(|code| fault::error(code, BINDING))?;
     let api = context.api;
-    let pool = Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
+    let pool = memory::Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());
     let keeper = Keeper::new();
     let reclaim = Arc::new(Reclaim::new(keeper.nudge.clone(), counters.clone()));
@@ -160,6 +160,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         }
         slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone(), reclaim.clone()));
     }
+    let pools = Pool::all(config.slots, config.libraries);
     let core = Arc::new(Core {
         pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
         reclaim,
@@ -177,8 +178,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         context: context.clone(),
         pool,
         late: Arc::new(Flow::new()),
-        helpers: Helpers::new(MEMBERS),
-        members: Members::default(),
+        helpers: Helpers::new(pools.iter().map(Pool::len).sum()),
+        pools,
         plans: Plans::new(),
         keeper,
         left: AtomicBool::new(false),

@@ -10,7 +10,7 @@ use super::ring::Retired;
 use super::room;
 use super::slot::{Mark, Shared, State};
 use super::staging::Patience;
-use super::task::{CudaTask, Extra, Flight, Landed};
+use super::task::{CudaTask, Extra, Flight, Landed, Leg};
 use super::timer::Timer;
 use super::{Core, CudaEngine, Enqueue, fault};
 use crate::buffer::{Content, Track, View};
@@ -19,7 +19,7 @@ use crate::dispatch::{Backoff, Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
 use crate::error::Site;
 use crate::op::plan::AnyPlan;
-use crate::op::{Keeps, Kind, Op, Prepare};
+use crate::op::{Keeps, Kind, Made, Op, Prepare};
 use crate::sync::{Arc, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
@@ -39,7 +39,7 @@ impl CudaEngine {
         if let Some(trace) = s.epoch.counters.trace() {
             trace.emit(Event::BeforeEnqueue, &OpInfo::of(s.op()?, s.options.label, None));
         }
-        let Some(plans) = plans.take().filter(|_| O::KIND == Kind::Enqueue) else {
+        let Some(plans) = plans.take().filter(|_| O::KIND == Kind::Enqueue && !O::POOLED.said()) else {
             return core.submit_late(s, needs.all);
         };
         let outcome = match core.submit(&mut s, Patience::None, &plans) {
@@ -57,7 +57,7 @@ impl CudaEngine {
             Ok(task) => Ok(task),
             Err(Undone::Late) if O::FROM_PEER.said() => self.submit_when_bound(s),
             Err(Undone::Late) => core.submit_late(s, needs.all),
-            Err(Undone::Untouched(error) | Undone::Touched(error)) => Err(self.told(s.epoch, error)),
+            Err(undone) => Err(self.told(s.epoch, undone.error())),
         }
     }
 
@@ -71,7 +71,7 @@ impl CudaEngine {
                 match self.core.submit(&mut s, Patience::Some, &[]) {
                     Ok(task) => return Ok(task),
                     Err(Undone::Late) => {}
-                    Err(Undone::Untouched(error) | Undone::Touched(error)) => return Err(self.told(s.epoch, error)),
+                    Err(undone) => return Err(self.told(s.epoch, undone.error())),
                 }
             }
             backoff.pause(None);
@@ -111,6 +111,8 @@ pub(super) enum Undone {
     Touched(Error),
     /// What it must follow is not enqueued yet.
     Late,
+    /// It was one phase of several, and is enqueued: the op stays with who submits it.
+    Between,
 }
 
 impl From<Error> for Undone {
@@ -120,10 +122,10 @@ impl From<Error> for Undone {
 }
 
 impl Undone {
-    fn error(self) -> Error {
+    pub(super) fn error(self) -> Error {
         match self {
             Undone::Untouched(error) | Undone::Touched(error) => error,
-            Undone::Late => Error::library("it follows nothing"),
+            Undone::Late | Undone::Between => Error::library("it follows nothing, and has one phase"),
         }
     }
 }
@@ -133,6 +135,16 @@ pub(super) struct Given<'a> {
     pub(super) landed: Landed,
     pub(super) traced: bool,
     pub(super) plans: &'a [AnyPlan],
+    pub(super) phase: Phase<'a>,
+}
+
+/// Which phase of an op it is; most have one.
+#[derive(Default)]
+pub(super) struct Phase<'a> {
+    pub(super) index: usize,
+    pub(super) made: Option<&'a Made>,
+    /// Where it goes if it is not the last one.
+    pub(super) leg: Option<&'a mut Option<Arc<Leg>>>,
 }
 
 /// The op and its flight where they stay. The op is copied there at once, and not by way of the stack.
@@ -180,7 +192,8 @@ impl Core {
         let inside = if O::FROM_PEER.said() { Some((self.blockers.enter(), foreign(around)?)) } else { None };
         let mut end = None;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
-        let given = Given { landed: self.landing::<O>(s.epoch)?, traced: trace.is_some(), plans };
+        let given =
+            Given { landed: self.landing::<O>(s.epoch)?, traced: trace.is_some(), plans, phase: Phase::default() };
         let room = match const { room::may_need::<O>() } && s.views.len() > room::MOST_WITHOUT {
             true => Some(self.room(s.epoch, s.views.len(), patience)?),
             false => None,
@@ -220,7 +233,7 @@ impl Core {
         epoch: &Arc<Epoch>,
         op: O,
     ) -> Result<()> {
-        let Some(slot) = self.slots.get(index) else { return Ok(()) };
+        let Some(slot) = self.slot(index) else { return Ok(()) };
         let (mut op, mut spans) = (Some(op), Some(((), ())));
         let mut s = Submission::new(&mut op, &mut spans, epoch, device.options(), (&[], 0));
         let mut retired = Retired::new();
@@ -231,7 +244,7 @@ impl Core {
                 &Follows::new(),
                 &mut lease,
                 (&mut retired, None),
-                Given { landed: Landed::Nothing, traced: false, plans: &[] },
+                Given { landed: Landed::Nothing, traced: false, plans: &[], phase: Phase::default() },
             )
             .map(drop)
             .map_err(Undone::error);
@@ -289,11 +302,18 @@ impl Core {
         let submitted = given.traced.then(Instant::now);
         #[cfg(feature = "nvtx")]
         let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
-        let mut queue = Enqueue::new(self, epoch, (shared, state), (reads, writes), given.landed, given.plans);
+        let mut queue = Enqueue::new(
+            self,
+            epoch,
+            (shared, state),
+            (reads, writes),
+            given.landed,
+            (given.plans, given.phase.index, given.phase.made),
+        );
         // Not a `Result` that is handed on: it is as long as an error, and would be copied at every turn.
         let mut failure = None;
         let mut half = || {
-            if let Some(relay) = &s.relay {
+            if let Some(relay) = s.relay.as_ref().filter(|_| given.phase.index == 0) {
                 relay.suffer()?;
             }
             op.cuda(&mut queue)
@@ -341,6 +361,12 @@ impl Core {
             Some(Box::new(Extra { ahead, _keep: keep, _kept: kept, timer, submitted, label }))
         };
         let mut flight = Flight::new(mark, landed, extra);
+        if let Some(place) = given.phase.leg {
+            let leg = Arc::new(Leg { flight });
+            *place = Some(leg.clone());
+            state.ring.push(ticket, event, Some(leg));
+            return Err(failure.map_or(Undone::Between, Undone::Touched));
+        }
         // What need not outlive its pending goes with it: the ring holds the little that the device still needs.
         let keeps = if flight.is_held() { Keeps::ALL } else { s.op_mut()?.keeps() };
         let task = placed(s, flight)?;

@@ -13,7 +13,7 @@ use crate::dispatch::raw::{Landing, Raw};
 use crate::dispatch::raw::{Leaving, Left};
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
-use crate::op::{HostOf, Op, Output};
+use crate::op::{HostOf, Made, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -45,6 +45,27 @@ pub(super) enum Landed {
 pub(super) struct CudaTask<O: Op> {
     pub(super) op: O,
     pub(super) flight: Flight,
+}
+
+/// A phase that is not the last one of its op, which stays where it is.
+pub(super) struct Leg {
+    pub(super) flight: Flight,
+}
+
+impl Leg {
+    /// What it left, once it is over.
+    pub(super) fn raw<R: Raw>(&self) -> Result<R> {
+        let landing = match &*self.flight.landed.lock() {
+            // SAFETY: the caller has seen that the phase is over, so the device has written the slot.
+            Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
+            _ => Landing::Slot([0; 64]),
+        };
+        R::land(landing)
+    }
+}
+
+impl Cargo for Leg {
+    fn retire(&self) {}
 }
 
 /// All of a task that does not depend on its op: what is done with that is compiled once.
@@ -278,6 +299,17 @@ impl<O: Op> Cargo for CudaTask<O> {
     }
 }
 
+impl<O: Op> CudaTask<O> {
+    /// The host's part of the answer, with the buffers that were made on the way.
+    pub(super) fn take_with(&self, made: &mut Made) -> Result<HostOf<O>> {
+        let landing = self.flight.landing(self, O::Output::EAGER.said());
+        landing
+            .and_then(O::Raw::land)
+            .and_then(|raw| self.op.conclude(raw, made))
+            .map_err(|error| self.flight.locate(self, error))
+    }
+}
+
 impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     fn is_settled(&self) -> bool {
         self.flight.is_settled(self)
@@ -288,11 +320,7 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     }
 
     fn take(&self) -> Result<HostOf<O>> {
-        let landing = self.flight.landing(self, O::Output::EAGER.said());
-        landing
-            .and_then(O::Raw::land)
-            .and_then(|raw| self.op.finish(raw))
-            .map_err(|error| self.flight.locate(self, error))
+        self.take_with(&mut Made::default())
     }
 
     #[cfg(target_os = "linux")]

@@ -20,7 +20,7 @@ use crate::dispatch::raw::{Leaving, Left, Raw};
 use crate::dispatch::{Parker, Submission, Subscribed, Task, TaskOf, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
-use crate::op::{HostOf, Op, Spans, WritesOf};
+use crate::op::{HostOf, Made, Make, Op, Spans, WritesOf};
 use crate::sync::{Arc, Mutex};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -62,6 +62,8 @@ type Keep = SmallVec<[Arc<Allocation>; 4]>;
 
 struct Outcome<O: Op> {
     raw: Option<O::Raw>,
+    /// Buffers that it made.
+    made: Option<Box<Made>>,
     time: Option<Duration>,
     abandoned: bool,
 }
@@ -92,7 +94,7 @@ impl HostEngine {
             frame: self.frame((epoch, number), s.options, trace.is_some(), s.relay),
             op,
             cargo: Mutex::new(Some(Cargo { reads, writes, _keep: kept(s.views) })),
-            outcome: Mutex::new(Outcome { raw: None, time: None, abandoned: false }),
+            outcome: Mutex::new(Outcome { raw: None, made: None, time: None, abandoned: false }),
         });
         let me: Arc<dyn Runnable> = node.clone();
         link(&me, s.views, s.read_count);
@@ -168,7 +170,7 @@ impl<O: Op> Runnable for Node<O> {
 
     fn run(self: Arc<Self>) {
         let Some(cargo) = self.cargo.lock().take() else { return };
-        let mut raw = None;
+        let (mut raw, mut made) = (None, Made::default());
         let (result, time) = self.carry_out(&mut || {
             let (reads, writes) = (&cargo.reads, &cargo.writes);
             // What used these regions before has settled (its completions were dependencies), what comes after waits for this
@@ -176,7 +178,10 @@ impl<O: Op> Runnable for Node<O> {
             // makes two of one, and two threads submit through both, its maker has promised that the windows do not overlap.
             // SAFETY: the cargo keeps the allocations, which are this process's memory; so nobody writes what is read and
             // nobody touches what is written.
-            let left = unsafe { self.op.host(O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
+            let left = unsafe {
+                let (reads, writes) = (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes));
+                self.op.host_made(reads, writes, &mut Make::new(&self.epoch, &mut made))
+            };
             raw = Some(left?);
             Ok(())
         });
@@ -185,9 +190,10 @@ impl<O: Op> Runnable for Node<O> {
         outcome.time = time;
         if !outcome.abandoned {
             outcome.raw = raw.take();
+            outcome.made = (!made.is_empty()).then(|| Box::new(std::mem::take(&mut made)));
         }
         drop(outcome);
-        drop(raw);
+        drop((raw, made));
         self.conclude(&*self, result);
     }
 }
@@ -202,7 +208,9 @@ impl<O: Op> Task<HostOf<O>> for Node<O> {
     }
 
     fn take(&self) -> Result<HostOf<O>> {
-        self.op.finish(self.raw()?).map_err(|error| self.frame.failed(self, error))
+        let raw = self.raw()?;
+        let mut made = self.outcome.lock().made.take().unwrap_or_default();
+        self.op.conclude(raw, &mut made).map_err(|error| self.frame.failed(self, error))
     }
 
     #[cfg(target_os = "linux")]
@@ -213,9 +221,9 @@ impl<O: Op> Task<HostOf<O>> for Node<O> {
     fn abandon(&self) {
         let mut outcome = self.outcome.lock();
         outcome.abandoned = true;
-        let raw = outcome.raw.take();
+        let left = (outcome.raw.take(), outcome.made.take());
         drop(outcome);
-        drop(raw);
+        drop(left);
     }
 
     fn device_time(&self) -> Option<Duration> {

@@ -18,6 +18,10 @@ pub(crate) type Refusal = (&'static str, Code);
 pub(crate) enum Placement {
     /// One for each stream slot: made by the first operation that needs it there, bound to the slot's stream for good.
     PerSlot,
+    /// So many for the epoch, each with a stream of its own: for handles that hold much device memory, which the work in
+    /// flight uses, so that they cannot be bound to another stream. An operation uses one of them if it says that it is
+    /// `POOLED`, and waits for its turn in no thread.
+    Pool(usize),
     /// There are none: plans or descriptors are all that the library wants.
     None,
 }

@@ -42,7 +42,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
 
     #[cold]
     fn make_handle<L: Listed>(&mut self) -> Result<()> {
-        const { assert!(matches!(L::HANDLES, Placement::PerSlot), "the library has no handles") }
+        const { assert!(!matches!(L::HANDLES, Placement::None), "the library has no handles") }
         crate::worker::first_use();
         let api = L::load()?;
         let native = self.core.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;

@@ -38,6 +38,7 @@ pub(crate) struct Native {
     pub(crate) shared: fn() -> Box<dyn Any + Send + Sync>,
     pub(super) destroy: fn(Box<dyn Any + Send>) -> Code,
     pub(crate) fill: fn(&(dyn Any + Send + Sync), &mut Stats),
+    pub(crate) placement: super::Placement,
     pub(super) warm: fn(&Device, &Arc<Epoch>) -> Result<()>,
     /// A handle of it was made in this process.
     pub(super) first: Once,
@@ -57,6 +58,7 @@ impl Native {
                     L::fill(shared, stats);
                 }
             },
+            placement: L::HANDLES,
             warm: warm::on_each_slot::<L>,
             first: Once::new(),
         }

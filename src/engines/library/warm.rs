@@ -43,7 +43,11 @@ pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Re
         L::load()?;
         return Ok(());
     }
-    for index in 0..engine.core.slots.len() {
+    let all = match L::HANDLES {
+        Placement::Pool(_) => engine.core.pool_numbers(L::NAME, epoch)?,
+        _ => 0..engine.core.slots.len(),
+    };
+    for index in all {
         engine.core.submit_on(index, device, epoch, Warm::<L>(PhantomData))?;
     }
     Ok(())

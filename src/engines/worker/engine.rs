@@ -15,7 +15,7 @@ use crate::buffer::{Allocation, Elems, Home, Shape, Track, View};
 use crate::device::{DeviceInfo, PoolInfo};
 use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
 use crate::engine::{Completion, Epoch};
-use crate::op::{Op, WritesOf};
+use crate::op::{Kind, Op, WritesOf};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
@@ -200,6 +200,13 @@ impl WorkerEngine {
                 epoch.label
             )));
         };
+        if O::KIND == Kind::Phased {
+            return Err(Error::unsupported(format!(
+                "`{}` on {}: the buffers that it makes on its way would be the worker's, and have no handles here",
+                O::NAME,
+                epoch.label
+            )));
+        }
         let (op, (reads, writes)) = (s.op()?, s.spans()?);
         let info = epoch.counters.trace().map(|_| OpInfo::of(op, s.options.label, None));
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {

@@ -44,6 +44,16 @@ impl Engine {
         }
     }
 
+    /// Its memory is this process's.
+    pub(crate) fn is_host(&self) -> bool {
+        match self {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => true,
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            _ => false,
+        }
+    }
+
     /// The worker engine, if it is one.
     #[cfg(target_os = "linux")]
     pub(crate) fn as_worker(&self) -> Option<&crate::worker::WorkerEngine> {

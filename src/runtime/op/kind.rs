@@ -15,4 +15,8 @@ pub enum Kind {
     /// a stream that no other work is enqueued on meanwhile, so that the submission returns at once and no other work is
     /// held up. At most a few of them run at a time; the rest waits its turn, which occupies no thread.
     Blocking,
+    /// What one phase leaves decides how much memory the next one needs (the product of two sparse matrices). After each
+    /// phase but the last, [`Op::next`](crate::Op::next) gets what it left and makes buffers for the next one. The half
+    /// runs on a helper thread, as a blocking one, all phases on one stream.
+    Phased,
 }

@@ -4,5 +4,6 @@ mod blocking;
 mod ends;
 mod failures;
 mod ops;
+mod phases;
 mod plans;
 mod random;

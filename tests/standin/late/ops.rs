@@ -71,7 +71,7 @@ pub(crate) fn stand() -> (Stand, Hold) {
 }
 
 impl Stand {
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let _ = self.arrived.send(());
         // Not for ever: a test that fails tells nothing.
         let _ = self.go_on.lock().unwrap().recv_timeout(LONG);

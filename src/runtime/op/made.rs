@@ -1,0 +1,164 @@
+//! Buffers that an op makes on its way, because only the device knows how large they must be.
+
+use crate::buffer::{Allocation, Content, Region, Track, View};
+use crate::engine::{Engine, Epoch};
+use crate::sync::Arc;
+use crate::{DType, DeviceBuffer, Element, Error, Result, Span};
+use std::collections::VecDeque;
+
+/// What comes after a phase of an op that is [`Kind::Phased`](crate::Kind::Phased).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another phase, after which [`Op::next`](crate::Op::next) is asked again.
+    Phase,
+    /// The last phase: what it leaves is the result.
+    Last,
+}
+
+/// Makes buffers between the phases of an op, or in its host half.
+pub struct Make<'m> {
+    epoch: &'m Arc<Epoch>,
+    made: &'m mut Made,
+}
+
+/// The buffers that an op has made, in the order in which it made them.
+#[derive(Debug, Default)]
+pub struct Made {
+    outputs: VecDeque<Piece>,
+    scratch: Vec<Piece>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    region: Arc<Region>,
+    len: usize,
+    dtype: DType,
+}
+
+impl<'m> Make<'m> {
+    pub(crate) fn new(epoch: &'m Arc<Epoch>, made: &'m mut Made) -> Self {
+        Make { epoch, made }
+    }
+
+    /// A buffer of `len` elements that becomes part of the op's answer. On a GPU, the next phase finds it by
+    /// [`Enqueue::made`](crate::Enqueue::made), counted from 0, and writes all of it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::InvalidArgument`] when the size overflows.
+    pub fn buffer<T: Element>(&mut self, len: usize) -> Result<()> {
+        let piece = self.piece::<T>(len)?;
+        self.made.outputs.push_back(piece);
+        Ok(())
+    }
+
+    /// Memory of `bytes` bytes that lasts through all phases and goes with the last one. On a GPU, the next phases find
+    /// it by [`Enqueue::made_scratch`](crate::Enqueue::made_scratch), counted from 0.
+    ///
+    /// # Errors
+    /// As [`buffer`](Self::buffer).
+    pub fn scratch(&mut self, bytes: usize) -> Result<()> {
+        let piece = self.piece::<u8>(bytes)?;
+        self.made.scratch.push(piece);
+        Ok(())
+    }
+
+    /// A buffer that holds `data`, in a host half.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Unsupported`] on a GPU.
+    pub fn filled<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        if !self.epoch.engine.is_host() {
+            return Err(Error::unsupported("host data for a buffer that is made between two phases on a GPU"));
+        }
+        let piece = self.piece::<T>(data.len())?;
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        // SAFETY: fresh memory of this process, of so many bytes, that nobody else knows of.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.region.allocation.address as *mut u8, bytes.len())
+        };
+        self.made.outputs.push_back(piece);
+        Ok(())
+    }
+
+    fn piece<T: Element>(&self, len: usize) -> Result<Piece> {
+        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
+        let bytes = bytes.ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
+        let (allocation, track) = self.allocate(bytes)?;
+        let region = Region::new(allocation, self.epoch.clone(), Content::Valid, track, 0..len);
+        Ok(Piece { region, len, dtype: T::DTYPE })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
+        self.epoch.go_on()?;
+        match &self.epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => {
+                Ok((Arc::new(Allocation::host(bytes, true, self.epoch.meter.clone())?), Track::default()))
+            }
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.allocate_between(self.epoch, bytes),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(_) => Err(Error::unsupported("buffers are made where the work runs")),
+        }
+    }
+}
+
+impl std::fmt::Debug for Make<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Make({:?})", self.made)
+    }
+}
+
+impl Made {
+    /// The next buffer, in the order in which they were made.
+    ///
+    /// # Errors
+    /// [`Error::LibraryError`] when there is none left, or it is of another type.
+    pub fn take<T: Element>(&mut self) -> Result<DeviceBuffer<T>> {
+        match self.outputs.pop_front() {
+            Some(Piece { region, len, dtype }) if dtype == T::DTYPE => Ok(DeviceBuffer::new(region, 0, len)),
+            Some(piece) => {
+                let error = format!("a buffer was made of {} and is taken as {}", piece.dtype, T::DTYPE);
+                self.outputs.push_front(piece);
+                Err(Error::library(error))
+            }
+            None => Err(Error::library("more buffers are taken than were made")),
+        }
+    }
+
+    /// How many buffers are left.
+    pub fn len(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// None is left.
+    pub fn is_empty(&self) -> bool {
+        self.outputs.is_empty()
+    }
+
+    /// Where an output lies.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn span<T: Element>(&self, index: usize) -> Option<Span<T>> {
+        let piece = self.outputs.get(index).filter(|piece| piece.dtype == T::DTYPE)?;
+        Some(Span::of(&piece.region, 0, piece.len))
+    }
+
+    /// Where memory between phases begins.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn scratch(&self, index: usize) -> Option<u64> {
+        Some(self.scratch.get(index)?.region.allocation.address)
+    }
+
+    /// All of it, as operands that a phase writes.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn views(&self) -> impl Iterator<Item = View<'_>> {
+        let all = self.outputs.iter().chain(&self.scratch);
+        all.map(|piece| View { region: &piece.region, offset: 0, len: piece.len, whole: true, overwritten: true })
+    }
+
+    /// The memory between phases goes, behind the last of them.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn let_scratch_go(&mut self) {
+        self.scratch.clear();
+    }
+}
