@@ -18,6 +18,7 @@ crate::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     solver, "solver" => solver::native::Cusolver;
+    sparse, "sparse" => sparse::native::Cusparse;
 }
 
 impl Device {

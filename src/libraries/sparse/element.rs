@@ -1,6 +1,7 @@
 //! The element types of values and of indices.
 
 use crate::blas::VectorElement;
+use crate::element::Letter;
 use crate::{Complex, Element, bf16, f16};
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -171,18 +172,24 @@ halves! { f16, 2; bf16, 14; }
 pub trait SolveElement: SparseElement<Scalar = Self> + Number + VectorElement<Scalar = Self> {
     /// The type of a norm.
     type Real: Element;
+    #[doc(hidden)]
+    const LETTER: Letter;
 }
 impl SolveElement for f32 {
     type Real = f32;
+    const LETTER: Letter = Letter::S;
 }
 impl SolveElement for f64 {
     type Real = f64;
+    const LETTER: Letter = Letter::D;
 }
 impl SolveElement for Complex<f32> {
     type Real = f32;
+    const LETTER: Letter = Letter::C;
 }
 impl SolveElement for Complex<f64> {
     type Real = f64;
+    const LETTER: Letter = Letter::Z;
 }
 
 /// A type that indices and offsets may have: i32 or i64. Sealed, as [`Element`] is.

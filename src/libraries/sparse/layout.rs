@@ -116,6 +116,17 @@ impl Layout {
         need("values", self.values(), values)
     }
 
+    /// The same arrays as those of the transpose in the other format: compressed ones alone change.
+    #[cfg(feature = "sparse")]
+    pub(super) fn turned(&self) -> Self {
+        let format = match self.format {
+            Format::Csr => Format::Csc,
+            Format::Csc => Format::Csr,
+            other => return Layout { format: other, ..*self },
+        };
+        Layout { format, rows: self.cols, cols: self.rows, stored: self.stored }
+    }
+
     /// Bytes of the arrays.
     pub(super) fn bytes<T, I>(&self) -> u64 {
         let indices = self.firsts().unwrap_or(0).saturating_add(self.stored);
@@ -193,6 +204,16 @@ pub(super) fn steps(order: Order, ld: usize) -> Steps {
     }
 }
 
+/// `cusparseOperation_t` for elements of type `T`: where there is nothing to conjugate it is a plain transpose.
+#[cfg(feature = "sparse")]
+pub(super) fn operation<T: crate::Element>(trans: crate::Transpose) -> u32 {
+    match trans {
+        crate::Transpose::No => 0,
+        crate::Transpose::Conjugate if T::DTYPE.is_complex() => 2,
+        crate::Transpose::Yes | crate::Transpose::Conjugate => 1,
+    }
+}
+
 /// A dense matrix in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DenseAt {
@@ -212,7 +233,8 @@ impl DenseAt {
         DenseAt { rows, cols, ld: ld.unwrap_or(least.max(1)), order }
     }
 
-    fn lines(&self) -> (usize, usize) {
+    /// Elements of a line, and lines.
+    pub(super) fn lines(&self) -> (usize, usize) {
         match self.order {
             Order::Column => (self.rows, self.cols),
             Order::Row => (self.cols, self.rows),
@@ -246,6 +268,15 @@ impl DenseAt {
     pub(super) fn fills(&self, len: usize) -> bool {
         let (line, count) = self.lines();
         (self.ld == line || count <= 1) && line.checked_mul(count) == Some(len)
+    }
+
+    /// How far apart rows and columns are.
+    #[cfg(feature = "sparse")]
+    pub(super) fn strides(&self) -> (usize, usize) {
+        match self.order {
+            Order::Column => (1, self.ld),
+            Order::Row => (self.ld, 1),
+        }
     }
 
     #[cfg(feature = "host")]

@@ -5,10 +5,10 @@
 
 use super::Sparse;
 use super::element::{SparseElement, SparseIndex};
-use super::routine::Routine;
+use super::routine::{Call, Routine};
 use crate::buffer::Elems;
 use crate::op::{Cost, Output, Spans};
-use crate::{DeviceBuffer, Error, Result};
+use crate::{DeviceBuffer, Enqueue, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -36,6 +36,20 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
 
     /// As [`Routine::cost`].
     fn cost(&self) -> Cost;
+
+    /// Enqueues a kernel that counts the indices of each row behind the first offset, or with their addresses writes
+    /// indices and values.
+    #[cfg(feature = "sparse")]
+    fn cuda<O: crate::Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        reads: &Spans<Self::Reads>,
+        offsets: u64,
+        made: [u64; 2],
+    ) -> Result<()> {
+        let (_, _, _, [_, name]) = (queue, reads, (offsets, made), Self::NAMES);
+        Err(Error::unsupported(format!("`{name}` has no CUDA half yet: only the host engine does it")))
+    }
 
     /// Writes the offsets; gives the number of indices.
     #[cfg(feature = "host")]
@@ -104,6 +118,15 @@ impl<P: Producer> Routine for Count<P> {
         Ok(self.0.count(reads, offsets) as u64)
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets,), reads) = (*queue.writes(), queue.reads());
+        self.0.cuda(queue, reads, offsets.address(), [0; 2])?;
+        let total = queue.result()?;
+        // SAFETY: the offsets are one more than the rows (checked); the result is a u64.
+        unsafe { queue.accumulate::<P::Index>(offsets.address(), self.0.count_of_rows(), total) }
+    }
+
     fn finish(&self, total: u64) -> Result<u64> {
         let most = <P::Index as SparseIndex>::LARGEST;
         if total.checked_mul(self.0.area() as u64).is_none_or(|values| values > most as u64) {
@@ -162,6 +185,15 @@ impl<P: Producer> Routine for Fill<P> {
     ) -> Result<()> {
         self.0.fill(reads, offsets, indices, values);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values), reads) = (*queue.writes(), queue.reads());
+        if indices.is_empty() {
+            return Ok(());
+        }
+        self.0.cuda(queue, reads, offsets.address(), [indices.address(), values.address()])
     }
 
     fn finish(&self, (): ()) -> Result<()> {

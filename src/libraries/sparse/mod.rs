@@ -52,6 +52,8 @@ mod host;
 mod keep;
 mod layout;
 mod made;
+#[cfg(feature = "sparse")]
+pub(super) mod native;
 mod products;
 mod routine;
 mod solvers;

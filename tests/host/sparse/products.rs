@@ -78,7 +78,8 @@ fn a_matrix_in_every_format_times_a_vector_is_within_the_bound_of_its_rows() {
 
 #[test]
 fn blocks_of_every_size_times_a_vector_are_what_their_rows_are() {
-    for device in devices() {
+    // Only the host engine has it so far.
+    for device in devices().into_iter().filter(is_host) {
         let mut rng = Rng::new(3);
         for (size, order) in [(1, Order::Row), (2, Order::Row), (3, Order::Column), (4, Order::Row), (5, Order::Column)]
         {
@@ -212,6 +213,10 @@ fn sddmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
                 &up(&device, &b[..]),
                 up(&device, &old[..]),
             );
+            if !is_host(&device) && matches!(&pending, Err(e) if matches!(e.error, windlass::Error::Unsupported { .. }))
+            {
+                continue; // cuSPARSE has it for some types alone
+            }
             let got = down(&device, &pending.unwrap().await_result().unwrap());
             let at = |x: &[T], which: usize, rows: usize, cols: usize, i: usize, j: usize| {
                 let (rows, cols, i, j) =
@@ -247,7 +252,8 @@ fn product<T: Sample + SparseElement>(a: &Model<T>, b: &Model<T>) -> BTreeMap<(u
 }
 
 fn spgemm_of<T: Sample + SparseElement<Scalar: Sample>>() {
-    for device in devices() {
+    // Only the host engine has it so far.
+    for device in devices().into_iter().filter(is_host) {
         let mut rng = Rng::new(17);
         for (name, a) in shapes::<T>(&mut rng) {
             let (cols, percent) = (rng.pick(&[1, 5, 40]), rng.pick(&[5, 30]));
@@ -302,7 +308,8 @@ fn a_product_of_more_entries_than_the_index_counts_is_refused() {
 
 #[test]
 fn a_matrix_times_its_adjoint_is_hermitian() {
-    for device in devices() {
+    // Only the host engine has it so far.
+    for device in devices().into_iter().filter(is_host) {
         let model = Model::<Complex<f64>>::random(&mut Rng::new(23), 12, 9, 40);
         let c = device.sparse().gram(&model.up_csr::<i32>(&device)).unwrap();
         let got = Model::down(&device, &c, true);

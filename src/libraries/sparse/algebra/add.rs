@@ -4,10 +4,12 @@ use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::combine;
 use super::super::made::Producer;
+#[cfg(feature = "sparse")]
+use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{Error, Result};
+use crate::{Enqueue, Error, Result};
 use std::marker::PhantomData;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
@@ -36,6 +38,34 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
 
     fn cost(&self) -> Cost {
         Cost::default()
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda<O: crate::Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,
+        offsets: u64,
+        [indices, values]: [u64; 2],
+    ) -> Result<()> {
+        let args = [
+            a0.address().into(),
+            a1.address().into(),
+            a2.address().into(),
+            a1.len().into(),
+            b0.address().into(),
+            b1.address().into(),
+            b2.address().into(),
+            b1.len().into(),
+            self.alpha.into(),
+            self.beta.into(),
+            self.side.count.into(),
+            offsets.into(),
+            indices.into(),
+            values.into(),
+        ];
+        // SAFETY: the parameters in order and type; both matrices have those rows; what is stored was counted.
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"add_4", c"add_8"]), self.side.count, &args) }
     }
 
     #[cfg(feature = "host")]

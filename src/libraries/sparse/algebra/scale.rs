@@ -3,11 +3,15 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::scaling;
+#[cfg(feature = "sparse")]
+use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
-use super::super::routine::Routine;
+use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
+#[cfg(feature = "sparse")]
+use crate::Span;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -53,6 +57,24 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
         to.copy_from_slice(values);
         scaling::scale((offsets, indices, self.side.count), rows, columns, to);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values, rows, columns), (to,)) = (*queue.reads(), *queue.writes());
+        let address = |factors: Option<Span<T>>| factors.map_or(0, |factors| factors.address());
+        let args = [
+            offsets.into(),
+            indices.into(),
+            values.into(),
+            self.side.count.into(),
+            indices.len().into(),
+            address(rows).into(),
+            address(columns).into(),
+            to.into(),
+        ];
+        // SAFETY: the parameters in order and type, of arrays as long as was checked.
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"scale_4", c"scale_8"]), self.side.count, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -5,10 +5,12 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::host::select;
 use super::super::keep::Keep;
 use super::super::made::Producer;
+#[cfg(feature = "sparse")]
+use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{Error, Result};
+use crate::{Enqueue, Error, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -37,6 +39,39 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
 
     fn cost(&self) -> Cost {
         Cost::default()
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda<O: crate::Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        (from, columns, entries): &Spans<(I, I, T)>,
+        offsets: u64,
+        [indices, values]: [u64; 2],
+    ) -> Result<()> {
+        let (kind, threshold, first, many) = match self.keep {
+            Keep::Above(threshold) => (0u64, threshold, 0i64, 0u64),
+            Keep::Lower(diagonal) => (1, 0.0, diagonal, 0),
+            Keep::Upper(diagonal) => (2, 0.0, diagonal, 0),
+            Keep::Rows(first) => (3, 0.0, first as i64, 0),
+            Keep::Columns(first, many) => (4, 0.0, first as i64, many),
+        };
+        let args = [
+            from.address().into(),
+            columns.address().into(),
+            entries.address().into(),
+            columns.len().into(),
+            kind.into(),
+            threshold.into(),
+            first.into(),
+            many.into(),
+            self.rows.into(),
+            offsets.into(),
+            indices.into(),
+            values.into(),
+        ];
+        // SAFETY: the parameters in order and type; the rows are some of the matrix's; what is stored was counted.
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"select_4", c"select_8"]), self.rows, &args) }
     }
 
     #[cfg(feature = "host")]

@@ -3,11 +3,13 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::scaling;
+#[cfg(feature = "sparse")]
+use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
-use super::super::routine::Routine;
+use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, Result};
+use crate::{DeviceBuffer, DeviceKind, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -53,6 +55,17 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, _, values), (sums,)) = (*queue.reads(), *queue.writes());
+        if !self.compressed {
+            return Err(Error::unsupported("sums across compressed rows on a GPU: turn the matrix first"));
+        }
+        let args = [offsets.into(), values.into(), self.side.count.into(), values.len().into(), sums.into()];
+        // SAFETY: the parameters in order and type, of arrays as long as was checked.
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"row_sums_4", c"row_sums_8"]), self.side.count, &args) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -91,6 +104,19 @@ impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values), (diagonal,)) = (*queue.reads(), *queue.writes());
+        let ((row, column), len) = (self.first, diagonal.len());
+        if row.checked_add(len).is_none_or(|end| end > self.side.count) {
+            return Err(Error::invalid("diagonal", format!("{len} rows from {row} on of {}", self.side.count)));
+        }
+        let arrays = [offsets.into(), indices.into(), values.into(), indices.len().into()];
+        let args = [arrays.as_slice(), &[row.into(), column.into(), len.into(), diagonal.into()]].concat();
+        // SAFETY: the parameters in order and type, of arrays as long as was checked, and of rows that there are.
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"diagonal_4", c"diagonal_8"]), len, &args) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -102,6 +128,10 @@ impl Sparse {
         a: &Compressed<T, I, M>,
         rows: bool,
     ) -> Result<DeviceBuffer<T>> {
+        if rows != M::ROWS && self.device.kind() != DeviceKind::Host {
+            // Across compressed rows a GPU would add in any order.
+            return self.sums(&self.turn(a, false)?, rows);
+        }
         let sums = Sums::<T, I> { side: Side::of(a), compressed: rows == M::ROWS, _types: PhantomData };
         let to = self.device.uninit(if rows { a.rows() } else { a.cols() })?;
         Ok(self.submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?.into_output())

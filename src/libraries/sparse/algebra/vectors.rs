@@ -3,10 +3,14 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::vectors;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{ENTRIES, Pick};
+use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
+#[cfg(feature = "sparse")]
+use crate::Ptx;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, PendingDispatch, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Result, Submitted};
 use std::marker::PhantomData;
 
 /// The lengths of a sparse vector and of the dense one.
@@ -40,7 +44,7 @@ impl Places {
 macro_rules! routine {
     ($(#[$doc:meta])* $name:ident<$t:ident, $i:ident> { $($field:ident: $type:ty),* } $label:literal,
         ($($read:ty),* $(,)?) => $output:ty, $raw:ty, $flops:literal,
-        check $check:expr, overwrites $over:expr, host $host:expr) => {
+        check $check:expr, overwrites $over:expr, host $host:expr, cuda $cuda:expr) => {
         $(#[$doc])*
         #[derive(serde::Serialize, serde::Deserialize)]
         #[serde(bound = "")]
@@ -83,6 +87,12 @@ macro_rules! routine {
                 Ok(($host)(self, reads, writes))
             }
 
+            #[cfg(feature = "sparse")]
+            fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+                let half: fn(&Self, &mut Enqueue<'_, Call<Self>>, &'static Ptx) -> Result<()> = $cuda;
+                half(self, queue, ENTRIES(<$t as crate::Element>::DTYPE)?)
+            }
+
             fn finish(&self, raw: $raw) -> Result<$raw> {
                 Ok(raw)
             }
@@ -97,6 +107,21 @@ routine! {
     overwrites |this| this.beta == T::Scalar::default(),
     host |this: &Self, (indices, values), (y,): (&mut [T],)| {
         vectors::axpby(this.alpha, (indices, values), this.beta, y);
+    },
+    cuda |this, queue, ptx| {
+        let ((indices, values), (y,)) = (*queue.reads(), *queue.writes());
+        // The elements at the places of x are what they were before y is scaled.
+        let old = queue.scratch(values.bytes())?;
+        let (n, nnz) = (y.len(), values.len());
+        let keep = [indices.into(), nnz.into(), y.into(), old.into()];
+        let scale = [y.into(), n.into(), 1usize.into(), n.into(), this.beta.into(), 0u64.into()];
+        let add = [indices.into(), values.into(), nnz.into(), this.alpha.into(), old.into(), this.beta.into(), y.into()];
+        // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y.
+        unsafe {
+            queue.each(ptx, I::pick([c"gather_4", c"gather_8"]), nnz, &keep)?;
+            queue.each(ptx, c"scale_dense_all", n, &scale)?;
+            queue.each(ptx, I::pick([c"scatter_add_4", c"scatter_add_8"]), nnz, &add)
+        }
     }
 }
 
@@ -105,7 +130,13 @@ routine! {
     Gather<T, I> {} "gather", (I, T) => DeviceBuffer<T>, (), 0,
     check |this, (indices, y), (values,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| true,
-    host |_, (indices, y): (&[I], &[T]), (values,): (&mut [T],)| vectors::gather(y, indices, values)
+    host |_, (indices, y): (&[I], &[T]), (values,): (&mut [T],)| vectors::gather(y, indices, values),
+    cuda |_, queue, ptx| {
+        let ((indices, y), (values,)) = (*queue.reads(), *queue.writes());
+        let args = [indices.into(), values.len().into(), y.into(), values.into()];
+        // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y.
+        unsafe { queue.each(ptx, I::pick([c"gather_4", c"gather_8"]), values.len(), &args) }
+    }
 }
 
 routine! {
@@ -113,7 +144,13 @@ routine! {
     Scatter<T, I> {} "scatter", (I, T) => DeviceBuffer<T>, (), 0,
     check |this, (indices, values), (y,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
-    host |_, (indices, values): (&[I], &[T]), (y,): (&mut [T],)| vectors::scatter((indices, values), y)
+    host |_, (indices, values): (&[I], &[T]), (y,): (&mut [T],)| vectors::scatter((indices, values), y),
+    cuda |_, queue, ptx| {
+        let ((indices, values), (y,)) = (*queue.reads(), *queue.writes());
+        let args = [indices.into(), values.into(), values.len().into(), y.into()];
+        // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y, none twice.
+        unsafe { queue.each(ptx, I::pick([c"scatter_4", c"scatter_8"]), values.len(), &args) }
+    }
 }
 
 routine! {
@@ -123,6 +160,12 @@ routine! {
     overwrites |_| false,
     host |this: &Self, (indices,): (&[I],), (values, y): (&mut [T], &mut [T])| {
         vectors::rot((this.c, this.s), indices, values, y);
+    },
+    cuda |this, queue, ptx| {
+        let ((indices,), (values, y)) = (*queue.reads(), *queue.writes());
+        let args = [indices.into(), values.len().into(), this.c.into(), this.s.into(), values.into(), y.into()];
+        // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y, none twice.
+        unsafe { queue.each(ptx, I::pick([c"rot_4", c"rot_8"]), values.len(), &args) }
     }
 }
 
@@ -131,7 +174,15 @@ routine! {
     Dot<T, I> { conj: bool } "sparse_dot", (I, T, T) => T, T, 2,
     check |this, (indices, values, y), ()| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
-    host |this: &Self, (indices, values, y): (&[I], &[T], &[T]), ()| vectors::dot((indices, values), this.conj, y)
+    host |this: &Self, (indices, values, y): (&[I], &[T], &[T]), ()| vectors::dot((indices, values), this.conj, y),
+    cuda |this, queue, ptx| {
+        let ((indices, values, y), result) = (*queue.reads(), queue.result()?);
+        let args =
+            [indices.into(), values.into(), values.len().into(), u64::from(this.conj).into(), y.into(), result.into()];
+        let dims = crate::LaunchDims { grid: (1, 1, 1), block: (32, 1, 1), shared: 0 };
+        // SAFETY: the parameters in order and type, of arrays as long as was checked; the result is an element.
+        unsafe { queue.launch(ptx, I::pick([c"dot_4", c"dot_8"]), dims, &args) }
+    }
 }
 
 impl Sparse {

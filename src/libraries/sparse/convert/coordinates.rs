@@ -3,10 +3,12 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{Pick, STRUCTURE};
+use super::super::routine::{Call, Routine};
 use super::super::{Coo, Csr, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, Result};
+use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
 /// The row of each entry, from offsets.
@@ -56,6 +58,15 @@ impl<I: SparseIndex> Routine for Expand<I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets,), (rows,)) = (*queue.reads(), *queue.writes());
+        let args = [offsets.into(), self.rows.into(), rows.into(), rows.len().into()];
+        // SAFETY: the parameters in order and type; offsets have one more element than rows (checked), and no place past
+        // the entries is written.
+        unsafe { queue.each(STRUCTURE, I::pick([c"expand_4", c"expand_8"]), self.rows, &args) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -83,6 +94,14 @@ impl<I: SparseIndex> Routine for Compress<I> {
     fn host(&self, (rows,): (&[I],), (offsets,): (&mut [I],)) -> Result<()> {
         host::convert::compress(rows, self.rows, offsets);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((rows,), (offsets,)) = (*queue.reads(), *queue.writes());
+        let args = [rows.into(), rows.len().into(), self.rows.into(), offsets.into()];
+        // SAFETY: the parameters in order and type; offsets have one more element than rows (checked).
+        unsafe { queue.each(STRUCTURE, I::pick([c"compress_4", c"compress_8"]), offsets.len(), &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

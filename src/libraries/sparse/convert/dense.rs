@@ -4,14 +4,20 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::formats::{SparseMatrix, Stored};
 #[cfg(feature = "host")]
 use super::super::host::convert;
+#[cfg(feature = "sparse")]
+use super::super::layout::Format;
 #[cfg(feature = "host")]
 use super::super::layout::store;
 use super::super::layout::{DenseAt, Layout};
 use super::super::made::Producer;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{ENTRIES, Pick};
+use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
+#[cfg(feature = "sparse")]
+use crate::cuda::KernelArg;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Order, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
 use std::marker::PhantomData;
 
 /// How a dense matrix lies in its buffer: column-major without gaps, unless set.
@@ -75,6 +81,34 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((first, second, values), (dense,)) = (*queue.reads(), *queue.writes());
+        let (ptx, (line, count), (row, column)) = (ENTRIES(T::DTYPE)?, self.at.lines(), self.at.strides());
+        let zeros = [dense.into(), line.into(), count.into(), self.at.ld.into()];
+        let arrays = [first.into(), second.into(), values.into()];
+        let (name, threads, args): (_, _, Vec<KernelArg>) = match self.layout.format {
+            Format::Csr | Format::Csc => {
+                let by_rows = self.layout.format == Format::Csr;
+                let rows = if by_rows { self.layout.rows } else { self.layout.cols };
+                let (row, column) = if by_rows { (row, column) } else { (column, row) };
+                let rest = [rows.into(), second.len().into(), dense.into(), row.into(), column.into()];
+                (I::pick([c"to_dense_4", c"to_dense_8"]), rows, arrays.into_iter().chain(rest).collect())
+            }
+            Format::Coo => {
+                let rest = [second.len().into(), dense.into(), row.into(), column.into()];
+                let name = I::pick([c"coo_to_dense_4", c"coo_to_dense_8"]);
+                (name, second.len(), arrays.into_iter().chain(rest).collect())
+            }
+            Format::Bsr(..) => return Err(Error::unsupported("blocks to a dense matrix on a GPU")),
+        };
+        // SAFETY: the parameters in order and type; the matrix lies inside its buffer, the entries inside the matrix.
+        unsafe {
+            queue.each(ptx, c"zero_lines_all", line.saturating_mul(count), &zeros)?;
+            queue.each(ptx, name, threads, &args)
+        }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -106,6 +140,30 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     fn cost(&self) -> Cost {
         let dense = self.at.rows.saturating_mul(self.at.cols).saturating_mul(size_of::<T>());
         Cost { flops: 0, bytes: dense as u64 }
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda<O: crate::Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        (dense,): &Spans<(T,)>,
+        offsets: u64,
+        [indices, values]: [u64; 2],
+    ) -> Result<()> {
+        let (row, column) = self.at.strides();
+        let args = [
+            dense.address().into(),
+            self.at.rows.into(),
+            self.at.cols.into(),
+            row.into(),
+            column.into(),
+            self.threshold.into(),
+            offsets.into(),
+            indices.into(),
+            values.into(),
+        ];
+        // SAFETY: the parameters in order and type; the matrix lies inside its buffer (checked); what is stored was counted.
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"from_dense_4", c"from_dense_8"]), self.at.rows, &args) }
     }
 
     #[cfg(feature = "host")]

@@ -3,10 +3,12 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{Cusparse, ENTRIES};
+use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csc, Csr, Major, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, Result};
+use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
 /// The compressed rows of the transpose.
@@ -65,6 +67,86 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values), (to_offsets, to_indices, to_values)) = (*queue.reads(), *queue.writes());
+        if indices.is_empty() {
+            // SAFETY: an operand that this dispatch writes.
+            return unsafe { queue.fill(to_offsets.address(), to_offsets.bytes(), &[0]) };
+        }
+        if size_of::<I>() != 4 {
+            return Err(Error::unsupported(
+                "turning a matrix of 64-bit indices on a GPU: cuSPARSE has it for 32 bits alone",
+            ));
+        }
+        let (m, n, nnz) = (self.count as i32, self.width as i32, indices.len() as i32); // i32 counts them: checked
+        let from =
+            [queue.aligned(&values)?, queue.aligned(&offsets)?, queue.aligned(&indices)?].map(|at| at as *const _);
+        let [from_values, from_offsets, from_indices] = from;
+        let outputs =
+            [queue.aligned_output(&to_values)?, queue.aligned_output(&to_offsets)?, queue.aligned_output(&to_indices)?];
+        let [values_at, offsets_at, indices_at] = outputs.map(|at| at as *mut _);
+        let (api, handle) = queue.sparse(false)?;
+        let (api, element, mut bytes) = (api.regular, T::CODES.element, 0);
+        const NUMERIC: u32 = 1;
+        const ALGORITHM: u32 = 1;
+        // SAFETY: the handle is this slot's; it enqueues nothing.
+        let code = unsafe {
+            api.turn_size(
+                handle,
+                m,
+                n,
+                nnz,
+                from_values,
+                from_offsets,
+                from_indices,
+                values_at,
+                offsets_at,
+                indices_at,
+                element,
+                NUMERIC,
+                0,
+                ALGORITHM,
+                &mut bytes,
+            )
+        };
+        queue.status::<Cusparse>("cusparseCsr2cscEx2_bufferSize", code)?;
+        let buffer = queue.workspace(bytes)?;
+        queue.stream();
+        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, are as long as was checked, and
+        // were validated; the workspace has the bytes asked for.
+        let code = unsafe {
+            api.turn(
+                handle,
+                m,
+                n,
+                nnz,
+                from_values,
+                from_offsets,
+                from_indices,
+                values_at,
+                offsets_at,
+                indices_at,
+                element,
+                NUMERIC,
+                0,
+                ALGORITHM,
+                buffer as *mut _,
+            )
+        };
+        queue.status::<Cusparse>("cusparseCsr2cscEx2", code)?;
+        let [values_at, offsets_at, indices_at] = outputs;
+        queue.put_back(&to_values, values_at)?;
+        queue.put_back(&to_offsets, offsets_at)?;
+        queue.put_back(&to_indices, indices_at)?;
+        if self.conj && T::DTYPE.is_complex() {
+            let args = [to_values.into(), to_values.len().into()];
+            // SAFETY: the parameters in order and type.
+            unsafe { queue.each(ENTRIES(T::DTYPE)?, c"conjugate_all", to_values.len(), &args) }?;
+        }
+        Ok(())
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -72,7 +154,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
 
 impl Sparse {
     /// The same matrix with the other of rows and columns compressed, conjugated where asked for.
-    fn turn<T: SparseElement, I: SparseIndex, M: Major>(
+    pub(in super::super) fn turn<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         a: &Compressed<T, I, M>,
         conj: bool,

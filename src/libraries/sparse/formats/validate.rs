@@ -6,12 +6,14 @@ use super::super::fault::Fault;
 #[cfg(feature = "host")]
 use super::super::host;
 use super::super::layout::{Extent, Format, Layout};
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{Pick, STRUCTURE};
+use super::super::routine::{Call, Routine};
 use super::bsr::BlockExtent;
 use super::compressed::Arrays;
 use super::{Bsr, Compressed, Coo, Csc, Csr, Major};
 use crate::op::{Cost, Output, Spans};
-use crate::{DeviceBuffer, Error, Order, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, Order, Result, Submitted};
 use std::marker::PhantomData;
 
 /// A format as the output of an operation: its host's part is made of its layout.
@@ -79,6 +81,39 @@ impl<B: Built> Routine for Validate<B> {
             Format::Bsr(size, _) => host::check::compressed(rows / size.max(1), cols / size.max(1), first, second),
         };
         Ok(Fault::encode(found))
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((first, second, _), Layout { rows, cols, format, .. }) = (*queue.writes(), self.layout);
+        let verdict = queue.result()?;
+        let (count, width) = match format {
+            Format::Csr => (rows, cols),
+            Format::Csc => (cols, rows),
+            Format::Bsr(size, _) => (rows / size.max(1), cols / size.max(1)),
+            Format::Coo => {
+                let args = [first.into(), second.into(), rows.into(), cols.into(), second.len().into(), verdict.into()];
+                let name = B::Index::pick([c"check_coordinates_4", c"check_coordinates_8"]);
+                // SAFETY: the result is a u64; the parameters in order and type, of arrays as long as was checked.
+                return unsafe {
+                    queue.fill(verdict, 1, &[0xff; 8])?;
+                    queue.each(STRUCTURE, name, second.len(), &args)
+                };
+            }
+        };
+        let (nnz, of_offsets) = (second.len(), queue.scratch(size_of::<u64>())?);
+        let of_first = [first.into(), count.into(), nnz.into(), of_offsets.into()];
+        let of_second =
+            [first.into(), second.into(), count.into(), width.into(), nnz.into(), of_offsets.into(), verdict.into()];
+        // SAFETY: both verdicts are a u64; the parameters in order and type, of arrays as long as was checked, and indices
+        // are read where offsets that are right say so.
+        unsafe {
+            queue.fill(verdict, 1, &[0xff; 8])?;
+            queue.fill(of_offsets, 1, &[0xff; 8])?;
+            queue.each(STRUCTURE, B::Index::pick([c"check_offsets_4", c"check_offsets_8"]), count + 1, &of_first)?;
+            queue.each(STRUCTURE, B::Index::pick([c"check_indices_4", c"check_indices_8"]), count, &of_second)?;
+            queue.each(STRUCTURE, c"settle_verdict", 1, &[of_offsets.into(), verdict.into()])
+        }
     }
 
     fn finish(&self, raw: u64) -> Result<B::Host> {

@@ -5,9 +5,11 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::fault::Fault;
 #[cfg(feature = "host")]
 use super::super::host;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{Pick, STRUCTURE};
+use super::super::routine::{Call, Routine};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, GpuRef, Output, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Output, Result, Submitted};
 use std::marker::PhantomData;
 
 /// A sparse vector of `len` elements: the places of some of them, sorted and none twice, and their values.
@@ -126,6 +128,17 @@ impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (indices, _): (&mut [I], &mut [T])) -> Result<u64> {
         Ok(Fault::encode(host::check::sorted(self.len, indices)))
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((indices, _), verdict) = (*queue.writes(), queue.result()?);
+        let args = [indices.into(), indices.len().into(), self.len.into(), verdict.into()];
+        // SAFETY: the result is a u64; the parameters in order and type.
+        unsafe {
+            queue.fill(verdict, 1, &[0xff; 8])?;
+            queue.each(STRUCTURE, I::pick([c"check_list_4", c"check_list_8"]), indices.len(), &args)
+        }
     }
 
     fn finish(&self, raw: u64) -> Result<usize> {

@@ -4,10 +4,14 @@ use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::sddmm;
 use super::super::layout::DenseAt;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::layout::operation;
+#[cfg(feature = "sparse")]
+use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
+use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Order, Result, Submitted, Transpose};
+use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of C, with dense A and B and inner
@@ -118,6 +122,53 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
         let factors = (self.spec.alpha, self.spec.beta);
         sddmm::sddmm((offsets, columns, self.rows), self.spec.k, factors, a, b, values);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, columns, a, b), (values,)) = (*queue.reads(), *queue.writes());
+        let (a_at, b_at) = self.spec.dense(self.rows, self.cols);
+        let (alpha, beta) = (Factor::new(self.spec.alpha, &None), Factor::new(self.spec.beta, &None));
+        if values.is_empty() {
+            return Ok(());
+        }
+        if self.spec.k == 0 || alpha.is_zero() {
+            let n = values.len();
+            let args = [values.into(), n.into(), 1usize.into(), n.into(), self.spec.beta.into(), 0u64.into()];
+            // SAFETY: the parameters in order and type.
+            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", n, &args) };
+        }
+        if beta.is_zero() {
+            // What was never written may be no number, and cuSPARSE's documentation does not say that it is not read.
+            // SAFETY: an operand that this dispatch writes.
+            unsafe { queue.fill(values.address(), values.bytes(), &[0]) }?;
+        }
+        let arrays = [queue.aligned(&offsets)?, queue.aligned(&columns)?, queue.aligned_output(&values)?];
+        let (from_a, from_b) = (queue.aligned(&a)?, queue.aligned(&b)?);
+        let (api, handle) = queue.sparse(false)?;
+        let api = api.regular;
+        let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
+        let layout = Csr::<T, I>::layout_of(self.rows, self.cols, self.nnz);
+        let c = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
+        let a = dense_matrix::<T>(api, &a_at, from_a).map_err(failed)?;
+        let b = dense_matrix::<T>(api, &b_at, from_b).map_err(failed)?;
+        let [op_a, op_b] = self.spec.trans.map(operation::<T>);
+        let (alpha, beta, compute, mut bytes) = (alpha.pointer(), beta.pointer(), T::CODES.compute, 0);
+        // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
+        let code = unsafe {
+            api.sddmm_size(handle, op_a, op_b, alpha, a.raw(), b.raw(), beta, c.raw(), compute, 0, &mut bytes)
+        };
+        queue.status::<Cusparse>("cusparseSDDMM_bufferSize", code)?;
+        let buffer = queue.workspace(bytes)?;
+        queue.stream();
+        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
+        // the workspace has the bytes asked for; scalars in host memory are read before the call returns.
+        let code = unsafe {
+            api.sddmm(handle, op_a, op_b, alpha, a.raw(), b.raw(), beta, c.raw(), compute, 0, buffer as *mut _)
+        };
+        queue.status::<Cusparse>("cusparseSDDMM", code)?;
+        let [.., computed] = arrays;
+        queue.put_back(&values, computed)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

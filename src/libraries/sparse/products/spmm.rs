@@ -8,9 +8,15 @@ use super::super::host::spmm;
 #[cfg(feature = "host")]
 use super::super::layout::store;
 use super::super::layout::{DenseAt, Layout};
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::layout::{Format, operation};
+#[cfg(feature = "sparse")]
+use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, dense_matrix};
+use super::super::routine::{Call, Routine};
+#[cfg(feature = "sparse")]
+use crate::library::Code;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, In, Order, Result, Submitted, Transpose};
+use crate::{DeviceBuffer, Enqueue, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. Unless
@@ -142,6 +148,76 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let conj = trans == Transpose::Conjugate;
         spmm::spmm(&rows, conj, self.spec.n, self.spec.alpha, b, self.spec.beta, c, c_at.steps());
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((first, second, values, b), (c,)) = (*queue.reads(), *queue.writes());
+        let (b_at, c_at) = self.spec.dense(&self.layout);
+        let (alpha, beta) = (Factor::new(self.spec.alpha, &None), Factor::new(self.spec.beta, &None));
+        let (line, count) = c_at.lines();
+        if line == 0 || count == 0 {
+            return Ok(());
+        }
+        if self.layout.stored == 0 || b_at.rows == 0 || b_at.cols == 0 || alpha.is_zero() {
+            let args = [c.into(), line.into(), count.into(), c_at.ld.into(), self.spec.beta.into(), 0u64.into()];
+            // SAFETY: the parameters in order and type; C lies inside its buffer (checked).
+            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args) };
+        }
+        let (layout, trans) = match (self.layout.format, self.spec.trans_of_a()) {
+            (Format::Csc, Transpose::Yes) => (self.layout.turned(), Transpose::No),
+            (_, trans) => (self.layout, trans),
+        };
+        const DEFAULT: u32 = 0;
+        let algorithms = match (layout.format, trans) {
+            (Format::Csr, Transpose::No) => [12, DEFAULT],
+            (Format::Coo, Transpose::No) => [2, DEFAULT],
+            _ => [DEFAULT; 2],
+        };
+        let arrays = [queue.aligned(&first)?, queue.aligned(&second)?, queue.aligned(&values)?];
+        let (from, to) = (queue.aligned(&b)?, queue.aligned_output(&c)?);
+        let (api, handle) = queue.sparse(false)?;
+        let api = api.regular;
+        let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
+        let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
+        let b = dense_matrix::<T>(api, &b_at, from).map_err(failed)?;
+        let to_c = dense_matrix::<T>(api, &c_at, to).map_err(failed)?;
+        let (op_a, op_b, compute) = (operation::<T>(trans), operation::<T>(self.spec.trans_of_b()), T::CODES.compute);
+        let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
+        let (alpha, beta) = (alpha.pointer(), beta.pointer());
+        for try_this in algorithms {
+            algorithm = try_this;
+            // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
+            code = unsafe {
+                api.spmm_size(
+                    handle,
+                    op_a,
+                    op_b,
+                    alpha,
+                    a.raw(),
+                    b.raw(),
+                    beta,
+                    to_c.raw(),
+                    compute,
+                    algorithm,
+                    &mut bytes,
+                )
+            };
+            if code.0 != NOT_SUPPORTED {
+                break;
+            }
+        }
+        queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
+        let buffer = queue.workspace(bytes)?;
+        queue.stream();
+        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
+        // the workspace has the bytes asked for; scalars in host memory are read before the call returns.
+        let code = unsafe {
+            let (a, b, c) = (a.raw(), b.raw(), to_c.raw());
+            api.spmm(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer as *mut _)
+        };
+        queue.status::<Cusparse>("cusparseSpMM", code)?;
+        queue.put_back(&c, to)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -8,10 +8,16 @@ use super::super::host::spmv::{self, Use};
 use super::super::layout::Layout;
 #[cfg(feature = "host")]
 use super::super::layout::store;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::layout::{Format, operation};
+#[cfg(feature = "sparse")]
+use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, dense_vector};
+use super::super::routine::{Call, Routine};
 use super::check_scalar;
+#[cfg(feature = "sparse")]
+use crate::library::Code;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Result, Submitted, Transpose};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. Unless set, `A` is not transposed, `alpha` is 1 and
@@ -114,6 +120,86 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         };
         spmv::spmv(&rows, how, alpha, x, beta, y);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
+        let (alpha, beta_at) = (Factor::new(self.spec.alpha, &alpha), beta);
+        let beta = Factor::new(self.spec.beta, &beta_at);
+        if y.is_empty() {
+            return Ok(());
+        }
+        if self.layout.stored == 0 || x.is_empty() || alpha.is_zero() {
+            let at = beta_at.map_or(0, |beta| beta.address());
+            let args = [y.into(), y.len().into(), 1usize.into(), y.len().into(), self.spec.beta.into(), at.into()];
+            // SAFETY: the parameters in order and type.
+            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
+        }
+        // The transpose of compressed columns is compressed rows as they are: deterministic, and faster.
+        let (layout, trans) = match (self.layout.format, self.spec.trans) {
+            (Format::Csc, Transpose::Yes) => (self.layout.turned(), Transpose::No),
+            (_, trans) => (self.layout, trans),
+        };
+        const DEFAULT: u32 = 0;
+        let algorithms = match (layout.format, trans) {
+            (Format::Csr, Transpose::No) => [3, DEFAULT],
+            (Format::Coo, Transpose::No) => [4, DEFAULT],
+            _ => [DEFAULT; 2],
+        };
+        let on_device = alpha.on_device();
+        let arrays = [queue.aligned(&first)?, queue.aligned(&second)?, queue.aligned(&values)?];
+        let (from, to) = (queue.aligned(&x)?, queue.aligned_output(&y)?);
+        let (api, handle) = queue.sparse(on_device)?;
+        let api = api.regular;
+        let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
+        let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
+        let x = dense_vector::<T>(api, from, x.len()).map_err(failed)?;
+        let y_at = dense_vector::<T>(api, to, y.len()).map_err(failed)?;
+        let (op, compute) = (operation::<T>(trans), T::CODES.compute);
+        let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
+        for try_this in algorithms {
+            algorithm = try_this;
+            // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
+            code = unsafe {
+                api.spmv_size(
+                    handle,
+                    op,
+                    alpha.pointer(),
+                    a.raw(),
+                    x.raw(),
+                    beta.pointer(),
+                    y_at.raw(),
+                    compute,
+                    algorithm,
+                    &mut bytes,
+                )
+            };
+            if code.0 != NOT_SUPPORTED {
+                break;
+            }
+        }
+        queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
+        let buffer = queue.workspace(bytes)?;
+        queue.stream();
+        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
+        // the workspace has the bytes asked for; scalars in host memory are read before the call returns.
+        let code = unsafe {
+            api.spmv(
+                handle,
+                op,
+                alpha.pointer(),
+                a.raw(),
+                x.raw(),
+                beta.pointer(),
+                y_at.raw(),
+                compute,
+                algorithm,
+                buffer as *mut _,
+            )
+        };
+        queue.status::<Cusparse>("cusparseSpMV", code)?;
+        queue.put_back(&y, to)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

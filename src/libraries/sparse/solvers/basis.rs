@@ -2,12 +2,18 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::SOLVE;
+use super::super::routine::{Call, Routine};
 #[cfg(feature = "host")]
 use super::scalars::quotient;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, List, Result};
+use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
 use std::marker::PhantomData;
+
+/// Elements of a part of an inner product: cut by sizes alone, so that any number of threads gives the same bits. The kernel
+/// has the same.
+const PART: usize = 1 << 14;
 
 /// `h_i = v_i^H * w` for all vectors of a list.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -48,8 +54,6 @@ impl<T: SolveElement> Routine for Dots<T> {
     #[cfg(feature = "host")]
     fn host(&self, (v, w): (Vec<&[T]>, &[T]), (h,): (&mut [T],)) -> Result<()> {
         use super::super::host::split;
-        // Cut by sizes alone, so that any number of threads gives the same bits.
-        const PART: usize = 1 << 14;
         let parts: Vec<usize> = (0..w.len()).step_by(PART).chain([w.len()]).collect();
         let sums = split::map(&parts, &|range| {
             let w = w.get(range.clone()).unwrap_or_default();
@@ -64,6 +68,30 @@ impl<T: SolveElement> Routine for Dots<T> {
             h.iter_mut().zip(part).for_each(|(h, part)| *h = *h + part);
         }
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((v, w), (h,)) = (queue.reads(), *queue.writes());
+        let (count, n) = (v.len(), w.len());
+        if count == 0 {
+            return Ok(());
+        }
+        if n == 0 {
+            // SAFETY: an operand with an element for each vector (checked).
+            return unsafe { queue.fill(h.address(), count * size_of::<T>(), &[0]) };
+        }
+        let w = *w;
+        let table = queue.table(|words| words.extend(v.iter().map(|v| v.address())))?;
+        let each = n.div_ceil(PART);
+        let parts = queue.scratch(count.saturating_mul(each).saturating_mul(size_of::<T>()))?;
+        let dots = [table.into(), count.into(), w.into(), n.into(), parts.into()];
+        let gather = [parts.into(), count.into(), each.into(), h.into()];
+        // SAFETY: the parameters in order and type, of vectors as long as was checked; a warp for each part.
+        unsafe {
+            queue.each(SOLVE(T::DTYPE)?, c"dots_all", count.saturating_mul(each).saturating_mul(32), &dots)?;
+            queue.each(SOLVE(T::DTYPE)?, c"gather_dots_all", count, &gather)
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -95,6 +123,17 @@ impl<T: SolveElement> Routine for Combine<T> {
             }
         });
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((v, h), (w,)) = (queue.reads(), *queue.writes());
+        let h = *h;
+        let count = v.len();
+        let table = queue.table(|words| words.extend(v.iter().map(|v| v.address())))?;
+        let args = [table.into(), count.into(), h.into(), self.sign.into(), w.into(), w.len().into()];
+        // SAFETY: the parameters in order and type, of vectors as long as was checked.
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"combine_all", w.len(), &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -187,6 +226,15 @@ impl<T: SolveElement> Routine for Rotate<T> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((h, again, square), (state,)) = (*queue.reads(), *queue.writes());
+        let column = self.column.map_or(u64::MAX, |column| column as u64);
+        let args = [self.m.into(), column.into(), h.into(), again.into(), square.into(), state.into()];
+        // SAFETY: the parameters in order and type; the state is as long as the kernel has it (checked).
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"rotate_all", 1, &args) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -234,6 +282,14 @@ impl<T: SolveElement> Routine for BackSolve<T> {
             put(y, i, quotient(sum, at(state, i * (m + 1) + i)));
         }
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((state,), (y,)) = (*queue.reads(), *queue.writes());
+        let args = [self.m.into(), self.columns.into(), state.into(), y.into()];
+        // SAFETY: the parameters in order and type; the state is as long as the kernel has it (checked).
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"back_solve_all", 1, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -2,9 +2,11 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::SOLVE;
+use super::super::routine::{Call, Routine};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
 /// `a / b`, zero where `b` is.
@@ -53,6 +55,15 @@ impl<T: SolveElement> Routine for Quotient<T> {
         }
         to.iter_mut().zip([q, -q]).for_each(|(to, q)| *to = q);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a, b, c, d), (to,)) = (*queue.reads(), *queue.writes());
+        let address = |scalar: Option<crate::Span<T>>| scalar.map_or(0, |scalar| scalar.address());
+        let args = [a.into(), b.into(), address(c).into(), address(d).into(), to.into()];
+        // SAFETY: the parameters in order and type; each scalar has its element, the output two (checked).
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"quotients_all", 1, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -120,6 +131,18 @@ impl<T: SolveElement> Routine for Lanczos<T> {
         let Ok(state) = <&mut [T; state::LEN]>::try_from(state) else { return Ok(()) };
         step(self.stage, first(product), state);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((product,), (state,)) = (*queue.reads(), *queue.writes());
+        let stage: u64 = match self.stage {
+            Stage::Begin => 0,
+            Stage::Alpha => 1,
+            Stage::Beta => 2,
+        };
+        // SAFETY: the parameters in order and type; the state is as long as the kernel has it (checked).
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"lanczos_all", 1, &[stage.into(), product.into(), state.into()]) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -2,10 +2,12 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::SOLVE;
+use super::super::routine::{Call, Routine};
 use super::scalars::quotient;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
 macro_rules! lengths {
@@ -45,6 +47,13 @@ impl<T: SolveElement> Routine for Xpby<T> {
             y.iter_mut().zip(x.get(range).unwrap_or_default()).for_each(|(y, x)| *y = *x + s * *y);
         });
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((x, s), (y,)) = (*queue.reads(), *queue.writes());
+        // SAFETY: the parameters in order and type, of vectors as long as was checked.
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"xpby_all", y.len(), &[x.into(), s.into(), y.into(), y.len().into()]) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -87,6 +96,13 @@ impl<T: SolveElement> Routine for Times<T> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((d, x), (z,)) = (*queue.reads(), *queue.writes());
+        // SAFETY: the parameters in order and type, of vectors as long as was checked.
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"times_all", z.len(), &[d.into(), x.into(), z.into(), z.len().into()]) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -115,6 +131,13 @@ impl<T: SolveElement> Routine for Reciprocal<T> {
     fn host(&self, (): (), (d,): (&mut [T],)) -> Result<()> {
         d.iter_mut().for_each(|d| *d = quotient(T::ONE, *d));
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (d,) = *queue.writes();
+        // SAFETY: the parameters in order and type.
+        unsafe { queue.each(SOLVE(T::DTYPE)?, c"reciprocal_all", d.len(), &[d.into(), d.len().into()]) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

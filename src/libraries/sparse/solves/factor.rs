@@ -3,12 +3,14 @@
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::factor;
+#[cfg(feature = "sparse")]
+use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
-use super::super::routine::Routine;
+use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use crate::error::Site;
 use crate::op::{Cost, Output, Spans};
-use crate::{DeviceBuffer, Error, Result};
+use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
 /// Which factors.
@@ -66,6 +68,28 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
             Kind::Ic0 => factor::ic0,
         };
         Ok(factor(offsets, indices, self.side.count, factors).unwrap_or(0) as u64)
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values), (factors,)) = (*queue.reads(), *queue.writes());
+        let (verdict, count) = (queue.result()?, self.side.count);
+        if count == 0 {
+            return queue.zero_result();
+        }
+        let args = [offsets.into(), indices.into(), factors.into(), count.into(), indices.len().into()];
+        let name = match self.kind {
+            Kind::Ilu0 => I::pick([c"ilu0_4", c"ilu0_8"]),
+            Kind::Ic0 => I::pick([c"ic0_4", c"ic0_8"]),
+        };
+        // SAFETY: operands of the same length (checked); the result is a u64; the parameters in order and type, of a matrix
+        // that was validated.
+        unsafe {
+            queue.copy(factors.address(), values.address(), values.bytes())?;
+            queue.fill(verdict, 1, &[0xff; 8])?;
+            queue.rows_in_order(SOLVE(T::DTYPE)?, name, count, &args, &[verdict.into()])?;
+            queue.each(SOLVE(T::DTYPE)?, c"settle_pivot", 1, &[verdict.into()])
+        }
     }
 
     fn finish(&self, row: u64) -> Result<()> {

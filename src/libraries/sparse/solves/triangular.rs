@@ -4,11 +4,15 @@ use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::triangular::{Triangle, levels};
 use super::super::layout::DenseAt;
+#[cfg(feature = "sparse")]
+use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
-use super::super::routine::Routine;
+use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
+#[cfg(feature = "sparse")]
+use crate::cuda::KernelArg;
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, DeviceKind, Diag, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
+use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
 use std::marker::PhantomData;
 
 /// A triangle of a sparse matrix, ready to be solved with: what [`Sparse::triangular`] gives. It keeps what was found out
@@ -167,6 +171,38 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             solved.iter().enumerate().for_each(|(column, solved)| put(x, to.place(row, column), *solved));
         }
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values, b, ..), (x,)) = (*queue.reads(), *queue.writes());
+        let (count, n, How { upper, unit, conj }) = (self.side.count, self.b.cols, self.how);
+        if count == 0 || n == 0 {
+            return Ok(());
+        }
+        let ((b_row, b_column), (x_row, x_column)) = (self.b.strides(), self.x.strides());
+        let flag = |on: bool| KernelArg::from(u64::from(on));
+        let args = [
+            offsets.into(),
+            indices.into(),
+            values.into(),
+            count.into(),
+            indices.len().into(),
+            flag(upper),
+            flag(unit),
+            flag(conj),
+            self.alpha.into(),
+            n.into(),
+            b.into(),
+            b_row.into(),
+            b_column.into(),
+            x.into(),
+            x_row.into(),
+            x_column.into(),
+        ];
+        let name = I::pick([c"triangle_4", c"triangle_8"]);
+        // SAFETY: the parameters in order and type; both matrices lie inside their buffers, the entries inside the triangle.
+        unsafe { queue.rows_in_order(SOLVE(T::DTYPE)?, name, count, &args, &[]) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

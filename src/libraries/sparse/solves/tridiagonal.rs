@@ -4,9 +4,9 @@ use super::super::Sparse;
 use super::super::element::SolveElement;
 #[cfg(feature = "host")]
 use super::super::host::{split, tridiagonal::Diagonals};
-use super::super::routine::Routine;
+use super::super::routine::{Call, Routine};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Tridiagonal systems of `n` rows: one matrix with several right sides, or a batch of matrices with one each.
@@ -125,6 +125,61 @@ impl<T: SolveElement> Routine for Solve<T> {
             }
         });
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((lower, d, upper), (b,)) = (*queue.reads(), *queue.writes());
+        let Gtsv { n, columns, stride, batch } = self.spec;
+        if n == 0 || columns == 0 || batch == 0 {
+            return Ok(());
+        }
+        let number = |name, x: usize| {
+            i32::try_from(x)
+                .map_err(|_| Error::unsupported(format!("{name} is {x}, and cuSPARSE counts by 32 bits here")))
+        };
+        let (m, columns) = (number("n", n)?, number("columns", columns)?);
+        let (stride, count) = (number("stride", stride)?, number("batch", batch)?);
+        if n < 3 {
+            return Err(Error::unsupported(format!("tridiagonal systems of {n} rows on a GPU: cuSPARSE wants 3")));
+        }
+        // What is not read must be zero: the first below the diagonal and the last above it.
+        let (lower_at, upper_at) = (queue.scratch(lower.bytes())?, queue.scratch(upper.bytes())?);
+        let size = size_of::<T>() as u64;
+        // SAFETY: copies of operands in scratch that is as long, and elements of them: the systems lie inside (checked).
+        unsafe {
+            queue.copy(lower_at, lower.address(), lower.bytes())?;
+            queue.copy(upper_at, upper.address(), upper.bytes())?;
+            for system in 0..batch as u64 {
+                let first = system * stride as u64;
+                queue.fill(lower_at + first * size, size as usize, &[0])?;
+                queue.fill(upper_at + (first + n as u64 - 1) * size, size as usize, &[0])?;
+            }
+        }
+        let (d_at, x) = (queue.aligned(&d)? as *const _, queue.aligned_output(&b)?);
+        let (dl, du) = (lower_at as *const _, upper_at as *const _);
+        let (api, handle) = queue.sparse(false)?;
+        let (api, letter, mut bytes) = (api.typed, <T as SolveElement>::LETTER, 0);
+        // SAFETY: the handle is this slot's; it enqueues nothing.
+        let called = unsafe {
+            match batch {
+                1 => api.gtsv2_size(letter, handle, m, columns, dl, d_at, du, x as *const _, stride, &mut bytes),
+                _ => api.gtsv2_batch_size(letter, handle, m, dl, d_at, du, x as *const _, count, stride, &mut bytes),
+            }
+        };
+        queue.called(called)?;
+        let buffer = queue.workspace(bytes)? as *mut _;
+        queue.stream();
+        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, and are as long as was checked;
+        // the workspace has the bytes asked for.
+        let called = unsafe {
+            match batch {
+                1 => api.gtsv2(letter, handle, m, columns, dl, d_at, du, x as *mut _, stride, buffer),
+                _ => api.gtsv2_batch(letter, handle, m, dl, d_at, du, x as *mut _, count, stride, buffer),
+            }
+        };
+        queue.called(called)?;
+        queue.put_back(&b, x)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

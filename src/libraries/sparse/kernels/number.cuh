@@ -1,0 +1,165 @@
+// The element types: how they are stored, and the numbers that sums are kept in.
+#pragma once
+#ifdef ON_CPU
+#define DEVICE
+#define KERNEL extern "C"
+#else
+#define DEVICE __device__ __forceinline__
+#define KERNEL extern "C" __global__ void
+#endif
+
+typedef unsigned long long u64;
+typedef long long i64;
+
+template <class R> struct Complex { R re, im; };
+typedef Complex<float> c32;
+typedef Complex<double> c64;
+struct f16 { unsigned short bits; };
+struct b16 { unsigned short bits; };
+
+template <class R> DEVICE Complex<R> operator+(Complex<R> a, Complex<R> b) { return {a.re + b.re, a.im + b.im}; }
+template <class R> DEVICE Complex<R> operator-(Complex<R> a, Complex<R> b) { return {a.re - b.re, a.im - b.im}; }
+template <class R> DEVICE Complex<R> operator-(Complex<R> a) { return {-a.re, -a.im}; }
+template <class R> DEVICE Complex<R> operator*(Complex<R> a, Complex<R> b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <class R> DEVICE bool operator==(Complex<R> a, Complex<R> b) { return a.re == b.re && a.im == b.im; }
+
+DEVICE float absolute(float x) { return x < 0 ? -x : x; }
+DEVICE double absolute(double x) { return x < 0 ? -x : x; }
+#ifdef ON_CPU
+#include <cmath>
+#include <cstring>
+DEVICE float root(float x) { return std::sqrt(x); }
+DEVICE double root(double x) { return std::sqrt(x); }
+DEVICE double magnitude(c64 x) { return std::hypot(x.re, x.im); }
+DEVICE double magnitude(c32 x) { return std::hypot((double)x.re, (double)x.im); }
+#else
+DEVICE float root(float x) { return sqrtf(x); }
+DEVICE double root(double x) { return sqrt(x); }
+DEVICE double magnitude(c64 x) { return hypot(x.re, x.im); }
+DEVICE double magnitude(c32 x) { return hypot((double)x.re, (double)x.im); }
+#endif
+DEVICE double magnitude(float x) { return absolute((double)x); }
+DEVICE double magnitude(double x) { return absolute(x); }
+
+DEVICE float conj(float x) { return x; }
+DEVICE double conj(double x) { return x; }
+template <class R> DEVICE Complex<R> conj(Complex<R> x) { return {x.re, -x.im}; }
+DEVICE double real(float x) { return x; }
+DEVICE double real(double x) { return x; }
+template <class R> DEVICE double real(Complex<R> x) { return x.re; }
+DEVICE float real_root(float x) { return root(x); }
+DEVICE double real_root(double x) { return root(x); }
+template <class R> DEVICE Complex<R> real_root(Complex<R> x) { return {root(x.re), 0}; }
+DEVICE float over(float a, float b) { return a / b; }
+DEVICE double over(double a, double b) { return a / b; }
+// Smith's method: the smaller part of the divisor over the larger one.
+template <class R> DEVICE Complex<R> over(Complex<R> a, Complex<R> b) {
+    if (b.im == 0) return {a.re / b.re, a.im / b.re};
+    if (absolute(b.re) >= absolute(b.im)) {
+        R ratio = b.im / b.re, whole = b.re + b.im * ratio;
+        return {(a.re + a.im * ratio) / whole, (a.im - a.re * ratio) / whole};
+    }
+    R ratio = b.re / b.im, whole = b.re * ratio + b.im;
+    return {(a.re * ratio + a.im) / whole, (a.im * ratio - a.re) / whole};
+}
+
+template <class S> struct One;
+template <> struct One<float> { static DEVICE float value() { return 1; } };
+template <> struct One<double> { static DEVICE double value() { return 1; } };
+template <class R> struct One<Complex<R>> { static DEVICE Complex<R> value() { return {1, 0}; } };
+template <class S> DEVICE S zero() { return S{}; }
+template <class S> DEVICE S quotient(S a, S b) { return b == zero<S>() ? zero<S>() : over(a, b); }
+
+// Stored values and their sums.
+template <class V> struct Value {
+    typedef V Sum;
+    static DEVICE V widen(V x) { return x; }
+    static DEVICE V narrow(V x) { return x; }
+};
+template <> struct Value<f16> {
+    typedef float Sum;
+    static DEVICE float widen(f16 x) {
+#ifdef ON_CPU
+        _Float16 h;
+        memcpy(&h, &x, 2);
+        return (float)h;
+#else
+        float y;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+        return y;
+#endif
+    }
+    static DEVICE f16 narrow(float x) {
+        f16 y;
+#ifdef ON_CPU
+        _Float16 h = (_Float16)x;
+        memcpy(&y, &h, 2);
+#else
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#endif
+        return y;
+    }
+};
+template <> struct Value<b16> {
+    typedef float Sum;
+    static DEVICE float widen(b16 x) {
+        union { unsigned bits; float value; } u;
+        u.bits = (unsigned)x.bits << 16;
+        return u.value;
+    }
+    // To nearest, ties to even; a NaN stays one.
+    static DEVICE b16 narrow(float x) {
+        union { float value; unsigned bits; } u;
+        u.value = x;
+        if (x != x) return {(unsigned short)((u.bits >> 16) | 0x40)};
+        return {(unsigned short)((u.bits + 0x7fff + ((u.bits >> 16) & 1)) >> 16)};
+    }
+};
+
+// A factor by value, or in device memory where there is an address.
+template <class S> DEVICE S scalar(S value, const S *at) { return at ? *at : value; }
+template <class V, class S> DEVICE V updated(V y, S product, S beta) {
+    return Value<V>::narrow(beta == zero<S>() ? product : product + beta * Value<V>::widen(y));
+}
+
+#ifdef ON_CPU
+// One thread after the other.
+struct Dim { unsigned x; };
+extern thread_local Dim blockIdx, threadIdx, blockDim, gridDim;
+#undef KERNEL
+#define KERNEL extern "C" void
+#define LANES 1u
+DEVICE u64 atomicMin(u64 *at, u64 value) { u64 old = *at; if (value < old) *at = value; return old; }
+DEVICE unsigned atomicAdd(unsigned *at, unsigned value) { unsigned old = *at; *at += value; return old; }
+DEVICE void sync_warp() {}
+DEVICE unsigned broadcast(unsigned x) { return x; }
+DEVICE unsigned acquire(const unsigned *at) { return *at; }
+DEVICE void release(unsigned *at, unsigned value) { *at = value; }
+template <class S> DEVICE S warp_sum(S x) { return x; }
+#else
+#define LANES 32u
+DEVICE void sync_warp() { __syncwarp(); }
+DEVICE unsigned broadcast(unsigned x) { return __shfl_sync(0xffffffffu, x, 0); }
+DEVICE unsigned acquire(const unsigned *at) {
+    unsigned value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+DEVICE void release(unsigned *at, unsigned value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
+}
+DEVICE float shuffle(float x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
+DEVICE double shuffle(double x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
+template <class R> DEVICE Complex<R> shuffle(Complex<R> x, int lane) { return {shuffle(x.re, lane), shuffle(x.im, lane)}; }
+// The sum over the lanes, on all of them: pairs first, so always in the same order.
+template <class S> DEVICE S warp_sum(S x) {
+    for (int lane = 16; lane > 0; lane /= 2) x = x + shuffle(x, lane);
+    return x;
+}
+#endif
+DEVICE u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// The row that an offset's place belongs to is known where threads are rows; all loops over entries are clamped to them.
+template <class I> DEVICE u64 clamp(I offset, u64 nnz) { return offset < 0 ? 0 : (u64)offset < nnz ? (u64)offset : nnz; }

@@ -1,0 +1,295 @@
+// Triangular systems and incomplete factors, in which a warp takes a row and waits for the rows that it needs; and the
+// small steps of iterations.
+//
+// Rows are handed out in the order of the recurrence by one counter, so the row that a warp waits for was taken by a warp
+// that runs: none waits for ever. What a warp has written is seen by whoever sees its flag (release, acquire).
+#include "number.cuh"
+
+// The next row in order, for all lanes of a warp.
+DEVICE unsigned next_row(unsigned *counter) {
+    unsigned row = 0;
+    if (threadIdx.x % LANES == 0) row = atomicAdd(counter, 1u);
+    return broadcast(row);
+}
+DEVICE void wait_for(const unsigned *ready, u64 row) {
+    while (acquire(ready + row) == 0u) {}
+}
+DEVICE void finish(unsigned *ready, u64 row) {
+    sync_warp();
+    if (threadIdx.x % LANES == 0) release(ready + row, 1u);
+}
+
+// X = alpha * T^-1 * B: element (i, j) of B at i * b_row + j * b_column, of X likewise.
+template <class T, class I>
+DEVICE void triangle(const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper, u64 unit, u64 conjugate,
+                     T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x, u64 x_row, u64 x_column, unsigned *ready,
+                     unsigned *counter) {
+    unsigned lane = threadIdx.x % LANES;
+    for (u64 step = next_row(counter); step < count; step = next_row(counter)) {
+        u64 row = upper ? count - 1 - step : step;
+        u64 end = clamp(offsets[row + 1], nnz), start = clamp(offsets[row], end);
+        T diagonal = zero<T>();
+        for (u64 place = start + lane; place < end; place += LANES) {
+            u64 column = (u64)indices[place];
+            if (column == row) diagonal = conjugate ? conj(values[place]) : values[place];
+            else if ((column > row) == (upper != 0)) wait_for(ready, column);
+        }
+        sync_warp();
+        diagonal = warp_sum(diagonal); // one lane has it, the others have zero
+        for (u64 side = 0; side < n; ++side) {
+            T sum = zero<T>();
+            for (u64 place = start + lane; place < end; place += LANES) {
+                u64 column = (u64)indices[place];
+                if (column != row && (column > row) == (upper != 0)) {
+                    T value = conjugate ? conj(values[place]) : values[place];
+                    sum = sum + value * x[column * x_row + side * x_column];
+                }
+            }
+            sum = warp_sum(sum);
+            if (lane == 0) {
+                T rest = alpha * b[row * b_row + side * b_column] - sum;
+                x[row * x_row + side * x_column] = unit ? rest : over(rest, diagonal);
+            }
+        }
+        finish(ready, row);
+    }
+}
+
+template <class I> DEVICE u64 find(const I *indices, u64 start, u64 end, u64 column) {
+    u64 low = start, high = end;
+    while (low < high) {
+        u64 middle = low + (high - low) / 2;
+        if ((u64)indices[middle] < column) low = middle + 1; else high = middle;
+    }
+    return low < end && (u64)indices[low] == column ? low : ~0ull;
+}
+
+// Incomplete LU factors in place; `verdict` is the smallest row without a pivot, counted from 1, else all ones.
+template <class T, class I>
+DEVICE void ilu0(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready, unsigned *counter, u64 *verdict) {
+    unsigned lane = threadIdx.x % LANES;
+    for (u64 row = next_row(counter); row < count; row = next_row(counter)) {
+        u64 end = clamp(offsets[row + 1], nnz), start = clamp(offsets[row], end);
+        for (u64 place = start; place < end; ++place) {
+            u64 before = (u64)indices[place];
+            if (before >= row) break;
+            wait_for(ready, before);
+            u64 other_end = clamp(offsets[before + 1], nnz), other_start = clamp(offsets[before], other_end);
+            u64 diagonal = find(indices, other_start, other_end, before);
+            if (diagonal == ~0ull) break; // its own row says so
+            T factor = over(values[place], values[diagonal]);
+            sync_warp();
+            if (lane == 0) values[place] = factor;
+            for (u64 other = diagonal + 1 + lane; other < other_end; other += LANES) {
+                u64 target = find(indices, place + 1, end, (u64)indices[other]);
+                if (target != ~0ull) values[target] = values[target] - factor * values[other];
+            }
+            sync_warp();
+        }
+        u64 diagonal = find(indices, start, end, row);
+        if (lane == 0) {
+            double size = diagonal == ~0ull ? 0 : magnitude(values[diagonal]);
+            if (!(size > 0)) atomicMin(verdict, row + 1);
+        }
+        finish(ready, row);
+    }
+}
+
+// The incomplete Cholesky factor of a lower triangle, in place; `verdict` as above.
+template <class T, class I>
+DEVICE void ic0(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready, unsigned *counter, u64 *verdict) {
+    unsigned lane = threadIdx.x % LANES;
+    for (u64 row = next_row(counter); row < count; row = next_row(counter)) {
+        u64 end = clamp(offsets[row + 1], nnz), start = clamp(offsets[row], end);
+        bool pivot = false;
+        for (u64 place = start; place < end; ++place) {
+            u64 column = (u64)indices[place];
+            if (column > row) break;
+            if (column < row) wait_for(ready, column);
+            u64 other_end = column < row ? clamp(offsets[column + 1], nnz) : place;
+            u64 other_start = column < row ? clamp(offsets[column], other_end) : start;
+            // This row's entries left of the column, with those of the column's row.
+            T sum = zero<T>();
+            for (u64 own = start + lane; own < place; own += LANES) {
+                u64 other = column < row ? find(indices, other_start, other_end, (u64)indices[own]) : own;
+                if (other != ~0ull) sum = sum + values[own] * conj(values[other]);
+            }
+            T rest = values[place] - warp_sum(sum);
+            sync_warp();
+            if (column < row) {
+                u64 diagonal = find(indices, other_start, other_end, column);
+                if (lane == 0 && diagonal != ~0ull) values[place] = over(rest, conj(values[diagonal]));
+            } else {
+                pivot = real(rest) > 0;
+                if (lane == 0 && pivot) values[place] = real_root(rest);
+            }
+            sync_warp();
+        }
+        if (lane == 0 && !pivot) atomicMin(verdict, row + 1);
+        finish(ready, row);
+    }
+}
+
+// All ones is no row.
+KERNEL settle_pivot(u64 *verdict) {
+    if (thread_index() == 0 && *verdict == ~0ull) *verdict = 0;
+}
+
+template <class T> DEVICE void quotients(const T *a, const T *b, const T *c, const T *d, T *to) {
+    if (thread_index() != 0) return;
+    T q = quotient(*a, *b);
+    if (c && d) q = q * quotient(*c, *d);
+    to[0] = q;
+    to[1] = -q;
+}
+
+// MINRES's scalars: 0 begins, 1 is an alpha, 2 a beta. The state is that of `scalars.rs`.
+template <class T> DEVICE void lanczos(u64 stage, const T *product, T *state) {
+    if (thread_index() != 0) return;
+    T p = *product, one = One<T>::value(), none = zero<T>();
+    T &inverse = state[0], &back = state[1], &alpha = state[2], &epsilon = state[3], &delta = state[4], &gamma = state[5];
+    T &phi = state[6], &residual = state[7], &beta = state[8], &dbar = state[9], &eps = state[10], &cs = state[11];
+    T &sn = state[12], &alfa = state[13];
+    if (stage == 0) {
+        for (int i = 0; i < 14; ++i) state[i] = none;
+        beta = real_root(p);
+        inverse = quotient(one, beta);
+        residual = beta;
+        cs = -one;
+    } else if (stage == 1) {
+        alfa = p;
+        alpha = -quotient(alfa, beta);
+    } else {
+        T before = beta;
+        beta = real_root(p);
+        inverse = quotient(one, beta);
+        back = -quotient(beta, before);
+        epsilon = -eps;
+        delta = -(cs * dbar + sn * alfa);
+        T gbar = sn * dbar - cs * alfa;
+        eps = sn * beta;
+        dbar = -(cs * beta);
+        gamma = quotient(one, real_root(gbar * gbar + beta * beta));
+        cs = gbar * gamma;
+        sn = beta * gamma;
+        phi = cs * residual;
+        residual = sn * residual;
+    }
+}
+
+template <class T> DEVICE void xpby(const T *x, const T *s, T *y, u64 n) {
+    u64 i = thread_index();
+    if (i < n) y[i] = x[i] + *s * y[i];
+}
+template <class T> DEVICE void times(const T *d, const T *x, T *z, u64 n) {
+    u64 i = thread_index();
+    if (i < n) z[i] = d[i] * x[i];
+}
+template <class T> DEVICE void reciprocal(T *d, u64 n) {
+    u64 i = thread_index();
+    if (i < n) d[i] = quotient(One<T>::value(), d[i]);
+}
+
+// A warp for each part of 16384 elements of each vector; the parts are added in order by `gather_dots`.
+#define PART 16384ull
+template <class T> DEVICE void dots(const T *const *v, u64 count, const T *w, u64 n, T *parts) {
+    u64 warp = thread_index() / LANES, each = (n + PART - 1) / PART;
+    if (warp >= count * each) return;
+    const T *vector = v[warp / each];
+    u64 first = warp % each * PART, end = first + PART < n ? first + PART : n;
+    T sum = zero<T>();
+    for (u64 i = first + threadIdx.x % LANES; i < end; i += LANES) sum = sum + conj(vector[i]) * w[i];
+    sum = warp_sum(sum);
+    if (threadIdx.x % LANES == 0) parts[warp] = sum;
+}
+template <class T> DEVICE void gather_dots(const T *parts, u64 count, u64 each, T *h) {
+    u64 vector = thread_index();
+    if (vector >= count) return;
+    T sum = zero<T>();
+    for (u64 part = 0; part < each; ++part) sum = sum + parts[vector * each + part];
+    h[vector] = sum;
+}
+template <class T> DEVICE void combine(const T *const *v, u64 count, const T *h, T sign, T *w, u64 n) {
+    u64 i = thread_index();
+    if (i >= n) return;
+    T sum = w[i];
+    for (u64 vector = 0; vector < count; ++vector) sum = sum + sign * h[vector] * v[vector][i];
+    w[i] = sum;
+}
+
+// A column into R by rotations; the state is that of `basis.rs`. With `column` all ones it begins.
+template <class T> DEVICE void rotate(u64 m, u64 column, const T *h, const T *again, const T *square, T *state) {
+    if (thread_index() != 0) return;
+    u64 cosines = m * (m + 1), sines = cosines + m, g = sines + m, residual = g + m + 1, j = column;
+    T norm = real_root(*square);
+    state[residual + 1] = quotient(One<T>::value(), norm);
+    if (column == ~0ull) {
+        for (u64 i = 0; i < residual; ++i) state[i] = zero<T>();
+        state[g] = norm;
+        state[residual] = norm;
+        return;
+    }
+    T *own = state + j * (m + 1);
+    T above = h[0] + again[0];
+    for (u64 i = 0; i < j; ++i) {
+        T below = h[i + 1] + again[i + 1], c = state[cosines + i], s = state[sines + i];
+        own[i] = c * above + s * below;
+        above = c * below - conj(s) * above;
+    }
+    T modulus = real_root(above * conj(above)), length = real_root(above * conj(above) + norm * norm);
+    T c = One<T>::value(), s = zero<T>();
+    if (!(length == zero<T>())) {
+        bool none = magnitude(above) == 0;
+        c = none ? zero<T>() : over(modulus, length);
+        s = none ? One<T>::value() : over(above, modulus) * over(norm, length);
+    }
+    own[j] = c * above + s * norm;
+    state[cosines + j] = c;
+    state[sines + j] = s;
+    T right = state[g + j];
+    state[g + j] = c * right;
+    state[g + j + 1] = -(conj(s) * right);
+    state[residual] = state[g + j + 1];
+}
+template <class T> DEVICE void back_solve(u64 m, u64 columns, const T *state, T *y) {
+    if (thread_index() != 0) return;
+    u64 g = m * (m + 1) + 2 * m;
+    for (u64 i = columns; i-- > 0;) {
+        T sum = state[g + i];
+        for (u64 j = i + 1; j < columns; ++j) sum = sum - state[j * (m + 1) + i] * y[j];
+        y[i] = quotient(sum, state[i * (m + 1) + i]);
+    }
+}
+
+#define EACH_SYSTEM(T, I, i)                                                                                         \
+    KERNEL triangle_##i(const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper,      \
+                              u64 unit, u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x,      \
+                              u64 x_row, u64 x_column, unsigned *ready, unsigned *counter) {                           \
+        triangle(offsets, indices, values, count, nnz, upper, unit, conjugate, alpha, n, b, b_row, b_column, x, x_row, \
+                 x_column, ready, counter);                                                                            \
+    }                                                                                                                  \
+    KERNEL ilu0_##i(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready,          \
+                          unsigned *counter, u64 *verdict) {                                                           \
+        ilu0(offsets, indices, values, count, nnz, ready, counter, verdict);                                           \
+    }                                                                                                                  \
+    KERNEL ic0_##i(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready,           \
+                         unsigned *counter, u64 *verdict) {                                                            \
+        ic0(offsets, indices, values, count, nnz, ready, counter, verdict);                                            \
+    }
+// Compiled once for each element type.
+EACH_SYSTEM(VALUE, int, 4)
+EACH_SYSTEM(VALUE, i64, 8)
+KERNEL quotients_all(const VALUE *a, const VALUE *b, const VALUE *c, const VALUE *d, VALUE *to) { quotients(a, b, c, d, to); }
+KERNEL lanczos_all(u64 stage, const VALUE *product, VALUE *state) { lanczos(stage, product, state); }
+KERNEL xpby_all(const VALUE *x, const VALUE *s, VALUE *y, u64 n) { xpby(x, s, y, n); }
+KERNEL times_all(const VALUE *d, const VALUE *x, VALUE *z, u64 n) { times(d, x, z, n); }
+KERNEL reciprocal_all(VALUE *d, u64 n) { reciprocal(d, n); }
+KERNEL dots_all(const VALUE *const *v, u64 count, const VALUE *w, u64 n, VALUE *parts) { dots(v, count, w, n, parts); }
+KERNEL gather_dots_all(const VALUE *parts, u64 count, u64 each, VALUE *h) { gather_dots(parts, count, each, h); }
+KERNEL combine_all(const VALUE *const *v, u64 count, const VALUE *h, VALUE sign, VALUE *w, u64 n) {
+    combine(v, count, h, sign, w, n);
+}
+KERNEL rotate_all(u64 m, u64 column, const VALUE *h, const VALUE *again, const VALUE *square, VALUE *state) {
+    rotate(m, column, h, again, square, state);
+}
+KERNEL back_solve_all(u64 m, u64 columns, const VALUE *state, VALUE *y) { back_solve(m, columns, state, y); }

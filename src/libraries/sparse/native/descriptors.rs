@@ -1,0 +1,111 @@
+//! Matrices and vectors as the library knows them: objects of the host, read at the call and made for each one, about a
+//! microsecond apiece. Their arrays are the operands', which the dispatch keeps.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::layout::{DenseAt, Format, Layout};
+use super::functions::{CusparseFunctions, Opaque};
+use crate::library::{Code, Refusal};
+use crate::{Error, Order, Result};
+
+/// A descriptor, destroyed when it goes.
+pub(in super::super) struct Described {
+    raw: Opaque,
+    destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code,
+    api: &'static CusparseFunctions,
+}
+
+impl Described {
+    pub(in super::super) fn raw(&self) -> Opaque {
+        self.raw
+    }
+}
+
+impl Drop for Described {
+    fn drop(&mut self) {
+        // SAFETY: made by the function that goes with this one, destroyed once; host memory that nothing reads after the
+        // calls it was made for.
+        let _ = unsafe { (self.destroy)(self.api, self.raw) };
+    }
+}
+
+/// `cusparseOrder_t`.
+fn order_code(order: Order) -> u32 {
+    match order {
+        Order::Column => 1,
+        Order::Row => 2,
+    }
+}
+
+/// A dense vector.
+pub(in super::super) fn dense_vector<T: SparseElement>(
+    api: &'static CusparseFunctions,
+    address: u64,
+    len: usize,
+) -> Result<Described, Refusal> {
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: valid for the write; the library stores the address.
+    unsafe { api.create_vector(&mut raw, len as i64, address as *mut _, T::CODES.element) }
+        .by("cusparseCreateDnVec")?;
+    // SAFETY: the caller's promise, passed on.
+    Ok(Described { raw, destroy: |api, raw| unsafe { api.destroy_vector(raw) }, api })
+}
+
+/// A dense matrix.
+pub(in super::super) fn dense_matrix<T: SparseElement>(
+    api: &'static CusparseFunctions,
+    at: &DenseAt,
+    address: u64,
+) -> Result<Described, Refusal> {
+    let mut raw = std::ptr::null_mut();
+    let (rows, cols, ld) = (at.rows as i64, at.cols as i64, at.ld as i64);
+    // SAFETY: as above.
+    unsafe { api.create_dense(&mut raw, rows, cols, ld, address as *mut _, T::CODES.element, order_code(at.order)) }
+        .by("cusparseCreateDnMat")?;
+    // SAFETY: the caller's promise, passed on.
+    Ok(Described { raw, destroy: |api, raw| unsafe { api.destroy_dense(raw) }, api })
+}
+
+impl Layout {
+    /// The matrix with its arrays at these addresses.
+    pub(in super::super) fn describe<T: SparseElement, I: SparseIndex>(
+        &self,
+        api: &'static CusparseFunctions,
+        [first, second, values]: [u64; 3],
+    ) -> Result<Result<Described, Refusal>> {
+        let (rows, cols, stored) = (self.rows as i64, self.cols as i64, self.stored as i64);
+        let (first, second, values) = (first as *const _, second as *const _, values as *const _);
+        let (index, element, mut raw) = (I::CODE, T::CODES.element, std::ptr::null_mut());
+        // SAFETY: `raw` is valid for the write; the library stores the addresses and reads nothing.
+        let (call, code) = unsafe {
+            match self.format {
+                Format::Csr => (
+                    "cusparseCreateConstCsr",
+                    api.create_csr(&mut raw, rows, cols, stored, first, second, values, index, index, 0, element),
+                ),
+                Format::Csc => (
+                    "cusparseCreateConstCsc",
+                    api.create_csc(&mut raw, rows, cols, stored, first, second, values, index, index, 0, element),
+                ),
+                Format::Coo => (
+                    "cusparseCreateConstCoo",
+                    api.create_coo(&mut raw, rows, cols, stored, first, second, values, index, 0, element),
+                ),
+                Format::Bsr(size, order) => {
+                    let (size, order) = (size as i64, order_code(order));
+                    let (rows, cols) = (rows / size.max(1), cols / size.max(1));
+                    let code = api.create_bsr(
+                        &mut raw, rows, cols, stored, size, size, first, second, values, index, index, 0, element,
+                        order,
+                    );
+                    let code = code
+                        .ok_or_else(|| Error::unsupported("this cuSPARSE knows no blocks (it is older than 12.1)"))?;
+                    ("cusparseCreateConstBsr", code)
+                }
+            }
+        };
+        // SAFETY: the caller's promise, passed on.
+        let destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code =
+            |api, raw| unsafe { api.destroy_matrix(raw) };
+        Ok(code.by(call).map(|()| Described { raw, destroy, api }))
+    }
+}

@@ -1,0 +1,95 @@
+//! The functions of cuSPARSE that are called here. Enum parameters are their numbers in `cusparse.h`.
+
+use crate::library::{function_table, typed_table};
+use cudarc::driver::sys::CUstream;
+use std::ffi::c_void;
+
+/// `cusparseHandle_t`, or a descriptor.
+pub(in super::super) type Opaque = *mut c_void;
+
+function_table! {
+    /// The functions of `libcusparse`. A handle is used by one thread at a time.
+    CusparseFunctions = Cusparse
+    required {
+        /// Makes a handle on the current context.
+        fn create(handle: *mut Opaque) = c"cusparseCreate";
+        /// Destroys a handle.
+        fn destroy(handle: Opaque) = c"cusparseDestroy";
+        /// The stream of all that follows.
+        fn set_stream(handle: Opaque, stream: CUstream) = c"cusparseSetStream";
+        /// Where scalars are: 0 in host memory, 1 in device memory.
+        fn set_pointer_mode(handle: Opaque, mode: u32) = c"cusparseSetPointerMode";
+
+        /// Compressed rows: rows, columns, entries, offsets, columns, values, the types of indices, the base, the type.
+        fn create_csr(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, offsets: *const c_void, columns: *const c_void,
+            values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCsr";
+        /// Compressed columns.
+        fn create_csc(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, offsets: *const c_void, rows_of: *const c_void,
+            values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCsc";
+        /// Coordinates.
+        fn create_coo(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, rows_of: *const c_void, columns: *const c_void,
+            values: *const c_void, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCoo";
+        /// Destroys a matrix's descriptor, which is host memory.
+        fn destroy_matrix(matrix: Opaque) = c"cusparseDestroySpMat";
+        /// A dense vector.
+        fn create_vector(to: *mut Opaque, size: i64, values: *mut c_void, value_type: u32) = c"cusparseCreateDnVec";
+        /// Destroys its descriptor.
+        fn destroy_vector(vector: Opaque) = c"cusparseDestroyDnVec";
+        /// A dense matrix; order 1 is column-major, 2 row-major.
+        fn create_dense(to: *mut Opaque, rows: i64, cols: i64, ld: i64, values: *mut c_void, value_type: u32, order: u32)
+            = c"cusparseCreateDnMat";
+        /// Destroys its descriptor.
+        fn destroy_dense(dense: Opaque) = c"cusparseDestroyDnMat";
+
+        /// Bytes of the workspace of `spmv`.
+        fn spmv_size(handle: Opaque, op: u32, alpha: *const c_void, a: Opaque, x: Opaque, beta: *const c_void, y: Opaque,
+            compute: u32, algorithm: u32, bytes: *mut usize) = c"cusparseSpMV_bufferSize";
+        /// A sparse matrix times a vector.
+        fn spmv(handle: Opaque, op: u32, alpha: *const c_void, a: Opaque, x: Opaque, beta: *const c_void, y: Opaque,
+            compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMV";
+        /// Bytes of the workspace of `spmm`.
+        fn spmm_size(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
+            c: Opaque, compute: u32, algorithm: u32, bytes: *mut usize) = c"cusparseSpMM_bufferSize";
+        /// A sparse matrix times a dense one.
+        fn spmm(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
+            c: Opaque, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMM";
+        /// Bytes of the workspace of `sddmm`.
+        fn sddmm_size(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
+            c: Opaque, compute: u32, algorithm: u32, bytes: *mut usize) = c"cusparseSDDMM_bufferSize";
+        /// Dense products at the entries of a sparse matrix.
+        fn sddmm(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
+            c: Opaque, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSDDMM";
+        /// Bytes of the workspace of `turn`.
+        fn turn_size(handle: Opaque, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
+            indices: *const c_void, to_values: *mut c_void, to_offsets: *mut c_void, to_indices: *mut c_void,
+            value_type: u32, action: u32, base: u32, algorithm: u32, bytes: *mut usize) = c"cusparseCsr2cscEx2_bufferSize";
+        /// Compressed rows into compressed columns.
+        fn turn(handle: Opaque, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
+            indices: *const c_void, to_values: *mut c_void, to_offsets: *mut c_void, to_indices: *mut c_void,
+            value_type: u32, action: u32, base: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseCsr2cscEx2";
+    }
+    optional {
+        /// Compressed rows of blocks: rows, columns and number of blocks, their sizes, and how their elements lie.
+        fn create_bsr(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, height: i64, width: i64, offsets: *const c_void,
+            columns: *const c_void, values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32,
+            order: u32) = c"cusparseCreateConstBsr";
+    }
+}
+
+typed_table! {
+    /// The functions that come by the letter of their type.
+    CusparseTyped = Cusparse, "cusparse", Opaque {
+        /// Bytes of the workspace of `gtsv2`.
+        fn gtsv2_size(m: i32, n: i32, dl: *const c_void, d: *const c_void, du: *const c_void, b: *const c_void, ldb: i32,
+            bytes: *mut usize) = "gtsv2_bufferSizeExt";
+        /// Tridiagonal systems of one matrix, with pivoting.
+        fn gtsv2(m: i32, n: i32, dl: *const c_void, d: *const c_void, du: *const c_void, b: *mut c_void, ldb: i32,
+            buffer: *mut c_void) = "gtsv2";
+        /// Bytes of the workspace of `gtsv2_batch`.
+        fn gtsv2_batch_size(m: i32, dl: *const c_void, d: *const c_void, du: *const c_void, x: *const c_void, batch: i32,
+            stride: i32, bytes: *mut usize) = "gtsv2StridedBatch_bufferSizeExt";
+        /// A batch of tridiagonal systems, without pivoting.
+        fn gtsv2_batch(m: i32, dl: *const c_void, d: *const c_void, du: *const c_void, x: *mut c_void, batch: i32,
+            stride: i32, buffer: *mut c_void) = "gtsv2StridedBatch";
+    }
+}

@@ -1,0 +1,116 @@
+//! A slot's cuSPARSE handle: 9 ms for the first of a process, no device memory.
+
+use super::functions::{CusparseFunctions, CusparseTyped, Opaque};
+use super::status;
+use crate::cuda::Native;
+use crate::library::{Called, Code, CudaLibrary, LoadError, Refusal, Seat, Status};
+use crate::op::Op;
+use crate::{Element, Enqueue, Error, Result, Span};
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+/// cuSPARSE, as the core knows it.
+pub(crate) struct Cusparse;
+
+/// All functions of the library.
+pub(crate) struct Functions {
+    pub(in super::super) regular: &'static CusparseFunctions,
+    pub(in super::super) typed: &'static CusparseTyped,
+}
+
+/// The handle, and where it reads scalars; `None` where that is not known.
+pub(crate) struct Handle {
+    raw: Native<Opaque>,
+    pointer: Option<u32>,
+}
+
+impl CudaLibrary for Cusparse {
+    const NAME: &'static str = "sparse";
+    const STATUS: &'static [Status] = status::STATUS;
+    type Api = Functions;
+    type Handle = Handle;
+    type Shared = ();
+
+    fn load() -> Result<&'static Functions, LoadError> {
+        static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+        if let Some(functions) = FUNCTIONS.get() {
+            return Ok(functions);
+        }
+        let (regular, typed) = (CusparseFunctions::load()?, CusparseTyped::load()?);
+        Ok(FUNCTIONS.get_or_init(|| Functions { regular, typed }))
+    }
+
+    fn create(api: &'static Functions, seat: &mut Seat<'_>) -> Result<Handle, Refusal> {
+        let api = api.regular;
+        let mut raw: Opaque = std::ptr::null_mut();
+        // SAFETY: `raw` is valid for the write; the context is current.
+        unsafe { api.create(&mut raw) }.by("cusparseCreate")?;
+        // SAFETY: handle and stream are alive.
+        if let Err(refusal) = unsafe { api.set_stream(raw, seat.stream()) }.by("cusparseSetStream") {
+            // SAFETY: made above, not used yet.
+            let _ = unsafe { api.destroy(raw) };
+            return Err(refusal);
+        }
+        Ok(Handle { raw: Native(raw), pointer: Some(0) })
+    }
+
+    fn destroy(api: &'static Functions, handle: Handle) -> Code {
+        // SAFETY: made by `create`, destroyed once, idle.
+        unsafe { api.regular.destroy(handle.raw.0) }
+    }
+}
+
+/// A scalar as the library reads it: in host memory for the length of one call, aligned as C aligns complex numbers; or in
+/// device memory.
+#[repr(C, align(16))]
+pub(in super::super) struct Factor<S> {
+    value: S,
+    at: Option<u64>,
+}
+
+impl<S: Element> Factor<S> {
+    pub(in super::super) fn new(value: S, at: &Option<Span<S>>) -> Self {
+        Factor { value, at: at.as_ref().map(Span::address) }
+    }
+
+    pub(in super::super) fn pointer(&self) -> *const c_void {
+        self.at.map_or((&raw const self.value).cast(), |at| at as *const c_void)
+    }
+
+    /// It is in device memory.
+    pub(in super::super) fn on_device(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Known to be zero.
+    pub(in super::super) fn is_zero(&self) -> bool {
+        self.at.is_none() && self.value == S::default()
+    }
+}
+
+impl<O: Op> Enqueue<'_, O> {
+    /// What a function that comes by letters answered.
+    pub(in super::super) fn called(&self, Called { name, code }: Called) -> Result<()> {
+        match code {
+            Some(code) => self.status::<Cusparse>(name, code),
+            None => Err(Error::unsupported(format!("this cuSPARSE has no {name}"))),
+        }
+    }
+
+    /// The functions and the slot's handle, which reads its scalars from device memory or not. Nothing is enqueued yet.
+    pub(in super::super) fn sparse(&mut self, scalars_on_device: bool) -> Result<(&'static Functions, Opaque)> {
+        let mode = u32::from(scalars_on_device);
+        let (api, handle) = self.consult::<Cusparse>()?;
+        let raw = handle.raw.0;
+        if handle.pointer != Some(mode) {
+            handle.pointer = None;
+            // SAFETY: the handle is alive, and this slot's under its lease.
+            let code = unsafe { api.regular.set_pointer_mode(raw, mode) };
+            if code.is_success() {
+                handle.pointer = Some(mode);
+            }
+            self.status::<Cusparse>("cusparseSetPointerMode", code)?;
+        }
+        Ok((api, raw))
+    }
+}
