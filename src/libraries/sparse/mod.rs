@@ -40,6 +40,8 @@
 //! | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
 //! | `solves` | triangular and tridiagonal systems, incomplete factors |
 //! | `solvers` | iterations: CG, BiCGSTAB, GMRES, MINRES, and preconditioners |
+//! | `market` | matrices entry by entry, Matrix Market files |
+//! | `native`, `kernels` | cuSPARSE, and kernels of our own: CUDA C++ with the PTX that NVRTC 13.0 makes of it |
 //! | `host` | the CPU's arithmetic |
 
 mod algebra;
@@ -52,6 +54,7 @@ mod host;
 mod keep;
 mod layout;
 mod made;
+mod market;
 #[cfg(feature = "sparse")]
 pub(super) mod native;
 mod products;
@@ -66,6 +69,7 @@ pub use element::{SolveElement, SparseElement, SparseIndex};
 #[doc(hidden)]
 pub use formats::Stored;
 pub use formats::{Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
+pub use market::{CooBuilder, MarketProgress, read_market};
 pub use products::{Sddmm, Spmm, Spmv};
 pub use solvers::{Iteration, Preconditioner, Progress, Solution, Unsolved};
 pub use solves::{Gtsv, Spsm, Triangular};

@@ -3,6 +3,7 @@
 mod algebra;
 mod convert;
 mod formats;
+mod market;
 mod matrices;
 mod model;
 mod products;

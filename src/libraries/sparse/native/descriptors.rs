@@ -79,7 +79,7 @@ impl Layout {
         let (call, code) = unsafe {
             match self.format {
                 Format::Csr => (
-                    "cusparseCreateConstCsr",
+                    "cusparseCreateCsr",
                     api.create_csr(&mut raw, rows, cols, stored, first, second, values, index, index, 0, element),
                 ),
                 Format::Csc => (

@@ -20,9 +20,10 @@ function_table! {
         /// Where scalars are: 0 in host memory, 1 in device memory.
         fn set_pointer_mode(handle: Opaque, mode: u32) = c"cusparseSetPointerMode";
 
-        /// Compressed rows: rows, columns, entries, offsets, columns, values, the types of indices, the base, the type.
+        /// Compressed rows, whose values may be written: rows, columns, entries, offsets, columns, values, the types of
+        /// indices, the base, the type.
         fn create_csr(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, offsets: *const c_void, columns: *const c_void,
-            values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCsr";
+            values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateCsr";
         /// Compressed columns.
         fn create_csc(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, offsets: *const c_void, rows_of: *const c_void,
             values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCsc";
@@ -91,5 +92,43 @@ typed_table! {
         /// A batch of tridiagonal systems, without pivoting.
         fn gtsv2_batch(m: i32, dl: *const c_void, d: *const c_void, du: *const c_void, x: *mut c_void, batch: i32,
             stride: i32, buffer: *mut c_void) = "gtsv2StridedBatch";
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// The machine's own cuSPARSE, where there is one, has every function that is called here; where a GPU is under test there
+    /// must be one.
+    #[test]
+    fn every_name_is_one_of_the_library() {
+        let names = CusparseTyped::NAMES.iter().flat_map(|(_, names)| names).map(|name| name.trim_end_matches('\0'));
+        let required = CusparseFunctions::REQUIRED.iter().flat_map(|names| names.iter()).map(|n| n.to_str().unwrap());
+        let names: Vec<&str> = names.chain(required).collect();
+        assert!(names.iter().all(|name| name.starts_with("cusparse")), "{names:?}");
+        let library = match CusparseFunctions::load() {
+            Ok(table) => table.library(),
+            Err(error) => {
+                let device = std::env::var_os("WINDLASS_TEST_DEVICE");
+                let gpu = device.as_ref().is_some_and(|name| name.to_string_lossy().starts_with("cuda"));
+                assert!(!gpu, "{device:?} is under test, and there is no cuSPARSE: {error}");
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "\n== SKIPPED: {} names of cuSPARSE were not looked up, for there is none ({error}); \
+                     WINDLASS_CUDA_PATH=FOLDER names one, no GPU is needed",
+                    names.len()
+                );
+                return;
+            }
+        };
+        // SAFETY: the addresses are not called.
+        let there = |name: &str| unsafe {
+            library.symbol::<unsafe extern "C" fn() -> i32>(&std::ffi::CString::new(name).unwrap()).is_some()
+        };
+        let missing: Vec<_> = names.into_iter().filter(|name| !there(name)).collect();
+        assert!(missing.is_empty(), "{missing:?} are not in {library:?}");
     }
 }

@@ -1,0 +1,119 @@
+//! A matrix from entries in any order.
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::super::{Coo, Csr, Sparse};
+use crate::{Error, Result};
+
+/// Entries of a matrix in any order, on the host; several at one place are summed in the order in which they came.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::{Device, sparse::CooBuilder};
+/// let device = Device::host()?;
+/// let mut builder = CooBuilder::<f64>::new(2, 3)?;
+/// builder.push(1, 2, 5.0)?;
+/// builder.push(0, 1, 1.0)?;
+/// builder.push(1, 2, 0.5)?;
+/// assert!(builder.push(2, 0, 1.0).is_err()); // there is no row 2
+/// let a = builder.build_csr(&device.sparse())?;
+/// assert_eq!(device.download(a.offsets())?.await_result()?, [0, 1, 2]);
+/// assert_eq!(device.download(a.values())?.await_result()?, [1.0, 5.5]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct CooBuilder<T: SparseElement, I: SparseIndex = i32> {
+    rows: usize,
+    cols: usize,
+    entries: Vec<(I, I, T)>,
+}
+
+impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
+    /// An empty matrix of this size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when a size is more than the index type counts.
+    pub fn new(rows: usize, cols: usize) -> Result<Self> {
+        Coo::<T, I>::layout_of(rows, cols, 0).check_sizes::<I>()?;
+        Ok(CooBuilder { rows, cols, entries: Vec::new() })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Entries so far, those of one place each.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// No entries so far.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Makes room for so many more entries.
+    pub fn reserve(&mut self, entries: usize) {
+        // Only a hint: what there is no room for is told when it comes.
+        let _ = self.entries.try_reserve(entries);
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when it does not lie inside the matrix.
+    pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
+        for (name, place, end) in [("row", row, self.rows), ("column", column, self.cols)] {
+            if place >= end {
+                return Err(Error::invalid(name, format!("{place} is not below {end}")));
+            }
+        }
+        self.entries.push((I::of(row), I::of(column), value));
+        Ok(())
+    }
+
+    /// Rows, columns and values, sorted, those of one place summed.
+    fn summed(&self) -> (Vec<I>, Vec<I>, Vec<T>) {
+        let mut sorted = self.entries.clone();
+        sorted.sort_by_key(|(row, column, _)| (*row, *column)); // stable
+        let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let mut entries = sorted.into_iter().peekable();
+        while let Some((row, column, value)) = entries.next() {
+            let mut sum = value.widen();
+            while let Some((.., more)) = entries.next_if(|(r, c, _)| (*r, *c) == (row, column)) {
+                sum = sum + more.widen();
+            }
+            rows.push(row);
+            columns.push(column);
+            values.push(T::narrow(sum));
+        }
+        (rows, columns, values)
+    }
+
+    /// Sums and uploads the matrix. What is made here is valid: nothing is looked at again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are more entries than the index type counts; [`Error::OutOfMemory`]; the
+    /// device's own error.
+    pub fn build(&self, sparse: &Sparse) -> Result<Coo<T, I>> {
+        let (rows, columns, values) = self.summed();
+        let device = &sparse.device;
+        let (rows, columns) = (device.upload(rows)?.into_output(), device.upload(columns)?.into_output());
+        let values = device.upload(values)?.into_output();
+        // SAFETY: each entry was inside when it came; they are sorted, and those of one place summed.
+        unsafe { Coo::assume_valid(self.rows, self.cols, rows, columns, values) }
+    }
+
+    /// The same as compressed rows.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_csr(&self, sparse: &Sparse) -> Result<Csr<T, I>> {
+        sparse.coo_to_csr(&self.build(sparse)?)
+    }
+}

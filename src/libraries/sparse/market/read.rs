@@ -1,0 +1,194 @@
+//! Matrix Market files, read line by line (Boisvert, Pozo and Remington 1996).
+
+use super::super::element::{SparseElement, SparseIndex};
+use super::CooBuilder;
+use crate::{Error, Result};
+use std::io::BufRead;
+
+/// How far a file is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarketProgress {
+    /// Entries so far.
+    pub done: usize,
+    /// Entries in all.
+    pub total: usize,
+}
+
+/// Entries between two words about progress.
+pub(super) const EVERY: usize = 1 << 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Real,
+    Integer,
+    Complex,
+    Pattern,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symmetry {
+    General,
+    Symmetric,
+    Skew,
+    Hermitian,
+}
+
+/// Lines that are no comments, counted.
+struct Lines<R> {
+    reader: R,
+    line: String,
+    number: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The next line that says something; `None` at the end.
+    fn next(&mut self, comments: bool) -> Result<Option<&str>> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            let read = self.reader.read_line(&mut self.line);
+            match read.map_err(|e| Error::library(format!("reading line {}: {e}", self.number)))? {
+                0 => return Ok(None),
+                _ if self.line.trim().is_empty() || (comments && self.line.starts_with('%')) => {}
+                _ => return Ok(Some(self.line.trim())),
+            }
+        }
+    }
+
+    fn wrong(&self, what: impl std::fmt::Display) -> Error {
+        Error::invalid("file", format!("line {}: {what}", self.number))
+    }
+
+    /// So many whole numbers.
+    fn sizes<const N: usize>(&mut self, what: &str) -> Result<[usize; N]> {
+        let text = self.next(true)?.map(str::to_owned);
+        let text = text.ok_or_else(|| self.wrong(format!("the end, instead of {what}")))?;
+        let numbers: Vec<usize> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        <[usize; N]>::try_from(numbers).map_err(|_| self.wrong(format!("{text:?} instead of {what}")))
+    }
+}
+
+/// The numbers of an entry's value.
+fn value(words: &mut std::str::SplitWhitespace<'_>, field: Field) -> Option<(f64, f64)> {
+    let mut number = || words.next()?.parse::<f64>().ok();
+    match field {
+        Field::Pattern => Some((1.0, 0.0)),
+        Field::Real | Field::Integer => Some((number()?, 0.0)),
+        Field::Complex => Some((number()?, number()?)),
+    }
+}
+
+/// Reads a matrix in the Matrix Market format, `coordinate` or `array`, with every field and symmetry: what a symmetric file
+/// leaves out is put in. `progress` is called every 65536 entries and at the end.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] that names the line where the file is not what the format says, holds complex entries for a
+/// real type, or sizes that the index type does not count; [`Error::LibraryError`] where reading fails.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// let text = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n2 2 2\n1 1 4.0\n2 1 -1.5\n";
+/// let matrix = windlass::sparse::read_market::<f64, i32>(text.as_bytes(), |_| {})?;
+/// assert_eq!((matrix.rows(), matrix.len()), (2, 3));
+/// # Ok(()) }
+/// ```
+pub fn read_market<T: SparseElement, I: SparseIndex>(
+    reader: impl BufRead,
+    mut progress: impl FnMut(MarketProgress),
+) -> Result<CooBuilder<T, I>> {
+    let mut lines = Lines { reader, line: String::new(), number: 0 };
+    let head = lines.next(false)?.unwrap_or_default().to_lowercase();
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let &["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
+        return Err(lines.wrong("no header `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
+    };
+    let field = match field {
+        "real" | "double" => Field::Real,
+        "integer" => Field::Integer,
+        "complex" if T::DTYPE.is_complex() => Field::Complex,
+        "complex" => return Err(lines.wrong(format!("complex entries, and {} is real", T::DTYPE))),
+        "pattern" => Field::Pattern,
+        other => return Err(lines.wrong(format!("the field {other:?}"))),
+    };
+    let symmetry = match symmetry {
+        "general" => Symmetry::General,
+        "symmetric" => Symmetry::Symmetric,
+        "skew-symmetric" => Symmetry::Skew,
+        "hermitian" => Symmetry::Hermitian,
+        other => return Err(lines.wrong(format!("the symmetry {other:?}"))),
+    };
+    let array = match format {
+        "coordinate" => false,
+        "array" if field != Field::Pattern => true,
+        other => return Err(lines.wrong(format!("the format {other:?} of {field:?}"))),
+    };
+    let [rows, cols, total] = if array {
+        let [rows, cols] = lines.sizes("rows and columns")?;
+        let triangle = |n: usize| n.checked_mul(n + 1).map(|twice| twice / 2);
+        let total = match symmetry {
+            Symmetry::General => rows.checked_mul(cols),
+            Symmetry::Symmetric | Symmetry::Hermitian => triangle(rows),
+            Symmetry::Skew => triangle(rows.saturating_sub(1)),
+        };
+        [rows, cols, total.ok_or_else(|| lines.wrong("more entries than can be counted"))?]
+    } else {
+        lines.sizes("rows, columns and entries")?
+    };
+    if symmetry != Symmetry::General && rows != cols {
+        return Err(lines.wrong(format!("{rows} x {cols} is not square, but {symmetry:?}")));
+    }
+    let mut builder = CooBuilder::new(rows, cols)?;
+    builder.reserve(total.min(1 << 24));
+    // Where an array is at: columns from their first row on.
+    let first = |column: usize| match symmetry {
+        Symmetry::General => 0,
+        Symmetry::Symmetric | Symmetry::Hermitian => column,
+        Symmetry::Skew => column + 1,
+    };
+    let (mut row, mut column) = (first(0), 0);
+    for done in 0..total {
+        let text = lines.next(true)?.map(str::to_owned);
+        let text = text.ok_or_else(|| lines.wrong(format!("the end after {done} of {total} entries")))?;
+        let mut words = text.split_whitespace();
+        if array {
+            while row >= rows {
+                column += 1;
+                row = first(column);
+            }
+        } else {
+            let mut place = || words.next()?.parse::<usize>().ok()?.checked_sub(1);
+            let (Some(i), Some(j)) = (place(), place()) else {
+                return Err(lines.wrong(format!("{text:?} is no entry")));
+            };
+            if i >= rows || j >= cols {
+                return Err(lines.wrong(format!("({}, {}) does not lie inside {rows} x {cols}", i + 1, j + 1)));
+            }
+            (row, column) = (i, j);
+        }
+        let Some((re, im)) = value(&mut words, field) else { return Err(lines.wrong(format!("{text:?} is no entry"))) };
+        if words.next().is_some() {
+            return Err(lines.wrong(format!("{text:?} has more than an entry")));
+        }
+        if symmetry != Symmetry::General && column > row || symmetry == Symmetry::Skew && column == row {
+            return Err(lines.wrong(format!("an entry of the upper triangle, and the matrix is {symmetry:?}")));
+        }
+        builder.push(row, column, T::from_parts(re, im))?;
+        if row != column {
+            match symmetry {
+                Symmetry::General => {}
+                Symmetry::Symmetric => builder.push(column, row, T::from_parts(re, im))?,
+                Symmetry::Skew => builder.push(column, row, T::from_parts(-re, -im))?,
+                Symmetry::Hermitian => builder.push(column, row, T::from_parts(re, -im))?,
+            }
+        }
+        row += usize::from(array);
+        if (done + 1).is_multiple_of(EVERY) {
+            progress(MarketProgress { done: done + 1, total });
+        }
+    }
+    if let Some(text) = lines.next(true)?.map(str::to_owned) {
+        return Err(lines.wrong(format!("{text:?} after all {total} entries")));
+    }
+    progress(MarketProgress { done: total, total });
+    Ok(builder)
+}
