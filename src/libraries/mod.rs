@@ -17,6 +17,7 @@ use crate::{Device, DeviceBuilder};
 crate::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    fft, "fft" => fft::native::Cufft;
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;
 }

@@ -27,6 +27,11 @@ impl Ptx {
         Ptx { text, id: OnceLock::new() }
     }
 
+    #[cfg(all(test, feature = "fft"))]
+    pub(crate) fn text(&self) -> &'static str {
+        self.text
+    }
+
     fn id(&self) -> u64 {
         static IDS: AtomicU64 = AtomicU64::new(0);
         *self.id.get_or_init(|| IDS.fetch_add(1, Ordering::Relaxed))

@@ -42,7 +42,9 @@ impl<'q, O: Op> Enqueue<'q, O> {
 
     #[cold]
     fn make_handle<L: Listed>(&mut self) -> Result<()> {
-        const { assert!(!matches!(L::HANDLES, Placement::None), "the library has no handles") }
+        if matches!(L::HANDLES, Placement::None) {
+            return Err(Error::library("a handle of a library that has none"));
+        }
         crate::worker::first_use();
         let api = L::load()?;
         let native = self.core.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;

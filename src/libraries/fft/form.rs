@@ -13,6 +13,8 @@ use super::host::Data;
 /// One side of a transform as it lies in device memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
+    #[cfg(feature = "fft")]
+    pub(super) address: u64,
     /// Numbers: real ones on a real side, complex ones on a complex side.
     pub(super) len: usize,
     /// Elements of the buffer for each number.
@@ -23,7 +25,13 @@ pub(super) struct End {
 
 impl End {
     fn of<T: Element>(span: &Span<T>, per: usize) -> Self {
-        End { len: span.len() / per, per, elements: span.len() }
+        End {
+            #[cfg(feature = "fft")]
+            address: span.address(),
+            len: span.len() / per,
+            per,
+            elements: span.len(),
+        }
     }
 }
 

@@ -27,6 +27,9 @@
 //!   times as much, and no length is refused. [`next_fast_len`] finds a good one to fill up to.
 //! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part. The CPU computes in f32 and
 //!   rounds once.
+//! - **Plans.** A GPU makes one for each combination of sizes, layouts and types, once for all threads, and keeps those used
+//!   last; it takes 1 to 200 ms, and holds up launches of all threads meanwhile. [`Front::prepare`] makes them ahead.
+//!   `plan_hits` and `plan_misses` of [`Device::stats`](crate::Device::stats) count. The CPU keeps its plans as well.
 //! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
 //!   saves memory.
 //!
@@ -39,7 +42,9 @@
 //! | `op` | the transform as an op |
 //! | `transforms`, `simple` | the front: with a specification; SciPy's names with an output of their own |
 //! | `shift`, `frequencies` | halves of arrays exchanged; the frequencies of a spectrum's points, good lengths |
+//! | `prepare` | plans made ahead |
 //! | `host` | the CPU's arithmetic |
+//! | `native` | cuFFT, its plans, and kernels of our own around it |
 
 mod dims;
 mod element;
@@ -48,7 +53,10 @@ mod frequencies;
 mod geometry;
 #[cfg(feature = "host")]
 mod host;
+#[cfg(feature = "fft")]
+pub(crate) mod native;
 mod op;
+mod prepare;
 mod shift;
 mod simple;
 mod spec;
@@ -87,6 +95,7 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.add::<Transform<C2r<R>>>();
         registry.add::<Transform<C2rInPlace<R>>>();
         registry.add::<Transform<C2rDestroying<R>>>();
+        registry.add::<prepare::Ahead<R>>();
     }
     fn shifts<T: crate::Element>(registry: &mut crate::worker::Registry) {
         registry.add::<shift::Shift<T>>();

@@ -4,8 +4,10 @@ use super::element::FftReal;
 use super::form::{End, Form, Place};
 use super::geometry::{Geometry, Side};
 use super::spec::{Fft, Kind};
+#[cfg(feature = "fft")]
+use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Error, Result, Wire};
+use crate::{Enqueue, Error, Result, Wire};
 use std::marker::PhantomData;
 
 /// One transform of the buffers that `F` names.
@@ -85,6 +87,7 @@ fn check_in_place(geometry: &Geometry) -> Result<()> {
 impl<F: Form> Op for Transform<F> {
     const NAME: &'static str = F::NAME;
     const LIBRARY: &'static str = "fft";
+    const PREPARED: bool = true;
     type Reads = F::Reads;
     type Output = F::Output;
     type Raw = ();
@@ -143,6 +146,22 @@ impl<F: Form> Op for Transform<F> {
     #[cfg(not(feature = "host"))]
     fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
         Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "fft")]
+    fn prepare(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
+        let (from, to) = F::ends(reads, writes);
+        self.plans((from.address, to.address), plans);
+    }
+
+    #[cfg(feature = "fft")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.enqueue(queue)
+    }
+
+    #[cfg(not(feature = "fft"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -1,6 +1,8 @@
 //! The halves of an array exchanged, so that the frequency 0 is in the middle, and back.
 
 use super::{Dims, Front};
+#[cfg(feature = "fft")]
+use crate::Enqueue;
 use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
 use smallvec::SmallVec;
@@ -73,6 +75,13 @@ impl<T: Element> Op for Shift<T> {
             super::host::roll(size_of::<T>(), shape, &moves, bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y));
         }
         Ok(())
+    }
+
+    #[cfg(feature = "fft")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let ((x,), (y,)) = (*queue.reads(), *queue.writes());
+        // SAFETY: both are packed arrays of the shape (the op's check), and different buffers.
+        unsafe { queue.fft_roll((x.address(), y.address()), size_of::<T>(), self.shape.as_slice(), &self.moves()) }
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -299,6 +299,10 @@ fn our_own_ptx_assembles_for_every_generation_of_gpus() {
     let texts = [
         ("gemm_i8.ptx", include_str!("../../../src/libraries/blas/gemm_i8.ptx")),
         ("pivots.ptx", include_str!("../../../src/libraries/blas/level3/pivots.ptx")),
+        ("move_32.ptx", include_str!("../../../src/libraries/fft/native/move_32.ptx")),
+        ("move_64.ptx", include_str!("../../../src/libraries/fft/native/move_64.ptx")),
+        ("move_16.ptx", include_str!("../../../src/libraries/fft/native/move_16.ptx")),
+        ("roll.ptx", include_str!("../../../src/libraries/fft/native/roll.ptx")),
         ("faulty.ptx", include_str!("../../common/faulty.ptx")),
         ("poly.ptx", include_str!("../../../examples/custom_op/poly.ptx")),
         ("kernels.ptx", include_str!("../launch/kernels.ptx")),

@@ -53,17 +53,21 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         arguments.extend_from_slice(uses);
         compile(sources, &into.join(name), &arguments)
     };
-    let driver = named(|name| !name.starts_with("cublas") && !matches!(name, "selftest.c" | "nvtx.c" | "nvml.c"));
+    let driver =
+        named(|name| !name.starts_with("cublas") && !matches!(name, "cufft.c" | "selftest.c" | "nvtx.c" | "nvml.c"));
     library("libcuda.so.1", &driver, &[])?;
     let of_blas = named(|name| name.starts_with("cublas") && name != "cublaslt.c");
     library("libcublas.so.13", &of_blas, &link("libcuda.so.1"))?;
     let of_lt = named(|name| matches!(name, "cublaslt.c" | "cublas_numbers.c" | "cublas_shared.c"));
     library("libcublasLt.so.13", &of_lt, &link("libcuda.so.1"))?;
+    let of_fft = named(|name| matches!(name, "cufft.c" | "cublas_numbers.c"));
+    library("libcufft.so.12", &of_fft, &link("libcuda.so.1"))?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
     library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
     library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
     library("libcublasLt.so", &[&nothing], &link("libcublasLt.so.13"))?;
+    library("libcufft.so", &[&nothing], &link("libcufft.so.12"))?;
     let uses = [link("libcublas.so.13"), link("libcuda.so.1")].concat();
     compile(&named(|name| name == "selftest.c"), &into.join("selftest"), &uses)
 }

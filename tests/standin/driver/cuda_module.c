@@ -88,7 +88,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *found, CUmodule handle, const ch
         function->kernel = known_kernel(name);
         function->maximum_dynamic_shared = SHARED_DEFAULT;
         function->maximum_threads = maximum_threads(entry);
-        function->parameters = parse_parameters(entry, function->parameter_bytes, 32);
+        function->parameters = parse_parameters(entry, function->parameter_bytes, MAXIMUM_PARAMETERS);
         if (function->kernel != NULL && function->parameters == 0) {
             function->parameters = function->kernel->parameters;
             memcpy(function->parameter_bytes, function->kernel->parameter_bytes,

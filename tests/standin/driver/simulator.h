@@ -26,6 +26,7 @@
 #define EXPORT STANDIN_EXPORT
 #define MAXIMUM_DEVICES 16
 #define MAXIMUM_OPERANDS 16
+#define MAXIMUM_PARAMETERS 48
 #define ALLOCATION_ALIGNMENT 256
 #define POISON_FREED 0xDB
 #define POISON_FRESH 0xCD
@@ -119,7 +120,7 @@ struct function {
     struct module *module;
     char *name;
     const struct kernel *kernel; /* NULL: a name we do not know, which does nothing */
-    size_t parameter_bytes[32];
+    size_t parameter_bytes[MAXIMUM_PARAMETERS];
     int parameters;
     unsigned maximum_dynamic_shared, maximum_threads;
 };
@@ -354,7 +355,6 @@ void host_saw(const struct clock *clock, int stream, uint64_t sequence);
 bool host_knows_unused(const struct allocation *allocation);
 
 /* kernels.c */
-#define MAXIMUM_PARAMETERS 24
 
 /* What a launch keeps: each parameter at the start of its slot; `wide` holds more of those that need it, `bulk` all of one
    that is larger still. */
@@ -377,6 +377,8 @@ struct kernel {
 };
 
 const struct kernel *known_kernel(const char *name);
+/* kernels_fft.c */
+const struct kernel *known_fft_kernel(const char *name);
 /* Where the text goes on after `.entry NAME`, or NULL. */
 const char *find_entry(const char *text, const char *name);
 /* The sizes of the entry's parameters; how many there are, 0 as well if the text does not say. */

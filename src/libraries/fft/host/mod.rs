@@ -33,7 +33,7 @@ use rustfft::num_traits::Float;
 pub(super) use halves::run_halves;
 pub(super) use roll::roll;
 pub(super) use transform::Data;
-pub(super) use transform::run;
+pub(super) use transform::{prepare, run};
 
 /// A type that is computed in.
 pub(super) trait Real: rustfft::FftNum + Float + Default {

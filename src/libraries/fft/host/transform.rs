@@ -1,7 +1,7 @@
 //! Transforms over several axes.
 
 use super::super::geometry::{Axis, Geometry};
-use super::super::spec::Direction;
+use super::super::spec::{Direction, Kind};
 use super::lines::{Along, Lines, Reader, Step, Writer};
 use super::pass::{self, Touch};
 use super::{Real, filled, zero};
@@ -212,4 +212,20 @@ fn backward_in_place<T: Real>(geometry: &Geometry, x: Writer<T>, len: usize, con
         let touch = Touch { conj_in: conj && outer.is_empty(), conj_out: false, scale };
         pass::backward(&*T::plans().backward(half.n), &lines, pairs.reader(), x, touch);
     }
+}
+
+/// Makes the plans that [`run`] wants.
+pub(in super::super) fn prepare(geometry: &Geometry, double: bool) {
+    fn of<T: Real>(geometry: &Geometry) {
+        let last = geometry.axes.len().saturating_sub(1);
+        for (i, axis) in geometry.axes.iter().enumerate() {
+            match geometry.kind {
+                Kind::C2c => drop(T::plans().complex(axis.n, geometry.direction == Direction::Inverse)),
+                Kind::R2c if i == last => drop(T::plans().forward(axis.n)),
+                Kind::C2r if i == last => drop(T::plans().backward(axis.n)),
+                kind => drop(T::plans().complex(axis.n, kind == Kind::C2r)),
+            }
+        }
+    }
+    if double { of::<f64>(geometry) } else { of::<f32>(geometry) }
 }

@@ -1,0 +1,389 @@
+//! The steps carried out on the CPU, by the definition, beside what the host engine makes of the same geometry.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use super::steps::{Buffers, Dim, End, Layouts, Number, Place, Precision, Program, Step, program};
+use crate::fft::geometry::Geometry;
+use crate::fft::host::{self, Data};
+use crate::fft::spec::{Direction, Fft, Kind, Layout, Norm};
+use crate::numerics::reference::dft;
+use num_complex::Complex64;
+use std::collections::HashMap;
+
+/// Memory as parts of numbers: a complex number is two.
+struct Memory {
+    places: Vec<Vec<f64>>,
+    in_place: bool,
+}
+
+impl Memory {
+    fn index(&self, place: Place) -> usize {
+        match place {
+            Place::From => 0,
+            Place::To => usize::from(!self.in_place),
+            Place::Scratch(i) => i + 2,
+        }
+    }
+
+    fn get(&self, place: Place, complex: bool, at: usize) -> Complex64 {
+        let memory = &self.places[self.index(place)];
+        if complex { Complex64::new(memory[2 * at], memory[2 * at + 1]) } else { Complex64::new(memory[at], 0.0) }
+    }
+
+    fn put(&mut self, place: Place, complex: bool, at: usize, x: Complex64) {
+        let index = self.index(place);
+        let memory = &mut self.places[index];
+        if complex {
+            (memory[2 * at], memory[2 * at + 1]) = (x.re, x.im);
+        } else {
+            memory[at] = x.re;
+        }
+    }
+}
+
+fn indices(counts: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![vec![]];
+    for n in counts {
+        all = all.into_iter().flat_map(|i: Vec<usize>| (0..*n).map(move |k| [i.as_slice(), &[k]].concat())).collect();
+    }
+    all
+}
+
+fn move_all(memory: &mut Memory, from: &End, to: &End, dims: &[Dim], conj: bool, scale: f64) {
+    let counts: Vec<usize> = dims.iter().map(|d| d.count).collect();
+    let all: Vec<(usize, Complex64)> = indices(&counts)
+        .into_iter()
+        .map(|index| {
+            let inside = index.iter().zip(dims).all(|(i, d)| *i < d.inside);
+            let at = |stride: fn(&Dim) -> usize| index.iter().zip(dims).map(|(i, d)| i * stride(d)).sum::<usize>();
+            let x =
+                if inside { memory.get(from.place, from.number.complex, at(|d| d.from)) } else { Complex64::default() };
+            let x = if conj { x.conj() } else { x };
+            (at(|d| d.to), x * scale)
+        })
+        .collect();
+    all.into_iter().for_each(|(at, x)| memory.put(to.place, to.number.complex, at, x));
+}
+
+/// What the library does, and what it does to its input.
+fn exec(
+    memory: &mut Memory,
+    key: &Layouts,
+    from: (Place, usize),
+    to: (Place, usize),
+    inverse: bool,
+    written: &mut Vec<Place>,
+) {
+    let rank = key.rank;
+    let n: Vec<usize> = key.n[..rank].iter().map(|n| *n as usize).collect();
+    let last = n[rank - 1];
+    let half = last / 2 + 1;
+    let place = |many: &super::steps::Many, begin: usize, b: usize, index: &[usize]| {
+        let mut at = 0;
+        for (i, k) in index.iter().enumerate() {
+            at = if i == 0 { *k } else { at * many.embed[i] as usize + k };
+        }
+        begin + b * many.dist as usize + at * many.stride as usize
+    };
+    let (complex_in, complex_out) = (key.kind != Kind::R2c, key.kind != Kind::C2r);
+    let mut sizes_in = n.clone();
+    if key.kind == Kind::C2r {
+        sizes_in[rank - 1] = half;
+    }
+    let mut sizes_out = n.clone();
+    if key.kind == Kind::R2c {
+        sizes_out[rank - 1] = half;
+    }
+    let mut results = Vec::new();
+    for b in 0..key.batch as usize {
+        let mut array: HashMap<Vec<usize>, Complex64> = HashMap::new();
+        for index in indices(&sizes_in) {
+            array.insert(index.clone(), memory.get(from.0, complex_in, place(&key.input, from.1, b, &index)));
+        }
+        let inverse = if key.kind == Kind::C2c { inverse } else { key.kind == Kind::C2r };
+        for axis in 0..rank {
+            let mut first = if key.kind == Kind::C2r { sizes_in.clone() } else { n.clone() };
+            let whole_line = key.kind == Kind::C2r && axis + 1 == rank;
+            first[axis] = 1;
+            for index in indices(&first) {
+                let at = |k: usize| {
+                    let mut index = index.clone();
+                    index[axis] = k;
+                    index
+                };
+                let mut line: Vec<Complex64> =
+                    (0..if whole_line { half } else { n[axis] }).map(|k| array[&at(k)]).collect();
+                if whole_line {
+                    line[0].im = 0.0;
+                    line.resize(last, Complex64::default());
+                    if last.is_multiple_of(2) {
+                        line[last / 2].im = 0.0;
+                    }
+                    (half..last).for_each(|k| line[k] = line[last - k].conj());
+                }
+                for (k, x) in dft(&line, inverse).into_iter().enumerate() {
+                    array.insert(at(k), x);
+                }
+            }
+        }
+        for index in indices(&sizes_out) {
+            results.push((place(&key.output, to.1, b, &index), array[&index]));
+        }
+    }
+    if key.kind == Kind::C2r && memory.index(from.0) != memory.index(to.0) {
+        // It may do this to its input, and so it does.
+        for b in 0..key.batch as usize {
+            for index in indices(&sizes_in) {
+                memory.put(from.0, true, place(&key.input, from.1, b, &index), Complex64::new(f64::NAN, f64::NAN));
+            }
+        }
+        written.push(from.0);
+    }
+    results.into_iter().for_each(|(at, x)| memory.put(to.0, complex_out, at, x));
+    written.push(to.0);
+}
+
+fn carry_out(program: &Program, memory: &mut Memory, hermitian: bool, number: impl Fn(usize) -> usize) -> Vec<Place> {
+    let mut written = Vec::new();
+    let several = |step: &Step| matches!(step, Step::Exec { key, .. } if key.kind == Kind::C2r && key.rank > 1);
+    assert!(hermitian || !program.steps.iter().any(several), "the library's answer is another one");
+    for bytes in &program.scratch {
+        memory.places.push(vec![f64::NAN; number(*bytes)]);
+    }
+    for step in &program.steps {
+        match step {
+            Step::Move { from, to, dims, conj, scale } => {
+                move_all(memory, from, to, dims, *conj, *scale);
+                written.push(to.place);
+            }
+            Step::Exec { key, from, to, inverse } => exec(memory, key, *from, *to, *inverse, &mut written),
+        }
+    }
+    written
+}
+
+struct Rng(u64);
+impl Rng {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+    fn real(&mut self) -> f64 {
+        self.below(2001) as f64 / 1000.0 - 1.0
+    }
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+fn random(rng: &mut Rng, kind: Kind) -> Fft {
+    let rank = 1 + rng.below(5);
+    let sizes: &[usize] = if rank < 3 { &[1, 2, 3, 4, 5, 8] } else { &[1, 2, 3, 4] };
+    let shape: Vec<usize> = (0..rank).map(|_| rng.pick(sizes)).collect();
+    let spec = match kind {
+        Kind::C2c => Fft::c2c(&shape),
+        Kind::R2c => Fft::r2c(&shape),
+        Kind::C2r => Fft::c2r(&shape),
+    };
+    let mut order: Vec<usize> = (0..rank).collect();
+    (0..rank).for_each(|i| order.swap(i, rng.below(rank)));
+    order.truncate(1 + rng.below(rank));
+    let mut axes: Vec<usize> = (0..rank).collect();
+    if rng.below(2) == 0 {
+        axes = order;
+    }
+    let mut spec = spec.axes(&axes).batch(rng.pick(&[1, 1, 2, 3, 10])).norm(rng.pick(&[Norm::None, Norm::Ortho]));
+    spec = spec.direction(rng.pick(&[Direction::Forward, Direction::Inverse]));
+    if rng.below(4) == 0 {
+        let n: Vec<usize> =
+            axes.iter().map(|a| rng.pick(&[shape[*a], shape[*a] + 1, 1, shape[*a].div_ceil(2)])).collect();
+        spec = spec.n(&n);
+    }
+    let gap = rng.pick(&[0, 0, 1]);
+    let sides = spec.geometry().unwrap();
+    let dims = |written: bool| -> Vec<usize> {
+        let mut d = shape.clone();
+        if written {
+            sides.axes.iter().zip(&axes).for_each(|(axis, a)| d[*a] = axis.written);
+        } else if kind == Kind::C2r {
+            let last = *axes.last().unwrap();
+            d[last] = shape[last] / 2 + 1;
+        }
+        d
+    };
+    for written in [false, true] {
+        if rng.below(2) == 0 {
+            continue;
+        }
+        let dims = dims(written);
+        let mut order: Vec<usize> = (0..rank).collect();
+        if rng.below(2) == 0 {
+            (0..rank).for_each(|i| order.swap(i, rng.below(rank)));
+        }
+        let mut strides = vec![0; rank];
+        let mut step = 1 + gap;
+        for axis in order.into_iter().rev() {
+            strides[axis] = step;
+            step = step * dims[axis] + gap;
+        }
+        let layout = Layout::strided(&strides).dist(step);
+        spec = if written { spec.output(layout) } else { spec.input(layout) };
+    }
+    spec
+}
+
+/// Carries out `spec` both ways.
+fn check(rng: &mut Rng, spec: &Fft, buffers: Buffers) -> Program {
+    let geometry: Geometry = spec.geometry().unwrap();
+    let scale = spec.norm.factor(spec.direction, geometry.points as f64);
+    let program = program(&geometry, buffers, scale).unwrap();
+    let per = |complex: bool| if complex { 2 } else { 1 };
+    let (complex_in, complex_out) = (geometry.kind != Kind::R2c, geometry.kind != Kind::C2r);
+    let input: Vec<f64> = (0..geometry.input.span * per(complex_in)).map(|_| rng.real()).collect();
+    let before = vec![7.0; geometry.output.span * per(complex_out)];
+    let mut want = before.clone();
+    let complex = |x: &[f64]| x.chunks(2).map(|x| Complex64::new(x[0], x[1])).collect::<Vec<_>>();
+    let back = |x: Vec<Complex64>| x.into_iter().flat_map(|x| [x.re, x.im]).collect::<Vec<_>>();
+    match geometry.kind {
+        Kind::C2c => {
+            let mut y = complex(&want);
+            host::run(&geometry, Data::Complex(&complex(&input), &mut y), scale).unwrap();
+            want = back(y);
+        }
+        Kind::R2c => {
+            let mut y = complex(&want);
+            host::run(&geometry, Data::Forward(&input, &mut y), scale).unwrap();
+            want = back(y);
+        }
+        Kind::C2r => host::run(&geometry, Data::Backward(&complex(&input), &mut want), scale).unwrap(),
+    }
+    let mut memory = Memory { places: vec![input.clone(), before], in_place: false };
+    let bytes = if buffers.precision == Precision::F64 { 8 } else { 4 };
+    let written = carry_out(&program, &mut memory, spec.hermitian, |n| n / bytes);
+    assert!(buffers.destroys || !written.contains(&Place::From), "{spec:?} writes its input");
+    assert!(buffers.destroys || memory.places[0] == input, "{spec:?} destroys its input");
+    for (i, (got, want)) in memory.places[1].iter().zip(&want).enumerate() {
+        assert!((got - want).abs() < 1e-10, "{spec:?}, {buffers:?}: {i} is {got} instead of {want}\n{program:#?}");
+    }
+    program
+}
+
+const KINDS: [Kind; 3] = [Kind::C2c, Kind::R2c, Kind::C2r];
+
+fn plain(precision: Precision) -> Buffers {
+    Buffers { precision, aligned: true, destroys: false, in_place: false }
+}
+
+#[test]
+fn the_steps_of_any_transform_give_what_the_host_engine_gives() {
+    let mut rng = Rng(3);
+    for round in 0..400 {
+        let kind = KINDS[round % 3];
+        let spec = random(&mut rng, kind);
+        for precision in [Precision::F64, Precision::F16] {
+            for aligned in [true, false] {
+                check(&mut rng, &spec, Buffers { aligned, ..plain(precision) });
+            }
+        }
+        check(&mut rng, &spec, Buffers { destroys: true, ..plain(Precision::F64) });
+    }
+}
+
+/// What the steps are, in short.
+fn kinds(program: &Program) -> String {
+    program.steps.iter().map(|step| if matches!(step, Step::Move { .. }) { 'm' } else { 'x' }).collect()
+}
+
+#[test]
+fn what_the_library_does_by_itself_is_one_call() {
+    let mut rng = Rng(1);
+    let none = Norm::None;
+    let cases = [
+        (Fft::c2c([8]), "x"),
+        (Fft::c2c([8]).batch(5), "x"),
+        (Fft::c2c([4, 3, 2]).batch(2), "x"),
+        (Fft::c2c([4, 6]).axes([0]), "x"),
+        (Fft::c2c([4, 6]).axes([1]), "x"),
+        (Fft::c2c([4, 6]).axes([1, 0]), "x"),
+        (Fft::c2c([8]).input_shape([11]), "x"),
+        (Fft::c2c([3]).batch(4).input(Layout::strided([4]).dist(1)).output(Layout::strided([4]).dist(1)), "x"),
+        (Fft::c2c([2, 3]).input(Layout::embedded([4, 5], 2)), "x"),
+        (Fft::r2c([8]).batch(3), "x"),
+        (Fft::r2c([3, 4, 5]), "x"),
+        (Fft::c2c([2, 3, 4]).axes([1]), "xx"),
+        (Fft::c2c([3, 2, 3, 2]), "xx"),
+        // Its input is copied, since the library overwrites it.
+        (Fft::c2r([8]).batch(3), "mx"),
+        (Fft::c2r([3, 8]), "xx"),
+        (Fft::c2r([3, 8]).hermitian(), "mx"),
+        (Fft::c2c([8]).n([9]), "mx"),
+        (Fft::c2c([10, 3, 10]).axes([1]).batch(9), "mxm"),
+    ];
+    for (spec, want) in cases {
+        let program = check(&mut rng, &spec.norm(none), plain(Precision::F32));
+        assert_eq!(kinds(&program), want, "{spec:?}: {program:#?}");
+    }
+    // The factor is a step of its own, and conjugates on the way.
+    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8]).inverse(), plain(Precision::F32))), "xm");
+    assert_eq!(kinds(&check(&mut rng, &Fft::r2c([8]).inverse(), plain(Precision::F32))), "xm");
+    let destroying = Buffers { destroys: true, ..plain(Precision::F32) };
+    assert_eq!(kinds(&check(&mut rng, &Fft::c2r([8]).norm(none), destroying)), "x");
+    assert_eq!(kinds(&check(&mut rng, &Fft::c2r([3, 8]).norm(none), destroying)), "xx");
+    // Halves: powers of two, packed; all else in f32.
+    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8, 4]), plain(Precision::F16))), "x");
+    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([6]), plain(Precision::F16))), "mxm");
+    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8]), Buffers { aligned: false, ..plain(Precision::F32) })), "mxm");
+}
+
+#[test]
+fn transforms_in_place_work_in_their_own_memory() {
+    let mut rng = Rng(5);
+    for shape in [&[8][..], &[5], &[3, 4], &[2, 3, 5], &[2, 3, 2, 4]] {
+        for kind in KINDS {
+            let n = *shape.last().unwrap();
+            let mut embed = shape.to_vec();
+            *embed.last_mut().unwrap() = 2 * (n / 2 + 1);
+            let padded = Layout::embedded(&embed, 1);
+            let spec = match kind {
+                Kind::C2c => Fft::c2c(shape),
+                Kind::R2c => Fft::r2c(shape).input(padded),
+                Kind::C2r => Fft::c2r(shape).output(padded),
+            };
+            let spec = spec.batch(2);
+            let geometry = spec.geometry().unwrap();
+            let scale = spec.norm.factor(spec.direction, geometry.points as f64);
+            let buffers = Buffers { destroys: true, in_place: true, ..plain(Precision::F64) };
+            let program = program(&geometry, buffers, scale).unwrap();
+            let len = 2 * 2 * embed.iter().product::<usize>();
+            let input: Vec<f64> = (0..len).map(|_| rng.real()).collect();
+            let mut want = input.clone();
+            match kind {
+                Kind::C2c => {
+                    let mut x: Vec<_> = want.chunks(2).map(|x| Complex64::new(x[0], x[1])).collect();
+                    host::run(&geometry, Data::ComplexInPlace(&mut x), scale).unwrap();
+                    want = x.into_iter().flat_map(|x| [x.re, x.im]).collect();
+                }
+                Kind::R2c => host::run(&geometry, Data::ForwardInPlace(&mut want), scale).unwrap(),
+                Kind::C2r => host::run(&geometry, Data::BackwardInPlace(&mut want), scale).unwrap(),
+            }
+            let mut memory = Memory { places: vec![input, vec![]], in_place: true };
+            carry_out(&program, &mut memory, false, |n| n / 8);
+            // What is no element of the output may be anything.
+            let elements: Vec<usize> = match kind {
+                Kind::C2r => (0..len / 2).filter(|i| i % embed.last().unwrap() < n).collect(),
+                _ => (0..2 * geometry.output.span).collect(),
+            };
+            for i in elements {
+                let (got, want) = (memory.places[0][i], want[i]);
+                assert!((got - want).abs() < 1e-10, "{spec:?}: {i} is {got} instead of {want}\n{program:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_enqueued_where_there_is_nothing() {
+    let spec = Fft::c2c([8]).batch(0);
+    assert_eq!(program(&spec.geometry().unwrap(), plain(Precision::F32), 1.0).unwrap(), Program::default());
+    let number = Number { precision: Precision::Bf16, complex: true };
+    assert_eq!(number.bytes(), 4);
+}

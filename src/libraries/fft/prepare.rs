@@ -1,0 +1,92 @@
+//! Plans made ahead.
+
+use super::form::{C2c, C2r, Form, R2c};
+use super::op::Transform;
+use super::spec::{Fft, Kind};
+use super::{FftReal, Front};
+use crate::op::{HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
+#[cfg(feature = "fft")]
+use crate::{Enqueue, Prepare};
+use crate::{PendingDispatch, Result, Wire};
+use std::marker::PhantomData;
+
+/// Nothing but the plans of a transform.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Ahead<R> {
+    spec: Fft,
+    _type: PhantomData<fn() -> R>,
+}
+
+impl<R: FftReal> Ahead<R> {
+    fn check_as<F: Form>(&self) -> Result<()> {
+        Transform::<F>::new(self.spec).geometry().map(drop)
+    }
+}
+
+impl<R: FftReal> Op for Ahead<R> {
+    const NAME: &'static str = "prepare";
+    const LIBRARY: &'static str = "fft";
+    const PREPARED: bool = true;
+    type Reads = ();
+    type Output = ();
+    type Raw = ();
+
+    fn check(&self, (): &(), (): &()) -> Result<()> {
+        match self.spec.kind {
+            Kind::C2c => self.check_as::<C2c<R::Complex>>(),
+            Kind::R2c => self.check_as::<R2c<R>>(),
+            Kind::C2r => self.check_as::<C2r<R>>(),
+        }
+    }
+
+    fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<()> {
+        #[cfg(feature = "host")]
+        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::DType::F64);
+        Ok(())
+    }
+
+    #[cfg(feature = "fft")]
+    fn prepare(&self, (): &Spans<()>, (): &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
+        let aligned = (0, 0);
+        match self.spec.kind {
+            Kind::C2c => Transform::<C2c<R::Complex>>::new(self.spec).plans(aligned, plans),
+            Kind::R2c => Transform::<R2c<R>>::new(self.spec).plans(aligned, plans),
+            Kind::C2r => Transform::<C2r<R>>::new(self.spec).plans(aligned, plans),
+        }
+    }
+
+    #[cfg(feature = "fft")]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<HostOf<Self>> {
+        Ok(())
+    }
+}
+
+impl Front {
+    /// Makes the plans of a transform of numbers of type `R` ahead of its first use, out of place and of buffers that begin
+    /// where a complex number may: on a GPU cuFFT's, on the CPU the tables of twiddle factors. The wait ends when they are
+    /// there; launches of other threads are held up while cuFFT makes one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for sizes that are none;
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuFFT, what it does not do, and too little memory, at
+    /// the wait.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let fft = windlass::Device::host()?.fft();
+    /// fft.prepare::<f32>(&windlass::Fft::c2c([1000]).batch(16))?.await_result()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn prepare<R: FftReal>(&self, spec: &Fft) -> Result<PendingDispatch<()>> {
+        Ok(self.device.dispatch(Ahead::<R> { spec: *spec, _type: PhantomData }, (), ())?)
+    }
+}
