@@ -138,7 +138,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
         let (a, info) = (a.address(), info.address());
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
-        } else {
+        } else if !queue.cholesky_batched::<T>(self.shape.uplo, of, a, info)? {
             for k in 0..of.count {
                 let a = (of.address::<T>(a, k), of.leading());
                 queue.potrf::<T>(self.shape.uplo, of.rows, a, info + 4 * k as u64)?;

@@ -38,9 +38,9 @@ impl LdlShape {
 }
 
 #[cfg(feature = "solver")]
-impl LdlShape {
-    fn refuse_hermitian<T: SolverElement>(&self) -> Result<()> {
-        if self.symmetry == Symmetry::Hermitian && T::DTYPE.is_complex() {
+impl Symmetry {
+    pub(super) fn refuse_hermitian<T: SolverElement>(self) -> Result<()> {
+        if self == Symmetry::Hermitian && T::DTYPE.is_complex() {
             return Err(Error::unsupported(
                 "cuSOLVER factors Hermitian matrices that are not definite from CUDA 13.4 on",
             ));
@@ -144,7 +144,7 @@ impl<T: SolverElement> Routine for Sytrf<T> {
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        self.shape.refuse_hermitian::<T>()?;
+        self.shape.symmetry.refuse_hermitian::<T>()?;
         let (of, (a, pivots, info)) = (&self.shape.shape.a, queue.writes());
         let (n, info) = (of.rows, info.address());
         if of.is_empty() {
@@ -207,7 +207,7 @@ impl<T: SolverElement> Routine for Sytrs<T> {
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        self.shape.refuse_hermitian::<T>()?;
+        self.shape.symmetry.refuse_hermitian::<T>()?;
         let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
         let (of_a, of_b, n) = (&self.shape.shape.a, &self.b, self.b.rows);
         if of_b.is_empty() {

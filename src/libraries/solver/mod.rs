@@ -39,8 +39,9 @@
 //! | `lu`, `cholesky`, `qr`, `triangle` | factors, what they solve and invert |
 //! | `ldl` | factors of symmetric matrices that need not be definite |
 //! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
-//! | `solve` | one call that factors and solves |
-//! | `determinant` | determinants from factors |
+//! | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
+//! | `determinant`, `numbers`, `pinv` | determinants from factors; rank, condition, norms; pseudo-inverses |
+//! | `native` | cuSOLVER itself, its handle, our own kernels |
 //! | `host` | the CPU's arithmetic |
 
 #[cfg(feature = "host")]
@@ -58,9 +59,12 @@ mod lu;
 mod matrix;
 #[cfg(feature = "solver")]
 pub(crate) mod native;
+mod numbers;
 mod output;
+mod pinv;
 mod prelude;
 mod qr;
+mod refine;
 mod routine;
 mod solve;
 mod svd;
@@ -82,8 +86,13 @@ pub use ldl::LdlShape;
 pub use ldl::{Ldl, Symmetry};
 pub use lu::Lu;
 pub use matrix::Matrix;
+pub use numbers::{Norm, PendingNumbers};
 pub use output::{Inverse, Solution, Solved};
+pub use pinv::PseudoInverse;
 pub use qr::Qr;
+#[doc(hidden)]
+pub use refine::HostWide;
+pub use refine::{Refined, WideElement};
 pub use solve::Structure;
 #[doc(hidden)]
 pub use svd::SvdShape;
@@ -107,6 +116,15 @@ impl Device {
 }
 
 impl Solver {
+    /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot, of 96 MiB each. A host device has
+    /// nothing to make.
+    ///
+    /// # Errors
+    /// [`Error::LibraryMissing`] without cuSOLVER; the device's own error.
+    pub fn warm(&self) -> Result<()> {
+        crate::library::warm(&self.device, "solver")
+    }
+
     /// Submits a routine.
     fn submit<R: Routine>(
         &self,
@@ -145,6 +163,8 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.solver_routine::<qr::Ormqr<T>>();
         registry.solver_routine::<qr::Orgqr<T>>();
         registry.solver_routine::<solve::Gesv<T>>();
+        registry.solver_routine::<pinv::Pinv<T>>();
+        registry.solver_routine::<solve::Sysv<T>>();
         registry.solver_routine::<ldl::Sytrf<T>>();
         registry.solver_routine::<ldl::Sytrs<T>>();
         registry.solver_routine::<svd::Gesvd<T>>();
@@ -153,6 +173,8 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.solver_routine::<generalized::Sygvd<T>>();
         registry.solver_routine::<eig::Geev<T>>();
     }
+    registry.solver_routine::<refine::Refine<f64>>();
+    registry.solver_routine::<refine::Refine<crate::Complex<f64>>>();
     all::<f32>(registry);
     all::<f64>(registry);
     all::<crate::Complex<f32>>(registry);

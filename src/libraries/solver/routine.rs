@@ -99,6 +99,10 @@ impl<R: Routine> Op for Call<R> {
         Err(Error::unsupported("this build has no cuSOLVER front (feature `solver`)"))
     }
 
+    fn capturable(&self) -> Result<(), &'static str> {
+        Err("cuSOLVER promises of no call that it can be recorded")
+    }
+
     fn wire() -> Option<Wire<Self>> {
         Wire::plain()
     }

@@ -1,7 +1,7 @@
 //! One call that factors and solves: gesv, posv, gels.
 
-use super::Solved;
 use super::prelude::*;
+use super::{Solved, Symmetry};
 
 /// What is known of a matrix, which decides how it is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -11,6 +11,21 @@ pub enum Structure {
     General,
     /// Symmetric or Hermitian, positive definite, of which this triangle counts: Cholesky.
     PositiveDefinite(Uplo),
+    /// Symmetric, of which this triangle counts: factors by Bunch and Kaufman's pivoting.
+    Symmetric(Uplo),
+    /// Hermitian, of which this triangle counts: the same. The same as `Symmetric` for real types.
+    Hermitian(Uplo),
+}
+
+impl Structure {
+    /// The triangle and the symmetry of what is factored by Bunch and Kaufman's pivoting.
+    fn indefinite(self) -> Option<(Uplo, Symmetry)> {
+        match self {
+            Structure::Symmetric(uplo) => Some((uplo, Symmetry::Symmetric)),
+            Structure::Hermitian(uplo) => Some((uplo, Symmetry::Hermitian)),
+            Structure::General | Structure::PositiveDefinite(_) => None,
+        }
+    }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -56,6 +71,8 @@ impl<T: SolverElement> Routine for Gesv<T> {
                 Structure::General if of_a.rows == of_a.cols => T::gesv(a, &mut vec![0; of_a.rows], b, threads),
                 Structure::General => T::gels(a, b, threads),
                 Structure::PositiveDefinite(uplo) => T::posv(uplo == Uplo::Upper, a, b, threads),
+                // These are of another routine.
+                Structure::Symmetric(_) | Structure::Hermitian(_) => 0,
             };
         });
         Ok(first(info.get(..of_a.count).unwrap_or_default()))
@@ -79,8 +96,8 @@ impl<T: SolverElement> Routine for Gesv<T> {
 
     fn finish(&self, raw: First) -> Result<()> {
         match self.structure {
-            Structure::General => Meaning::Singular.of(raw),
             Structure::PositiveDefinite(_) => Meaning::NotPositiveDefinite.of(raw),
+            _ => Meaning::Singular.of(raw),
         }
     }
 }
@@ -108,7 +125,7 @@ impl<T: SolverElement> Gesv<T> {
                 }
                 queue.solve_upper::<T>(Transpose::No, (n, nrhs), a, b, info)
             }
-            Structure::General => {
+            _ => {
                 // A^H = Q * R, so X = Q * R^-H * B.
                 let h = queue.scratch(m.saturating_mul(n).saturating_mul(element))?;
                 let tau = queue.scratch(m.saturating_mul(element))?;
@@ -130,8 +147,91 @@ impl<T: SolverElement> Gesv<T> {
     }
 }
 
+/// The same for matrices that are symmetric or Hermitian and need not be definite. cuSOLVER's factorization waits for the GPU.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sysv<T> {
+    structure: Structure,
+    a: Matrix,
+    b: Matrix,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Sysv<T> {
+    fn triangle(&self) -> (Uplo, Symmetry) {
+        self.structure.indefinite().unwrap_or((Uplo::Lower, Symmetry::Symmetric))
+    }
+}
+
+impl<T: SolverElement> Routine for Sysv<T> {
+    const NAME: &'static str = "sysv";
+    const BLOCKING: bool = true;
+    type Reads = ();
+    type Output = Solved<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, b, info): &Spans<(T, T, i32)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        self.a.check_square("a")?;
+        self.b.check("b", b.len())?;
+        self.b.check_beside("b", self.a.rows, &self.a)?;
+        check_len("info", 1, self.a.count, info.len())
+    }
+
+    fn overwrites_each(&self, (.., info): &Spans<(T, T, i32)>, index: usize) -> bool {
+        index == 2 && self.a.count == info.len()
+    }
+
+    fn cost(&self) -> Cost {
+        let (Matrix { rows: n, count, .. }, nrhs) = (self.a, self.b.cols);
+        cost::<T>(1, [n, n, n.saturating_add(nrhs.saturating_mul(3))], count, n.saturating_mul(n))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, b, info): (&mut [T], &mut [T], &mut [i32])) -> Result<First> {
+        let (of_a, of_b, (uplo, symmetry)) = (&self.a, &self.b, self.triangle());
+        let (upper, hermitian) = (uplo == Uplo::Upper, symmetry == Symmetry::Hermitian);
+        let items = batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()).collect();
+        batch::each(items, batch::cube(of_a.rows), |(((a, n, _, lda), b), info), _| {
+            let mut pivots = vec![0; n];
+            *info = T::sytrf(upper, hermitian, (&mut *a, n, n, lda), &mut pivots);
+            if *info == 0 {
+                T::sytrs(upper, hermitian, (a, n, n, lda), &pivots, b);
+            }
+        });
+        Ok(first(info.get(..of_a.count).unwrap_or_default()))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of_a, of_b, (a, b, info)) = (&self.a, &self.b, queue.writes());
+        let ((uplo, symmetry), n, info) = (self.triangle(), of_a.rows, info.address());
+        symmetry.refuse_hermitian::<T>()?;
+        if of_a.is_empty() {
+            queue.no_infos(info, of_a.count)?;
+            return queue.verdict(info, of_a.count);
+        }
+        let (short, long) = (queue.scratch(n.saturating_mul(4))?, queue.scratch(n.saturating_mul(8))?);
+        let unused = queue.scratch(4)?;
+        for k in 0..of_a.count {
+            let a = (of_a.address::<T>(a.address(), k), of_a.leading());
+            let b = (of_b.address::<T>(b.address(), k), of_b.leading());
+            queue.sytrf::<T>(uplo, n, a, short, info + 4 * k as u64)?;
+            queue.widen(short, long, n)?;
+            if of_b.cols > 0 {
+                queue.sytrs::<T>(uplo, (n, of_b.cols), a, long, b, unused)?;
+            }
+        }
+        queue.verdict(info, of_a.count)
+    }
+
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::Singular.of(raw)
+    }
+}
+
 impl Solver {
-    /// Solves `A * X = B` in place of B, by the factorization that fits what is known of A: `gesv`, `posv` or `gels`. One
+    /// Solves `A * X = B` in place of B, by the factorization that fits what is known of A: `gesv`, `posv`, `sysv` or `gels`. One
     /// dispatch, for one matrix or each of a batch; A becomes its factors.
     ///
     /// An A that is not square is taken as of full rank. With more rows than columns X makes `||A * X - B||` least; with fewer
@@ -151,6 +251,9 @@ impl Solver {
         b: DeviceBuffer<T>,
     ) -> Submitted<Solved<T>> {
         match of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count)) {
+            Ok(info) if structure.indefinite().is_some() => {
+                self.submit(Sysv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info))
+            }
             Ok(info) => self.submit(Gesv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info)),
             Err(error) => Err(self.refuse(Gesv::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?)))),
         }

@@ -418,3 +418,36 @@ fn triangular_inverses_leave_the_other_triangle() {
     }
     each_type!(case);
 }
+
+/// A GPU's library takes small matrices of a batch in one call.
+#[test]
+fn many_small_matrices_are_factored_as_one_is() {
+    fn case<T: Number>() {
+        for device in devices() {
+            let (solver, mut rng) = (device.solver(), Rng::new(71));
+            for (n, gap) in [(1, 0), (5, 2), (33, 0)] {
+                lu_of::<T>(&device, &Laid::new((0..6).map(|_| Dense::random::<T>(&mut rng, n, n)).collect(), gap));
+                for uplo in [Uplo::Lower, Uplo::Upper] {
+                    let counts = |i: usize, j: usize| if uplo == Uplo::Lower { i >= j } else { i <= j };
+                    let all: Vec<Dense> = (0..6).map(|_| Dense::positive::<T>(&mut rng, n).rounded::<T>()).collect();
+                    let laid = Laid::new(all, gap);
+                    let a = laid.upload_part::<T>(&device, counts);
+                    let l = solver.cholesky(uplo, laid.shape, a).unwrap().await_result().unwrap();
+                    for (a, f) in laid.all.iter().zip(laid.read(&device, l.factor())) {
+                        let triangle = Dense::new(n, n, |i, j| if counts(i, j) { f.at(i, j) } else { 0.0.into() });
+                        assert!(
+                            (0..n * n).all(|at| counts(at % n, at / n) || f.x[at].re.is_nan()),
+                            "the other triangle"
+                        );
+                        let product = match uplo {
+                            Uplo::Lower => triangle.times(&triangle.adjoint()),
+                            Uplo::Upper => triangle.adjoint().times(&triangle),
+                        };
+                        assert_ratio(difference::<T>(a, &product), &(n, uplo, T::DTYPE));
+                    }
+                }
+            }
+        }
+    }
+    each_type!(case);
+}

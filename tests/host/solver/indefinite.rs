@@ -2,7 +2,7 @@
 
 use super::check::{Dense, Laid, Number, assert_ratio, each_type, residual};
 use crate::common::{Rng, devices, down};
-use windlass::solver::Symmetry;
+use windlass::solver::{Structure, Symmetry};
 use windlass::{Error, Uplo};
 
 /// Wide sense: the same on both sides of the diagonal.
@@ -43,7 +43,15 @@ fn indefinite_systems_are_solved_from_one_triangle() {
                         assert!((0..n * n).all(|at| counts(at % n, at / n) || factors[0].x[at].re.is_nan()));
                         let b = Laid::new(vec![Dense::random::<T>(&mut rng, n, 2); gap + 1], gap);
                         let x = ldl.solve(&solver, b.shape, b.upload::<T>(&device)).unwrap().await_result().unwrap();
-                        for ((a, b), x) in a.all.iter().zip(&b.all).zip(b.read(&device, &x)) {
+                        let structure = match symmetry {
+                            Symmetry::Symmetric => Structure::Symmetric(uplo),
+                            Symmetry::Hermitian => Structure::Hermitian(uplo),
+                        };
+                        let (one, two) = (a.upload_part::<T>(&device, counts), b.upload::<T>(&device));
+                        let solved = solver.solve(structure, a.shape, one, b.shape, two).unwrap();
+                        let at_once = b.read(&device, &solved.await_result().unwrap().x);
+                        assert_eq!(at_once, b.read(&device, &x), "in one call as in two");
+                        for ((a, b), x) in a.all.iter().zip(&b.all).zip(at_once) {
                             assert_ratio(residual::<T>(a, &x, b), &(n, uplo, symmetry, T::DTYPE));
                         }
                     }

@@ -5,7 +5,9 @@
 mod check;
 mod factors;
 mod indefinite;
+mod lapack;
 mod nist;
 mod refusals;
+
 mod special;
 mod spectra;

@@ -3,7 +3,7 @@
 use super::check::{C, Dense, Laid, Number, assert_ratio, difference, each_type, orthogonality};
 use super::special::zoo;
 use crate::common::{Rng, devices, down};
-use windlass::solver::{EighSpec, Matrix, Range, Vectors};
+use windlass::solver::{EighSpec, Matrix, Norm, Range, Vectors};
 use windlass::{Device, Error, Uplo};
 
 /// Real numbers of the precision of `T`, in f64.
@@ -317,6 +317,68 @@ fn numbers_that_are_none_have_no_spectrum_and_hang_nothing() {
                         Ok(_) => assert!(!on_host, "a NaN has no eigenvalues"),
                     }
                 }
+            }
+        }
+    }
+    each_type!(case);
+}
+
+#[test]
+fn singular_values_tell_rank_condition_and_norms() {
+    fn case<T: Number>() {
+        for device in devices() {
+            let (solver, mut rng) = (device.solver(), Rng::new(59));
+            let one = |pending: windlass::Result<windlass::solver::PendingNumbers<T>>| {
+                pending.unwrap().await_result().unwrap()
+            };
+            for (m, n, rank) in [(6, 6, 6), (30, 12, 5), (12, 30, 7), (9, 9, 0)] {
+                let a =
+                    Dense::random::<T>(&mut rng, m, rank).times(&Dense::random::<T>(&mut rng, rank, n)).rounded::<T>();
+                let laid = Laid::new(vec![a.clone(), a.clone()], 1);
+                let up = || laid.upload::<T>(&device);
+                assert_eq!(one(solver.rank(Some(1e3 * T::EPS), laid.shape, up())), [rank as f64; 2], "{m} x {n}");
+                let squares: f64 = a.x.iter().map(|x| x.norm_sqr()).sum();
+                let norm = one(solver.norm(Norm::Frobenius, laid.shape, up()))[1];
+                assert!(
+                    (norm - squares.sqrt()).abs() <= 100.0 * T::EPS * norm.max(1e-30),
+                    "{norm} and {}",
+                    squares.sqrt()
+                );
+                let spectral = one(solver.norm(Norm::Spectral, laid.shape, up()))[0];
+                let nuclear = one(solver.norm(Norm::Nuclear, laid.shape, up()))[0];
+                assert!(spectral <= norm * (1.0 + 1e-5) && norm <= nuclear * (1.0 + 1e-5) + 1e-30);
+            }
+            let diagonal = Laid::one(&Dense::real(3, 3, |i, j| if i == j { [4.0, 0.5, 2.0][i] } else { 0.0 }), 0);
+            let cond = one(solver.cond(diagonal.shape, diagonal.upload::<T>(&device)))[0];
+            assert!((cond - 8.0).abs() < 1e-4, "{cond}");
+        }
+    }
+    each_type!(case);
+}
+
+#[test]
+fn a_pseudo_inverse_has_the_four_properties_of_one() {
+    fn case<T: Number>() {
+        for device in devices() {
+            let (solver, mut rng) = (device.solver(), Rng::new(61));
+            for (m, n, rank) in [(0, 3, 0), (1, 1, 1), (6, 6, 6), (20, 8, 8), (8, 20, 5), (7, 7, 0)] {
+                let a =
+                    Dense::random::<T>(&mut rng, m, rank).times(&Dense::random::<T>(&mut rng, rank, n)).rounded::<T>();
+                let laid = Laid::new(vec![a.clone(), a.clone()], 1);
+                let pending = solver.pinv(Some(1e3 * T::EPS), laid.shape, laid.upload::<T>(&device));
+                let answer = match pending.unwrap().await_result() {
+                    Ok(answer) => answer,
+                    Err(rejected) if matches!(rejected.error, Error::Unsupported { .. }) => continue,
+                    Err(rejected) => panic!("{rejected}"),
+                };
+                let c = &dense::<T>(&device, Matrix::new(n, m).batch(2), &answer.matrix)[1];
+                let near = |x: &Dense, y: &Dense, scale: f64| {
+                    x.minus(y).norm()
+                        <= 100.0 * T::EPS * (m.max(n) as f64) * (1.0 + a.norm() * c.norm()).powi(2) * scale
+                };
+                let (ac, ca) = (a.times(c), c.times(&a));
+                assert!(near(&ac.times(&a), &a, a.norm()) && near(&ca.times(c), c, c.norm()), "{m} x {n}");
+                assert!(near(&ac.adjoint(), &ac, 1.0) && near(&ca.adjoint(), &ca, 1.0), "{m} x {n}");
             }
         }
     }

@@ -162,6 +162,25 @@ impl<O: Op> Enqueue<'_, O> {
         self.blas_called(called)
     }
 
+    /// LU factors of `count` matrices whose addresses are in a table, in default modes, for other libraries.
+    ///
+    /// # Safety
+    /// The matrices, `n` pivots for each and as many infos lie in memory that this dispatch may write.
+    #[cfg(feature = "solver")]
+    pub(in crate::libraries) unsafe fn batched_lu(
+        &mut self,
+        letter: crate::element::Letter,
+        (n, lda, count): (i32, i32, i32),
+        table: u64,
+        pivots: u64,
+        info: u64,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.blas_typed(PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
+            api.getrf_batched(letter, handle, n, table as *const _, lda, pivots as *mut _, info as *mut _, count)
+        })
+    }
+
     /// What a call of a function came to that not every cuBLAS has.
     pub(in crate::libraries::blas) fn blas_called(&self, called: Called) -> Result<()> {
         match called.code {

@@ -11,6 +11,7 @@
 //! | `cholesky` | potrf, potrs, potri, trtri |
 //! | `qr` | geqrf, ormqr, orgqr, geqp3 |
 //! | `ldl` | sytrf, hetrf, and solutions |
+//! | `refine` | dsgesv, zcgesv |
 //! | `spectra`, `faer` | gesdd, syevd, sygvd, geev |
 
 mod cholesky;
@@ -19,6 +20,7 @@ mod ldl;
 mod lu;
 mod number;
 mod qr;
+mod refine;
 mod spectra;
 
 pub(crate) use number::Number;
@@ -93,6 +95,8 @@ pub trait HostSolver<R>: Sized + Copy + Send + Sync {
     fn sytrs(upper: bool, hermitian: bool, a: In<'_, Self>, pivots: &[i64], b: Out<'_, Self>);
     #[doc(hidden)]
     fn svd(a: In<'_, Self>, s: &mut [R], vectors: Option<(Out<'_, Self>, Out<'_, Self>)>, threads: usize) -> i32;
+    #[doc(hidden)]
+    fn pinv(a: In<'_, Self>, c: Out<'_, Self>, tolerance: Option<f64>, threads: usize) -> i32;
     #[doc(hidden)]
     fn eigh(upper: bool, a: Out<'_, Self>, w: &mut [R], vectors: bool, threads: usize) -> i32;
     #[doc(hidden)]
@@ -206,6 +210,11 @@ impl<T: Number> HostSolver<T::Part> for T {
         view(a).map_or(0, |a| spectra::svd(a, s, vectors, threads))
     }
 
+    fn pinv(a: In<'_, T>, c: Out<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
+        let (Some(a), Some(c)) = (view(a), view_mut(c)) else { return 0 };
+        spectra::pinv(a, c, tolerance, threads)
+    }
+
     fn eigh(upper: bool, a: Out<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
         let Some(mut a) = view_mut(a) else { return 0 };
         mirror(&mut a, upper);
@@ -235,3 +244,13 @@ fn mirror<T: Number>(a: &mut MatMut<'_, T>, upper: bool) {
         (j + 1..a.rows()).for_each(|i| a.set(i, j, number::conj(a.get(j, i))));
     }
 }
+
+macro_rules! refined { ($($t:ty),*) => { $(
+    impl super::refine::HostWide for $t {
+        fn refined(a: In<'_, $t>, b: In<'_, $t>, x: Out<'_, $t>, threads: usize) -> (i32, Option<usize>) {
+            let (Some(a), Some(b), Some(x)) = (view(a), view(b), view_mut(x)) else { return (0, None) };
+            refine::solve(a, b, x, threads)
+        }
+    }
+)* } }
+refined! { f64, Complex<f64> }

@@ -94,6 +94,34 @@ pub(super) fn svd<T: Number>(
     0
 }
 
+/// The pseudo-inverse into C, `n x m`: `V * diag(1 / s) * U^H`, of the values above `tolerance` times the largest.
+pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
+    let (m, n) = (a.rows(), a.cols());
+    let k = m.min(n);
+    let (mut s, mut u, mut vh) = (vec![T::Part::default(); k], vec![T::default(); m * k], vec![T::default(); k * n]);
+    let (Some(mut u), Some(mut vh)) = (MatMut::new(&mut u, m, k, m.max(1)), MatMut::new(&mut vh, k, n, k.max(1)))
+    else {
+        return 0;
+    };
+    let info = svd(a, &mut s, Some((u.reborrow(), vh.reborrow())), threads);
+    if info != 0 {
+        nan(&mut c);
+        return info;
+    }
+    let values: Vec<f64> = s.iter().map(|s| (*s).into()).collect();
+    let least = tolerance.unwrap_or(m.max(n) as f64 * T::EPSILON) * values.first().copied().unwrap_or(0.0);
+    for (j, value) in values.iter().enumerate() {
+        let factor = if *value > least { 1.0 / value } else { 0.0 };
+        if let Some(column) = u.column_mut(j) {
+            column.iter_mut().for_each(|x| *x = *x * real::<T>(factor));
+        }
+    }
+    c.scale(T::default());
+    let many = threads.min(worth::<T>([m, n, k]));
+    c.product(T::ONE, vh.as_ref().t().conj(true), u.as_ref().t().conj(true), T::default(), many);
+    0
+}
+
 /// The eigenvalues of a lower triangle into w, ascending, and the vectors in place of A if asked for. How many did not
 /// converge.
 pub(super) fn eigh<T: Number>(a: &mut MatMut<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {

@@ -61,7 +61,7 @@ impl<T: SolverElement> Routine for Getrf<T> {
         let (pivots, info) = (pivots.address(), info.address());
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
-        } else {
+        } else if !queue.lu_batched::<T>(of, a.address(), pivots, info)? {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
                 queue.getrf::<T>((of.rows, of.cols), a, pivots + 8 * (k * size) as u64, info + 4 * k as u64)?;

@@ -284,6 +284,45 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
         )
     }
 
+    /// Solutions by factors of half the precision, of an A without gaps that is destroyed. The rounds of refinement, negative
+    /// where it fell back; the call waits for the device.
+    pub(in crate::libraries::solver) fn refine<T: SolverElement>(
+        &mut self,
+        (n, nrhs): (usize, usize),
+        a: u64,
+        (b, ldb): At,
+        (x, ldx): At,
+        info: u64,
+    ) -> Result<i64> {
+        let pivots = self.scratch(n.saturating_mul(size_of::<i32>()))? as *mut i32;
+        let rounds = self.keep_host(size_of::<i32>()).cast::<i32>();
+        let ([n, nrhs, ldb, ldx], complex) = (i32s([n, nrhs, ldb, ldx]), T::DTYPE.is_complex());
+        let (a, b, x) = (write(a), write(b), write(x));
+        self.sized(
+            "cusolverDn<t>gesv",
+            // SAFETY: see the head of this file.
+            |api, h, device, _| unsafe {
+                let (api, work) = (api.regular, std::ptr::null_mut());
+                if complex {
+                    api.zcgesv_size(h, n, nrhs, a, n, pivots, b, ldb, x, ldx, work, device)
+                } else {
+                    api.dsgesv_size(h, n, nrhs, a, n, pivots, b, ldb, x, ldx, work, device)
+                }
+            },
+            // SAFETY: see the head of this file; the rounds are written to memory that is kept.
+            |api, h, room| unsafe {
+                let (api, work, bytes, info) = (api.regular, room.device, room.device_bytes, info as *mut i32);
+                if complex {
+                    api.zcgesv(h, n, nrhs, a, n, pivots, b, ldb, x, ldx, work, bytes, rounds, info)
+                } else {
+                    api.dsgesv(h, n, nrhs, a, n, pivots, b, ldb, x, ldx, work, bytes, rounds, info)
+                }
+            },
+        )?;
+        // SAFETY: kept until the work is over, and the call has waited for the device.
+        Ok(unsafe { rounds.read_volatile() }.into())
+    }
+
     /// Solves `op(R) * X = B` with the upper triangle of `n` rows at `r`, which is copied first: as factors of which L is the
     /// identity. The place of a zero on the diagonal becomes an info.
     pub(in crate::libraries::solver) fn solve_upper<T: SolverElement>(

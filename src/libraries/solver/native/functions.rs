@@ -130,6 +130,26 @@ function_table! {
         ) = c"cusolverDnXgesvd";
     }
     optional {
+        /// Workspace of `dsgesv`, in bytes.
+        fn dsgesv_size(
+            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
+            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: *mut usize,
+        ) = c"cusolverDnDSgesv_bufferSize";
+        /// Solutions by factors of half the precision.
+        fn dsgesv(
+            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
+            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: usize, rounds: *mut i32, info: *mut i32,
+        ) = c"cusolverDnDSgesv";
+        /// Workspace of `zcgesv`, in bytes.
+        fn zcgesv_size(
+            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
+            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: *mut usize,
+        ) = c"cusolverDnZCgesv_bufferSize";
+        /// Solutions by factors of half the precision.
+        fn zcgesv(
+            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
+            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: usize, rounds: *mut i32, info: *mut i32,
+        ) = c"cusolverDnZCgesv";
         /// Workspace of `xsyev_batched`.
         fn xsyev_batched_size(
             handle: cusolverDnHandle_t, params: Params, job: u32, uplo: u32, n: i64, ty: u32, a: *const c_void,
@@ -167,6 +187,8 @@ typed_table! {
         fn potri(
             uplo: u32, n: i32, a: *mut c_void, lda: i32, work: *mut c_void, len: i32, info: *mut i32,
         ) = "potri";
+        /// Cholesky factors of small matrices whose addresses are in a table. The other triangle is destroyed.
+        fn potrf_batched(uplo: u32, n: i32, a: *const c_void, lda: i32, info: *mut i32, batch: i32) = "potrfBatched";
         /// Workspace of `ormqr`, in elements.
         fn ormqr_size(
             side: u32, trans: u32, m: i32, n: i32, k: i32, a: *const c_void, lda: i32, tau: *const c_void,

@@ -1,7 +1,7 @@
 //! Our own kernels: what cuSOLVER leaves to its caller.
 
 use super::super::routine::{Call, Routine};
-use crate::{DType, Element, Enqueue, LaunchDims, Ptx, Result};
+use crate::{DType, Element, Enqueue, LaunchDims, Ptx, Result, Uplo};
 
 static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
 
@@ -17,6 +17,8 @@ pub(in crate::libraries::solver) enum Copy {
     Upper,
     /// No copy: the identity.
     Identity,
+    /// One triangle; the other one of the target stays.
+    Triangle(Uplo),
 }
 
 /// 32-bit words of an element.
@@ -57,7 +59,23 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
         (to, ld_to): (u64, usize),
         (rows, cols): (usize, usize),
     ) -> Result<()> {
-        let elements = rows.saturating_mul(cols);
+        // SAFETY: the caller's promise, of a single matrix.
+        unsafe { self.copy_matrices::<T>(how, (from, ld_from, 0), (to, ld_to, 0), (rows, cols), 1) }
+    }
+
+    /// The same for `count` matrices: addresses, leading dimensions, and elements from one matrix to the next.
+    ///
+    /// # Safety
+    /// As [`copy_matrix`](Self::copy_matrix), of all of them.
+    pub(in crate::libraries::solver) unsafe fn copy_matrices<T: Element>(
+        &mut self,
+        how: Copy,
+        (from, ld_from, step_from): (u64, usize, usize),
+        (to, ld_to, step_to): (u64, usize, usize),
+        (rows, cols): (usize, usize),
+        count: usize,
+    ) -> Result<()> {
+        let elements = rows.saturating_mul(cols).saturating_mul(count);
         if elements == 0 {
             return Ok(());
         }
@@ -66,6 +84,8 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
             Copy::Adjoint => 1,
             Copy::Upper => 4,
             Copy::Identity => 8,
+            Copy::Triangle(Uplo::Lower) => 16,
+            Copy::Triangle(Uplo::Upper) => 32,
         };
         // The first two words of a one.
         let (one0, one1): (u64, u64) = match T::DTYPE {
@@ -77,8 +97,11 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
             to.into(),
             rows.into(),
             cols.into(),
+            count.into(),
             ld_from.into(),
             ld_to.into(),
+            step_from.into(),
+            step_to.into(),
             words::<T>().into(),
             how.into(),
             one0.into(),

@@ -1,6 +1,7 @@
 //! cuSOLVER itself: its functions, its status codes, a slot's handle, our own kernels, and what the CUDA halves have in
 //! common.
 
+mod batched;
 mod calls;
 mod dense;
 mod functions;

@@ -1,0 +1,173 @@
+"""The rows of benches/solver.rs for SciPy on the CPU, or, with the argument "cuda", for PyTorch and CuPy on a GPU."""
+import statistics
+import sys
+import time
+
+import numpy as np
+
+ENOUGH, ROUNDS = 6.0, 9
+
+
+def matrix(n, count, positive, dtype):
+    rng = np.random.default_rng(1)
+    x = rng.random((count, n, n)) - 0.5
+    if positive:
+        x = (x + x.transpose(0, 2, 1)) / 2
+        x[:, np.arange(n), np.arange(n)] = n
+    return x.astype(dtype) if count > 1 else np.asfortranarray(x[0].astype(dtype))
+
+
+def row(name, prepare, call, only):
+    if only and only not in name:
+        return
+    times, start = [], time.perf_counter()
+    for round_ in range(ROUNDS + 1):
+        a = prepare()
+        began = time.perf_counter()
+        call(a)
+        if round_ > 0 or time.perf_counter() - start > ENOUGH:
+            times.append(time.perf_counter() - began)
+        if time.perf_counter() - start > ENOUGH:
+            break
+    print(f"{name:<28} {statistics.median(times) * 1e3:12.3f}", flush=True)
+
+
+def rows(library, only):
+    for dtype, text in [(np.float64, "f64"), (np.float32, "f32")]:
+        for n in [64, 512, 1024, 2048, 4096]:
+            sets = [("lu", False, n <= 2048), ("cholesky", True, n <= 2048), ("qr", False, n <= 2048),
+                    ("svd", False, n <= 1024), ("svdvals", False, n <= 1024),
+                    ("eigh", True, n != 2048), ("eigvalsh", True, n != 2048)]
+            for name, positive, wanted in sets:
+                if wanted:
+                    data = matrix(n, 1, positive, dtype)
+                    row(f"{name} {n} {text}", lambda: library.up(data), getattr(library, name), only)
+        for n, count in [(32, 4096), (256, 512)]:
+            for name, positive in [("lu", False), ("cholesky", True), ("eigh", True)]:
+                data = matrix(n, count, positive, dtype)
+                row(f"{name} {count} x {n} {text}", lambda: library.up(data), getattr(library, name), only)
+
+
+class Scipy:
+    """LAPACK itself, in place, without checks; of a batch a loop."""
+
+    def __init__(self):
+        import scipy
+        import scipy.linalg
+        self.l = scipy.linalg
+        self.name = f"SciPy {scipy.__version__}"
+
+    def up(self, x):
+        return x.copy(order="K")
+
+    def each(self, a, call):
+        for one in a if a.ndim == 3 else [a]:
+            call(one)
+
+    def lu(self, a):
+        self.each(a, lambda a: self.l.lu_factor(a, overwrite_a=True, check_finite=False))
+
+    def cholesky(self, a):
+        self.each(a, lambda a: self.l.cho_factor(a, lower=True, overwrite_a=True, check_finite=False))
+
+    def qr(self, a):
+        self.each(a, lambda a: self.l.qr(a, mode="raw", overwrite_a=True, check_finite=False))
+
+    def svd(self, a):
+        self.each(a, lambda a: self.l.svd(a, full_matrices=False, overwrite_a=True, check_finite=False))
+
+    def svdvals(self, a):
+        self.each(a, lambda a: self.l.svdvals(a, overwrite_a=True, check_finite=False))
+
+    def eigh(self, a):
+        self.each(a, lambda a: self.l.eigh(a, driver="evd", overwrite_a=True, check_finite=False))
+
+    def eigvalsh(self, a):
+        self.each(a, lambda a: self.l.eigh(a, eigvals_only=True, overwrite_a=True, check_finite=False))
+
+
+class Torch:
+    def __init__(self):
+        import torch
+        self.t = torch
+        self.name = f"PyTorch {torch.__version__}"
+
+    def up(self, x):
+        # Column-major, as LAPACK and cuSOLVER have it, so that nothing is copied inside.
+        a = self.t.as_tensor(np.ascontiguousarray(np.swapaxes(x, -1, -2)), device="cuda").mT
+        self.t.cuda.synchronize()
+        return a
+
+    def done(self, _):
+        self.t.cuda.synchronize()
+
+    def lu(self, a):
+        self.done(self.t.linalg.lu_factor_ex(a))
+
+    def cholesky(self, a):
+        self.done(self.t.linalg.cholesky_ex(a))
+
+    def qr(self, a):
+        self.done(self.t.geqrf(a))
+
+    def svd(self, a):
+        self.done(self.t.linalg.svd(a, full_matrices=False))
+
+    def svdvals(self, a):
+        self.done(self.t.linalg.svdvals(a))
+
+    def eigh(self, a):
+        self.done(self.t.linalg.eigh(a))
+
+    def eigvalsh(self, a):
+        self.done(self.t.linalg.eigvalsh(a))
+
+
+class Cupy:
+    def __init__(self):
+        import cupy
+        import cupyx.scipy.linalg
+        self.c, self.l = cupy, cupyx.scipy.linalg
+        self.name = f"CuPy {cupy.__version__}"
+
+    def up(self, x):
+        a = self.c.asarray(x, order="F" if x.ndim == 2 else "C")
+        self.c.cuda.Device().synchronize()
+        return a
+
+    def done(self, _):
+        self.c.cuda.Device().synchronize()
+
+    def lu(self, a):
+        self.done([self.l.lu_factor(one, overwrite_a=True) for one in (a if a.ndim == 3 else [a])])
+
+    def cholesky(self, a):
+        self.done(self.c.linalg.cholesky(a))
+
+    def qr(self, a):
+        self.done(self.c.linalg.qr(a, mode="raw"))
+
+    def svd(self, a):
+        self.done(self.c.linalg.svd(a, full_matrices=False))
+
+    def svdvals(self, a):
+        self.done(self.c.linalg.svd(a, compute_uv=False))
+
+    def eigh(self, a):
+        self.done(self.c.linalg.eigh(a))
+
+    def eigvalsh(self, a):
+        self.done(self.c.linalg.eigvalsh(a))
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    only = given[given.index("--only") + 1] if "--only" in given else None
+    for kind in [Torch, Cupy] if "cuda" in given else [Scipy]:
+        try:
+            library = kind()
+        except ImportError as error:
+            print(f"# {kind.__name__}: {error}")
+            continue
+        print(f"# {library.name}, medians in ms")
+        rows(library, only)

@@ -1,0 +1,145 @@
+//! Numbers that singular values tell: rank, condition, norms.
+
+use super::prelude::*;
+use super::svd::{SvdShape, Vectors};
+use crate::{DType, PendingDispatch, PendingHost};
+
+/// What is made of singular values.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    /// How many are above this, times the largest.
+    Rank(f64),
+    /// The largest over the smallest.
+    Condition,
+    /// The largest.
+    Spectral,
+    /// Their sum.
+    Nuclear,
+    /// The root of the sum of their squares.
+    Frobenius,
+}
+
+/// A norm of a matrix that its singular values tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Norm {
+    /// The largest singular value.
+    Spectral,
+    /// The sum of the singular values.
+    Nuclear,
+    /// The root of the sum of squares.
+    Frobenius,
+}
+
+/// One number for each matrix, on its way.
+#[must_use = "dropping it drops the answer"]
+#[derive(Debug)]
+pub struct PendingNumbers<T: SolverElement> {
+    verdict: PendingHost<SvdShape>,
+    values: PendingDispatch<Vec<T::Real>>,
+    each: usize,
+    count: usize,
+    of: Of,
+}
+
+impl<T: SolverElement> PendingNumbers<T> {
+    /// The answer is there.
+    pub fn is_ready(&self) -> bool {
+        self.verdict.is_ready() && self.values.is_ready()
+    }
+
+    /// Waits and gives a number for each matrix.
+    ///
+    /// # Errors
+    /// [`Error::NotConverged`], also where the matrix holds a NaN or an infinity; the device's own error.
+    pub fn await_result(self) -> Result<Vec<f64>> {
+        self.verdict.await_result()?;
+        let values = wide(&self.values.await_result()?);
+        Ok((0..self.count)
+            .map(|i| self.of.number(values.get(i * self.each..).unwrap_or_default(), self.each))
+            .collect())
+    }
+}
+
+impl Of {
+    /// Of `n` values, which descend.
+    fn number(self, values: &[f64], n: usize) -> f64 {
+        let values = values.get(..n).unwrap_or_default();
+        let (most, least) = (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(0.0));
+        match self {
+            Of::Rank(tolerance) => values.iter().filter(|s| **s > tolerance * most).count() as f64,
+            Of::Condition if n == 0 => 0.0,
+            Of::Condition => most / least,
+            Of::Spectral => most,
+            Of::Nuclear => values.iter().sum(),
+            // Over the largest, so that no square overflows.
+            Of::Frobenius if most == 0.0 => 0.0,
+            Of::Frobenius => most * values.iter().map(|s| (s / most).powi(2)).sum::<f64>().sqrt(),
+        }
+    }
+}
+
+/// Real numbers in f64.
+fn wide<R: crate::Element>(x: &[R]) -> Vec<f64> {
+    match R::DTYPE {
+        DType::F32 => bytemuck::cast_slice::<R, f32>(x).iter().map(|x| f64::from(*x)).collect(),
+        _ => bytemuck::cast_slice::<R, f64>(x).to_vec(),
+    }
+}
+
+impl Solver {
+    fn numbers<T: SolverElement>(&self, of: Of, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
+        let ((_, values, ..), verdict) = self.svd(Vectors::None, of_a, a)?.split();
+        let values = self.device.download(&values)?;
+        Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of })
+    }
+
+    /// How many singular values of each matrix are larger than `tolerance` times the largest; without one, larger than the
+    /// larger size times the precision of the type times the largest, as usual. A is consumed.
+    ///
+    /// # Errors
+    /// As [`svd`](Self::svd).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, solver::{Matrix, Norm}};
+    /// let (device, shape) = (Device::host()?, Matrix::square(2));
+    /// let a = || device.upload([3.0f64, 4.0, 6.0, 8.0]).map(|a| a.into_output()); // the second column is twice the first
+    /// let solver = device.solver();
+    /// assert_eq!(solver.rank(None, shape, a()?)?.await_result()?, [1.0]);
+    /// let norm = solver.norm(Norm::Frobenius, shape, a()?)?.await_result()?[0];
+    /// assert!((norm - 125f64.sqrt()).abs() < 1e-13);
+    /// # Ok(()) }
+    /// ```
+    pub fn rank<T: SolverElement>(
+        &self,
+        tolerance: Option<f64>,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Result<PendingNumbers<T>> {
+        let epsilon = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let usual = of_a.rows.max(of_a.cols) as f64 * epsilon;
+        self.numbers(Of::Rank(tolerance.unwrap_or(usual)), of_a, a)
+    }
+
+    /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest, infinite for
+    /// a singular matrix. A is consumed.
+    ///
+    /// # Errors
+    /// As [`svd`](Self::svd).
+    pub fn cond<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
+        self.numbers(Of::Condition, of_a, a)
+    }
+
+    /// A norm of each matrix. A is consumed.
+    ///
+    /// # Errors
+    /// As [`svd`](Self::svd).
+    pub fn norm<T: SolverElement>(&self, norm: Norm, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
+        let of = match norm {
+            Norm::Spectral => Of::Spectral,
+            Norm::Nuclear => Of::Nuclear,
+            Norm::Frobenius => Of::Frobenius,
+        };
+        self.numbers(of, of_a, a)
+    }
+}

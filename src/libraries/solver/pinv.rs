@@ -1,0 +1,108 @@
+//! Pseudo-inverses.
+
+use super::prelude::*;
+
+/// The pseudo-inverses of matrices.
+#[derive(Debug)]
+pub struct PseudoInverse<T: SolverElement> {
+    /// The pseudo-inverse of each matrix, `cols x rows`, without gaps.
+    pub matrix: DeviceBuffer<T>,
+    /// What was A. Its content is not specified.
+    pub a: DeviceBuffer<T>,
+}
+
+impl<T: SolverElement> Output for PseudoInverse<T> {
+    type Writes = (T, T);
+    type Host = ();
+
+    fn join((a, matrix): Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(PseudoInverse { matrix, a })
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Pinv<T> {
+    a: Matrix,
+    tolerance: Option<f64>,
+    _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Pinv<T> {
+    /// Where the pseudo-inverses lie.
+    fn inverse(&self) -> Matrix {
+        Matrix::new(self.a.cols, self.a.rows).batch(self.a.count)
+    }
+}
+
+impl<T: SolverElement> Routine for Pinv<T> {
+    const NAME: &'static str = "pinv";
+    type Reads = ();
+    type Output = PseudoInverse<T>;
+    type Raw = First;
+
+    fn check(&self, (): &(), (a, c): &Spans<(T, T)>) -> Result<()> {
+        self.a.check("a", a.len())?;
+        self.inverse().check("inverse", c.len())
+    }
+
+    fn overwrites_each(&self, (_, c): &Spans<(T, T)>, index: usize) -> bool {
+        index == 1 && self.inverse().fills(c.len())
+    }
+
+    fn cost(&self) -> Cost {
+        let Matrix { rows, cols, count, .. } = self.a;
+        cost::<T>(15, [rows, cols, self.a.size()], count, rows.saturating_mul(cols).saturating_mul(2))
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (): (), (a, c): (&mut [T], &mut [T])) -> Result<First> {
+        let of = &self.a;
+        let mut info = vec![0; of.count];
+        let items = batch::parts(of, a).into_iter().zip(batch::parts_mut(&self.inverse(), c)).zip(&mut info).collect();
+        let work = of.rows.saturating_mul(of.cols).saturating_mul(of.size()).saturating_mul(5);
+        batch::each(items, work, |((a, c), info), threads| *info = T::pinv(a, c, self.tolerance, threads));
+        Ok(first(&info))
+    }
+
+    #[cfg(feature = "solver")]
+    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        Err(Error::unsupported("the pseudo-inverse in one call; `svd` and two products of `blas` make it on a GPU"))
+    }
+
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::NotConverged.of(raw)
+    }
+}
+
+impl Solver {
+    /// The pseudo-inverse of each matrix, by its singular values: those up to `tolerance` times the largest count as zero (the
+    /// larger size times the precision of the type, unless given). On the host engine alone.
+    ///
+    /// # Errors
+    /// As [`svd`](Self::svd); on a GPU [`Error::Unsupported`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, solver::Matrix};
+    /// let device = Device::host()?;
+    /// let a = device.upload([3.0f64, 4.0])?.into_output(); // one column
+    /// let pinv = device.solver().pinv(None, Matrix::new(2, 1), a)?.await_result()?;
+    /// let x = device.download(&pinv.matrix)?.await_result()?;
+    /// assert!((x[0] - 0.12).abs() < 1e-15 && (x[1] - 0.16).abs() < 1e-15);
+    /// # Ok(()) }
+    /// ```
+    pub fn pinv<T: SolverElement>(
+        &self,
+        tolerance: Option<f64>,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<PseudoInverse<T>> {
+        let op = Pinv { a: of_a, tolerance, _type: PhantomData };
+        let len = || op.inverse().len().unwrap_or(usize::MAX);
+        match of_a.check("a", a.len()).and_then(|()| self.device.uninit(len())) {
+            Ok(c) => self.submit(op, (), (a, c)),
+            Err(error) => Err(self.refuse(Pinv::<T>::NAME, error, |d| Ok((a, d.uninit(0)?)))),
+        }
+    }
+}
