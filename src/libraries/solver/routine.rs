@@ -1,7 +1,7 @@
 //! What the routines have in common, so that one's file is its data, its check, one library call and one host call.
 
 use crate::buffer::Elems;
-use crate::op::{Cost, HostOf, Kind, Op, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Cost, HostOf, Kind, Op, Ours, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +19,9 @@ pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
 
     /// A call of its CUDA half waits for the GPU.
     const BLOCKING: bool = false;
+
+    /// Its CUDA half calls the library: it is enqueued on the stream of a handle.
+    const CALLS: bool = true;
 
     /// As [`Op::check`].
     fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<Writes<Self>>) -> Result<()>;
@@ -63,6 +66,7 @@ impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
     const LIBRARY: &'static str = "solver";
     const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const POOLED: Ours = if R::CALLS { Ours::YES } else { Ours::NO };
     type Reads = R::Reads;
     type Output = R::Output;
     type Raw = R::Raw;

@@ -1,12 +1,12 @@
-//! A slot's cuSOLVER handle.
+//! The cuSOLVER handles of an epoch.
 //!
-//! One a slot, made by the first operation that needs it (23 ms for the first of a process, 0.2 ms and 96 MiB for each further
-//! one on an H200). The stream is set once: with another one the cuBLAS inside would allocate by itself.
+//! Each takes 96 MiB on an H200 (the first of a process 23 ms, a further one 0.2 ms), so there is not one for every slot but a
+//! pool, each with a stream of its own. The stream is set once: with another one the cuBLAS inside would allocate by itself.
 
 use super::functions::cusolverDnHandle_t;
 use super::{CusolverFunctions, CusolverTyped, status};
 use crate::cuda::{AnyThread, Native};
-use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status};
+use crate::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 use std::sync::OnceLock;
 
 /// cuSOLVER, as the core knows it.
@@ -21,6 +21,9 @@ pub(crate) struct Functions {
     pub(in crate::libraries::solver) typed: &'static CusolverTyped,
 }
 
+/// Handles of an epoch.
+const HANDLES: usize = 4;
+
 /// The handle.
 pub(crate) struct Handle {
     pub(in crate::libraries::solver) raw: Native<cusolverDnHandle_t>,
@@ -29,6 +32,7 @@ pub(crate) struct Handle {
 impl CudaLibrary for Cusolver {
     const NAME: &'static str = "solver";
     const STATUS: &'static [Status] = status::STATUS;
+    const HANDLES: Placement = Placement::Pool(HANDLES);
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();
