@@ -31,9 +31,9 @@ pub(crate) fn all() -> Vec<Regression> {
     all
 }
 
-/// A design matrix of `rows` rows.
-fn columns(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Vec<f64> {
-    (0..rows * cols).map(|at| f(at % rows, at / rows)).collect()
+/// The powers of `x` below `cols`, column by column.
+fn powers(x: &[f64], cols: i32) -> Vec<f64> {
+    (0..cols).flat_map(|j| x.iter().map(move |x| x.powi(j))).collect()
 }
 
 fn longley() -> Regression {
@@ -57,8 +57,12 @@ fn longley() -> Regression {
     ];
     Regression {
         name: "Longley",
-        columns: columns(16, 7, |i, j| if j == 0 { 1.0 } else { ROWS[i][j] }),
-        y: ROWS.iter().map(|row| row[0]).collect(),
+        columns: (0..7)
+            .flat_map(|j| {
+                ROWS.iter().map(move |row| if j == 0 { 1.0 } else { row.get(j).copied().unwrap_or_default() })
+            })
+            .collect(),
+        y: ROWS.iter().map(|[y, ..]| *y).collect(),
         certified: vec![
             -3482258.63459582,
             15.0618722713733,
@@ -167,7 +171,7 @@ fn filip() -> Regression {
     ];
     Regression {
         name: "Filip",
-        columns: columns(82, 11, |i, j| X[i].powi(j as i32)),
+        columns: powers(&X, 11),
         y: Y.to_vec(),
         certified: vec![
             -1467.48961422980,
@@ -191,12 +195,16 @@ fn wampler() -> Vec<Regression> {
         759.0, -2048.0, 2048.0, -2048.0, 2523.0, -2048.0, 2048.0, -2048.0, 1838.0, -2048.0, 2048.0, -2048.0, 1838.0,
         -2048.0, 2048.0, -2048.0, 2523.0, -2048.0, 2048.0, -2048.0, 759.0,
     ];
-    let of = |name, base: f64, noise: f64, digits| Regression {
-        name,
-        columns: columns(21, 6, |i, j| (i as f64).powi(j as i32)),
-        y: (0..21).map(|i| (0..6).map(|j| base.powi(j) * (i as f64).powi(j)).sum::<f64>() + noise * NOISE[i]).collect(),
-        certified: (0..6).map(|j| base.powi(j)).collect(),
-        digits,
+    let x: Vec<f64> = (0..21).map(f64::from).collect();
+    let of = |name, base: f64, noise: f64, digits| {
+        let exact = |x: &f64| (0..6).map(|j| base.powi(j) * x.powi(j)).sum::<f64>();
+        Regression {
+            name,
+            columns: powers(&x, 6),
+            y: x.iter().zip(NOISE).map(|(x, off)| exact(x) + noise * off).collect(),
+            certified: (0..6).map(|j| base.powi(j)).collect(),
+            digits,
+        }
     };
     vec![
         of("Wampler1", 1.0, 0.0, 8.0),
