@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::{Device, sparse::CooBuilder};
 /// let device = Device::host()?;
-/// let mut builder = CooBuilder::<f64>::new(2, 3)?;
+/// let mut builder: CooBuilder<f64> = CooBuilder::new(2, 3)?;
 /// builder.push(1, 2, 5.0)?;
 /// builder.push(0, 1, 1.0)?;
 /// builder.push(1, 2, 0.5)?;
