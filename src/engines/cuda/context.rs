@@ -45,7 +45,11 @@ impl Context {
 
     /// That epoch's natives are gone.
     pub(crate) fn leave(&self) -> Code {
-        self.held.lock().epochs -= 1;
+        {
+            let mut held = self.held.lock();
+            // None where it was forsaken meanwhile.
+            held.epochs = held.epochs.saturating_sub(1);
+        }
         self.release_unused()
     }
 
