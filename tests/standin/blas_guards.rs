@@ -241,3 +241,55 @@ fn a_batch_of_bytes_is_one_call() {
     drop((alpha, beta, device));
     driver.assert_finished();
 }
+
+/// The library's batches of halves load 16 bytes at a time, and fault where a matrix does not begin there. So they are given
+/// what does, and each of the rest goes to the routine that looks at its addresses.
+#[test]
+fn a_list_of_halves_goes_to_the_batch_only_where_all_begin_at_16_bytes() {
+    fn check<T: windlass::blas::GemmElement<Out = T> + windlass::Element>(
+        driver: &standin::Driver,
+        device: &Device,
+        math: Math,
+    ) {
+        let calls = |shift: usize, ld: usize, of: usize| {
+            let buffer = || up(device, vec![T::zeroed(); 8 * ld + 64]);
+            let (a, b) = (buffer(), buffer());
+            let c = [(); 2].map(|()| buffer().narrow(if of == 2 { shift } else { 0 }..8 * ld).unwrap());
+            let window = |n: usize| if of == n { shift..8 * ld + 8 } else { 0..8 * ld };
+            let list = |x, n| [windlass::DeviceBuffer::as_in(x).slice(window(n)).unwrap(); 2];
+            let (a, b) = (list(&a, 0), list(&b, 1));
+            let spec = Gemm::<T>::new(4, 4, 4).lda(ld).ldb(ld).ldc(ld);
+            let blas = device.blas().math(math);
+            let (c, listed) = driver.calls_in(|| blas.gemm_batched(spec, &a, &b, c.into()).unwrap().into_output());
+            let groups = [(spec, 1), (spec, 1)];
+            let (c, grouped) = driver.calls_in(|| blas.gemm_grouped(&groups, &a, &b, c).unwrap().into_output());
+            drop(c);
+            [listed, grouped]
+                .map(|calls| calls.into_iter().filter(|call| call.starts_with("cublasGemm")).collect::<Vec<_>>())
+        };
+        let one_by_one = ["cublasGemmEx_64"; 2];
+        let grouped = ["cublasGemmGroupedBatchedEx_64"];
+        assert_eq!(calls(0, 8, 0), [&["cublasGemmBatchedEx_64"][..], &grouped]);
+        for shift in [1, 2, 3, 5] {
+            for of in 0..3 {
+                assert_eq!(
+                    calls(shift, 8, of),
+                    [one_by_one; 2],
+                    "operand {of} begins at element {shift}, {}",
+                    T::DTYPE
+                );
+            }
+        }
+        for ld in [5, 6, 7] {
+            assert_eq!(calls(0, ld, 0), [one_by_one; 2], "columns of {ld}, {}", T::DTYPE);
+        }
+    }
+    let driver = session();
+    driver.set_total_memory(1 << 30);
+    let device = device();
+    check::<windlass::f16>(&driver, &device, Math::Default);
+    check::<windlass::bf16>(&driver, &device, Math::Default);
+    check::<f32>(&driver, &device, Math::Tf32);
+    drop(device);
+    driver.assert_finished();
+}

@@ -16,9 +16,10 @@ const VECTOR: u64 = 16;
 const LARGE: usize = 1 << 21;
 
 /// Whether all matrices A, B and C, and their columns, begin at multiples of [`VECTOR`].
-pub(super) fn is_aligned(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -> bool {
+pub(super) fn is_aligned<T, O>(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -> bool {
     let aligned = |bytes: u64| bytes.is_multiple_of(VECTOR);
-    let columns = [lda, ldb, ldc.wrapping_mul(size_of::<i32>())];
+    let of = |ld: usize, size: usize| ld.wrapping_mul(size);
+    let columns = [of(lda, size_of::<T>()), of(ldb, size_of::<T>()), of(ldc, size_of::<O>())];
     columns.into_iter().all(|bytes| aligned(bytes as u64))
         && all.iter().all(|places| match places {
             Places::Even(series, _) => aligned(series.first) && aligned(series.step),

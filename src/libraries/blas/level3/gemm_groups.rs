@@ -55,7 +55,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
             for group in &groups {
                 let part = |all: &Places| Places::Each(all.iter().skip(done).take(group.count).collect());
                 let all = [part(&at_a), part(&at_b), part(&at_c)];
-                let alone = is_aligned(all.each_ref(), group.leading) && {
+                let alone = is_aligned::<T, K::Out>(all.each_ref(), group.leading) && {
                     let at = queue.arrays(all.each_ref())?;
                     self.one_group(queue, group, at)?
                 };
@@ -69,17 +69,38 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         if groups.is_empty() {
             return Ok(());
         }
+        // Of halves, and where f32 is rounded to TF32, the library's kernels load 16 bytes at a time from wherever the matrices
+        // begin, which they cannot see beforehand: what does not begin there is a fault, and the end of CUDA in the process.
+        let compute = T::CODES.compute_in(queue.math());
+        let wants = size_of::<T>() == 2 || compute != T::CODES.compute_in(crate::blas::Math::Default);
+        let mut first = 0;
+        let aligned = groups.iter().map(|group| {
+            let part = |all: &Places| Places::Each(all.iter().skip(first).take(group.count).collect());
+            let all = [part(&at_a), part(&at_b), part(&at_c)];
+            first += group.count;
+            !wants || is_aligned::<T, K::Out>(all.each_ref(), group.leading)
+        });
+        let aligned: SmallVec<[bool; 4]> = aligned.collect();
+        if !aligned.contains(&true) {
+            for group in &groups {
+                one_by_one(queue, group, done)?;
+                done += group.count;
+            }
+            return Ok(());
+        }
         let at = queue.arrays([&at_a, &at_b, &at_c])?;
         // The one call for all takes scalars in host memory.
-        let by_value = groups.iter().all(|group| group.spec.k > 0 && group.scalars.0.mode() == PointerMode::Host);
+        let all_aligned = !aligned.contains(&false);
+        let by_value =
+            all_aligned && groups.iter().all(|group| group.spec.k > 0 && group.scalars.0.mode() == PointerMode::Host);
         if groups.len() > 1 && by_value && !K::MIXED && T::CODES.grouped() {
             let blas = queue.blas(PointerMode::Host)?;
-            if let Some(code) = one_call::<T, K>(&blas, &groups, at, T::CODES.compute_in(queue.math())) {
+            if let Some(code) = one_call::<T, K>(&blas, &groups, at, compute) {
                 return queue.blas_status("cublasGemmGroupedBatchedEx_64", code);
             }
         }
-        for group in &groups {
-            if !self.one_group(queue, group, at.map(|at| at.wrapping_byte_add(8 * done)))? {
+        for (group, aligned) in groups.iter().zip(aligned) {
+            if !aligned || !self.one_group(queue, group, at.map(|at| at.wrapping_byte_add(8 * done)))? {
                 // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
                 one_by_one(queue, group, done)?;
             }

@@ -96,7 +96,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
             [a, b, of_c.places::<K::Out>(count, c.address())]
         });
         if let Some(all) = &bytes
-            && !is_aligned(all.each_ref(), [of_a.ld, of_b.ld, of_c.ld])
+            && !is_aligned::<T, K::Out>(all.each_ref(), [of_a.ld, of_b.ld, of_c.ld])
         {
             return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
         }
