@@ -7,6 +7,7 @@
 mod common;
 
 mod fork;
+mod limits;
 #[cfg(feature = "cuda")]
 mod loader;
 #[cfg(feature = "collective")]

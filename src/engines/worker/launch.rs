@@ -76,7 +76,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<St
     let failed =
         |what: &str, e: std::io::Error| Error::library(format!("the worker could not be started: {what}: {e}"));
     let same = if program.same { Some(program::identity()?) } else { None };
-    let bulk_bytes = bulk_bytes(device.staging_limit);
+    let bulk_bytes = bulk_bytes(device.staging_limit, file_limit())?;
     let (control, control_file) = Segment::create("windlass-control", layout::CONTROL)?;
     let (bulk, bulk_file) = Segment::create("windlass-bulk", bulk_bytes)?;
     let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK)
@@ -125,10 +125,24 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<St
     }
 }
 
-/// As large as the staging limit: addresses only.
-fn bulk_bytes(staging_limit: u64) -> usize {
+/// As large as the staging limit: addresses only. Where the system does not let a file be so large, as large as it may be.
+fn bulk_bytes(staging_limit: u64, file_limit: u64) -> Result<usize> {
     const MOST: u64 = if usize::BITS < 64 { 1 << 29 } else { 1 << 40 };
-    staging_limit.clamp(1 << 20, MOST).next_multiple_of(4096) as usize
+    const LEAST: u64 = 1 << 20;
+    let control = layout::CONTROL as u64;
+    if file_limit < LEAST.max(control) {
+        return Err(Error::unsupported(format!(
+            "files of this process may have {file_limit} bytes (RLIMIT_FSIZE, `ulimit -f`), and memory that is shared with a \
+             worker counts as one: {} bytes are needed, and `staging_limit` to have all of it",
+            LEAST.max(control)
+        )));
+    }
+    Ok(staging_limit.clamp(LEAST, MOST).next_multiple_of(4096).min(file_limit / 4096 * 4096) as usize)
+}
+
+/// How large a file may be that this process makes: the system ends a process that makes a larger one.
+fn file_limit() -> u64 {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 fn spawn(path: &Path, name: OsString, socket: UnixStream) -> Result<Process> {
@@ -294,8 +308,11 @@ mod tests {
     #[test]
     fn the_bulk_segment_is_as_large_as_the_staging_limit_in_whole_pages() {
         let cases = [(0, 1 << 20), ((1 << 20) + 1, (1 << 20) + 4096), (1 << 28, 1 << 28)];
-        assert!(cases.into_iter().all(|(limit, bytes)| bulk_bytes(limit) == bytes));
-        assert!(bulk_bytes(u64::MAX) >= 1 << 29);
+        assert!(cases.into_iter().all(|(limit, bytes)| bulk_bytes(limit, u64::MAX) == Ok(bytes)));
+        assert!(bulk_bytes(u64::MAX, u64::MAX).unwrap() >= 1 << 29);
+        assert_eq!(bulk_bytes(1 << 32, (1 << 28) + 5), Ok(1 << 28));
+        let error = bulk_bytes(1 << 32, 70_000).unwrap_err().to_string();
+        assert!(error.contains("70000") && error.contains("RLIMIT_FSIZE"), "{error}");
     }
 
     #[test]

@@ -54,8 +54,13 @@ impl Segment {
         }
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address of the kernel's choice; nothing is replaced.
-        let base = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, 0) }
-            .map_err(|e| Error::library(format!("{len} bytes of shared memory could not be mapped: {e}")))?;
+        let base = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, 0) }.map_err(|e| {
+            let help = match e {
+                Errno::NOMEM => "; the address space (`ulimit -v`) must hold it, which `staging_limit` makes smaller",
+                _ => "",
+            };
+            Error::library(format!("{len} bytes of shared memory could not be mapped: {e}{help}"))
+        })?;
         match NonNull::new(base.cast::<u8>()) {
             Some(base) => Ok(Segment { base, len, pinned: false }),
             None => Err(Error::library("shared memory was mapped at address 0")),
