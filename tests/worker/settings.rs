@@ -51,3 +51,20 @@ fn the_host_works_without_the_libraries_of_a_gpu_in_a_worker_too() {
         assert_eq!(version, here.library_version(library), "{library}");
     }
 }
+
+#[test]
+fn the_names_of_isolated_devices_tell_them_apart() {
+    let _alone = alone();
+    let (one, two) = (isolated().open().unwrap(), isolated().open().unwrap());
+    assert_ne!(one.name(), two.name());
+    let x = up(&one, [1.0f64]);
+    let error = two.blas().nrm2(&x).unwrap_err().to_string();
+    assert!(error.contains(one.name()) && error.contains(&format!("given to {}", two.name())), "{error}");
+    // Memory of one worker is not another's to read, nor this process's.
+    let here = windlass::Device::host().unwrap();
+    for (from, to) in [(&one, &two), (&one, &here), (&here, &one)] {
+        let rejected = to.copy_peer(&up(from, [1.0f64]), up(to, [5.0f64])).unwrap_err();
+        assert!(matches!(rejected.error, Error::Unsupported { .. }), "{}", rejected.error);
+        assert_eq!(down(to, &rejected.back.unwrap().0), [5.0]);
+    }
+}

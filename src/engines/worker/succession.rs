@@ -7,7 +7,7 @@ use super::spare::Spare;
 use super::{keeper, launch};
 use crate::device::{Config, Kind, Opened};
 use crate::engine::Engine;
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::trace::Counters;
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const PARTING: Duration = Duration::from_secs(5);
 pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     let order = device_order(config, None)?;
     let (mut engine, limit, label) = start(config, order, counters.clone())?;
-    let (info, label) = (engine.info.clone(), format!("{label}/worker"));
+    let (info, label) = (engine.info.clone(), name_of(&label));
     engine.spare = config.worker.standby.then(Arc::default);
     #[cfg(feature = "cuda")]
     {
@@ -27,6 +27,15 @@ pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     }
     engine.prepare(config, &label, &counters);
     Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
+}
+
+/// Each worker calls its device the same, so the devices of this process are told apart here.
+fn name_of(label: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    match COUNT.fetch_add(1, Ordering::Relaxed) {
+        0 => format!("{label}/worker"),
+        n => format!("{label}/worker:{n}"),
+    }
 }
 
 fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {

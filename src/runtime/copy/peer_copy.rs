@@ -67,7 +67,8 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host (download and upload instead) and
+    /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host, and where one of
+    /// them is isolated (download and upload instead), and
     /// where a path between two GPUs failed its check; a stale buffer. The target comes back.
     ///
     /// ```
@@ -84,6 +85,13 @@ impl Device {
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let source = source.into();
+        if self.is_isolated() || source.region.epoch.engine.is_isolated() {
+            let error = crate::Error::unsupported(
+                "memory of an isolated device is another process's: download and upload instead",
+            );
+            let error = self.refusal(&self.epoch(), error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY));
+            return Err(Rejected::new(error, (target,)));
+        }
         #[cfg(feature = "cuda")]
         let from = match crate::cuda::Peer::find(self, &source.region.epoch) {
             Ok(from) => from,
