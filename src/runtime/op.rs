@@ -1,10 +1,12 @@
 //! What one unit of device work is.
 
+mod contained;
 mod kind;
 mod made;
 mod ours;
 pub(crate) mod plan;
 
+pub(crate) use contained::{Contained, contained, cost_of};
 pub use kind::Kind;
 pub use made::{Made, Make, Next};
 pub(crate) use ours::Ours;
@@ -24,6 +26,9 @@ use crate::{DType, Element, Error, Result, Wire};
 /// An op is dropped on whatever thread is last to know of it, some time after its work is done: the host device's buffers
 /// remember the op that wrote them last until another comes or they are dropped. So what it captures should be no
 /// reservation that others wait for.
+///
+/// **A panic** in anything written here stays the operation's: it answers [`Error::Panicked`], refused where it was not yet
+/// submitted, with the buffers. One in the op's `Drop` goes no further than that.
 ///
 /// ```
 /// use windlass::{Device, Error, Op, Result, Slices, SlicesMut, Spans, DeviceBuffer};

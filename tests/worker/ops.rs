@@ -35,6 +35,29 @@ pub(crate) enum Deed {
     Late(Late),
     /// Panics where it is read.
     Startled(Startled),
+    /// Panics where it is written.
+    Stubborn(Stubborn),
+    /// Panics where it is dropped, in a worker.
+    Clinging(Clinging),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Stubborn;
+
+impl Serialize for Stubborn {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        panic!("it is not told")
+    }
+}
+
+/// With the process that made it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Clinging(pub(crate) u32);
+
+impl Drop for Clinging {
+    fn drop(&mut self) {
+        assert!(self.0 == std::process::id(), "it stays");
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -93,7 +116,8 @@ impl crate::common::Deed for Deed {
 
     fn host(&self, x: &mut [f64]) -> Result<()> {
         match self {
-            Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Late(_) | Deed::Startled(_) => {}
+            Deed::Nothing | Deed::Lost(_) | Deed::Slow(_) | Deed::Late(_) => {}
+            Deed::Startled(_) | Deed::Stubborn(_) | Deed::Clinging(_) => {}
             Deed::Sleep(ms) => std::thread::sleep(Duration::from_millis(*ms)),
             Deed::Held(pass) => pass.stand(),
             Deed::Fork(ms) => {
@@ -370,4 +394,20 @@ fn buffers_of_an_isolated_device_are_no_other_devices_to_read() {
     assert!(isolated.copy_peer(&here, isolated.uninit(1).unwrap()).is_err());
     assert!(plain.copy(&there, plain.uninit(1).unwrap()).is_err());
     drop(map(&plain, here, |_| ()));
+}
+
+/// What an operation's author wrote may panic on either side: the operation fails, or nothing does.
+#[test]
+fn panics_of_serde_and_drop_are_the_operations_own() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let error = submit(&device, Deed::Stubborn(Stubborn)).unwrap_err();
+    assert!(matches!(&error, Error::Panicked { message, .. } if message.contains("not told")), "{error}");
+    for _ in 0..5 {
+        let x = submit(&device, Deed::Clinging(Clinging(std::process::id()))).unwrap();
+        assert_eq!(down(&device, &x.await_result().unwrap()), [0.0]);
+        let next = submit(&device, Deed::Nothing).unwrap();
+        assert_eq!(down(&device, &next.await_result().unwrap()), [0.0], "the next one has no part in it");
+    }
+    assert_eq!(device.generation(), 0, "the worker lives");
 }

@@ -20,7 +20,7 @@ use crate::dispatch::raw::{Leaving, Left, Raw};
 use crate::dispatch::{Parker, Submission, Subscribed, Task, TaskOf, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
-use crate::op::{HostOf, Made, Make, Op, Spans, WritesOf};
+use crate::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf, contained, cost_of};
 use crate::sync::{Arc, Mutex};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 struct Node<O: Op> {
     frame: Frame,
-    op: O,
+    op: Contained<O>,
     cargo: Mutex<Option<Cargo<O>>>,
     outcome: Mutex<Outcome<O>>,
 }
@@ -47,7 +47,7 @@ impl<O: Op> Told for Node<O> {
         (O::NAME, O::LIBRARY)
     }
     fn info(&self) -> OpInfo {
-        OpInfo::of(&self.op, self.label, None)
+        OpInfo::of(&*self.op, self.label, None)
     }
 }
 
@@ -72,14 +72,14 @@ impl HostEngine {
     /// Steps 3 to 6.
     pub(crate) fn submit<O: Op>(self: &Arc<Self>, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
         let epoch = s.epoch;
-        let (op, (reads, writes)) = (s.take_op()?, s.take_spans()?);
+        let (op, (reads, writes)) = (Contained::new(s.take_op()?), s.take_spans()?);
         epoch.remember(op.subject().copied().unwrap_or(O::NAME));
         let trace = epoch.counters.trace();
         // The user's own code, which may panic: nothing is counted yet, and nobody follows what will never run.
-        let after = trace.map(|t| (t, OpInfo::of(&op, s.options.label, None)));
+        let after = trace.map(|t| (t, OpInfo::of(&*op, s.options.label, None)));
         // In a worker process this thread does nothing but submit, and has just been woken for that.
         #[cfg(target_os = "linux")]
-        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(op.cost()));
+        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(cost_of(&*op)));
         #[cfg(not(target_os = "linux"))]
         let here = false;
         // A user's hook and a plan's delay are not for the submitting thread.
@@ -210,7 +210,7 @@ impl<O: Op> Task<HostOf<O>> for Node<O> {
     fn take(&self) -> Result<HostOf<O>> {
         let raw = self.raw()?;
         let mut made = self.outcome.lock().made.take().unwrap_or_default();
-        self.op.conclude(raw, &mut made).map_err(|error| self.frame.failed(self, error))
+        contained(|| self.op.conclude(raw, &mut made)).map_err(|error| self.frame.failed(self, error))
     }
 
     #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ use crate::buffer::{Allocation, Elems, Home, Shape, Track, View};
 use crate::device::{DeviceInfo, PoolInfo};
 use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
 use crate::engine::{Completion, Epoch};
-use crate::op::{Kind, Op, WritesOf};
+use crate::op::{Contained, Kind, Op, WritesOf, contained};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
@@ -213,7 +213,7 @@ impl WorkerEngine {
             trace.emit(Event::BeforeEnqueue, info);
         }
         let mut spec = Outgoing { bytes: Vec::new(), block: None };
-        (wire.encode)(op, &mut spec)?;
+        contained(|| (wire.encode)(op, &mut spec))?;
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(reads, &mut shape);
         <WritesOf<O> as Elems>::shape(writes, &mut shape);
@@ -225,7 +225,7 @@ impl WorkerEngine {
         epoch.remember(op.subject().unwrap_or(&O::NAME));
         let number = epoch.flow.enter();
         let flying = Flying::new::<O>(&self.link, (epoch, number), keep, spec.block, info);
-        let task = Arc::new(WorkerTask { flying, op });
+        let task = Arc::new(WorkerTask { flying, op: Contained::new(op) });
         if let Err(error) = self.send(epoch, task.clone(), &order, (s.views, s.read_count), info) {
             epoch.flow.leave(number);
             return Err(error);

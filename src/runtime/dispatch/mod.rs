@@ -39,7 +39,7 @@ use crate::buffer::{Content, Elems, View, Views, Visit};
 use crate::device::Options;
 use crate::engine::{Engine, Epoch};
 use crate::error::{Rejected, Site};
-use crate::op::{Bufs, HostOf, Ins, Op, Outs, Spans, WritesOf};
+use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, Spans, WritesOf, contained};
 use crate::sync::Arc;
 use crate::worker::Relay;
 use crate::{Device, Error, Result};
@@ -123,7 +123,8 @@ impl Device {
     /// A typed error before anything native was called, with the moved-in buffers back: a stale or foreign operand, an
     /// argument that the op's own check refuses, a device that is poisoned, lost or busy.
     pub fn dispatch<O: Op>(&self, op: O, reads: Ins<'_, O>, writes: Outs<O>) -> Submitted<O::Output> {
-        self.dispatch_from(&mut Some(op), &reads, writes)
+        let mut op = Contained::new(Some(op));
+        self.dispatch_from(&mut op, &reads, writes)
     }
 
     /// The same, of an op and operands that stay where they are until the engine takes them.
@@ -134,7 +135,7 @@ impl Device {
         writes: Outs<O>,
     ) -> Submitted<O::Output> {
         match self.submit(op, reads, &writes) {
-            Ok(task) => Ok(PendingDispatch::new(task, writes, self.wait_policy())),
+            Ok(task) => Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>()))),
             Err(error) => {
                 let error = error.in_op(O::NAME, O::LIBRARY);
                 self.inner().counters.count_error(&error);
@@ -153,7 +154,10 @@ impl Device {
             WritesOf::<O>::write(writes, &mut Visit(&mut views))
         }));
         if let (Some(op), Some((_, writes))) = (&*op, &spans) {
-            mark_overwritten(op, &mut views, read_count, writes);
+            contained(|| {
+                mark_overwritten(op, &mut views, read_count, writes);
+                Ok(())
+            })?;
         }
         // The device is that of what is written, if anything is.
         let epoch = match views.get(read_count).or(views.first()) {
@@ -193,7 +197,7 @@ impl Device {
     fn check<O: Op>(&self, s: &Submission<'_, '_, O>) -> Result<()> {
         let (op, (reads, writes)) = (s.op()?, s.spans()?);
         self.admit(s.epoch, s.views, s.read_count, op)?;
-        op.check(reads, writes)?;
+        contained(|| op.check(reads, writes))?;
         self.inner().in_flight.admit(s.epoch, s.options)
     }
 
@@ -235,8 +239,16 @@ impl Device {
 
     #[cold]
     fn foreign(&self, epoch: &Epoch, operand: String) -> Error {
-        Error::invalid(operand, format!("a buffer of {} was given to {}", epoch.label, self.name()))
+        // A GPU that was opened twice is two devices.
+        let other = if *epoch.label == *self.name() { "another device of that name, " } else { "" };
+        Error::invalid(operand, format!("a buffer of {other}{} was given to {}", epoch.label, self.name()))
     }
+}
+
+/// Whether its output can be put together from what has arrived. Of data that comes piece by piece alone: what else the device
+/// leaves is there when the work is done, whatever an operation's author makes of it.
+fn is_eager<O: Op>() -> bool {
+    O::Output::EAGER.said() && <O::Raw as Raw>::BULK
 }
 
 /// Enters on the views which of the writes need nothing of what was there.
@@ -261,5 +273,41 @@ pub(crate) fn operand_name(index: usize, read_count: usize) -> String {
     match index.checked_sub(read_count) {
         None => format!("read {index}"),
         Some(write) => format!("write {write}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Element;
+    use crate::op::{Slices, SlicesMut};
+    use std::marker::PhantomData;
+
+    /// Gives a vector, of what `R` is.
+    struct Makes<R>(PhantomData<fn() -> R>);
+
+    impl<R: Raw> Op for Makes<R> {
+        const NAME: &'static str = "makes";
+        type Reads = ();
+        type Output = Vec<f32>;
+        type Raw = R;
+        fn check(&self, (): &Spans<()>, (): &Spans<()>) -> Result<()> {
+            Ok(())
+        }
+        fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<R> {
+            Err(Error::library("not run"))
+        }
+        fn finish(&self, _: R) -> Result<crate::Landed<f32>> {
+            Ok(vec![0.0].into())
+        }
+    }
+
+    #[test]
+    fn only_what_arrives_piece_by_piece_is_taken_before_the_end() {
+        fn number<T: Element>() -> bool {
+            is_eager::<Makes<T>>()
+        }
+        assert!(!number::<f64>() && !number::<u8>() && !is_eager::<Makes<()>>());
+        assert!(is_eager::<Makes<crate::Landed<f32>>>());
     }
 }

@@ -4,7 +4,7 @@
 use super::raw::{Leaving, Left};
 use super::{Parker, Wait};
 use crate::error::Rejected;
-use crate::op::{Bufs, Immediate, Output};
+use crate::op::{Bufs, Immediate, Output, contained};
 use crate::sync::Arc;
 use crate::{Element, Error, Result};
 use std::time::{Duration, Instant};
@@ -103,6 +103,8 @@ pub struct PendingDispatch<O: Output> {
 struct Work<H> {
     task: Option<Arc<dyn Task<H>>>,
     how: Wait,
+    /// The host's part may be asked for before the work is done.
+    eager: bool,
 }
 
 impl<H> Work<H> {
@@ -119,16 +121,16 @@ impl<H> Work<H> {
     }
 
     /// Waits (unless the pieces can be waited for one by one) and takes the host's part.
-    fn result(&mut self, eager: bool) -> Result<H> {
+    fn result(&mut self) -> Result<H> {
         if !self.is_ready() {
             crate::host::refuse_inside("a wait")?;
         }
         // Piece by piece is a way of spinning; every other policy waits for the whole.
-        if !eager || !matches!(self.how, Wait::Adaptive | Wait::Spin) {
+        if !self.eager || !matches!(self.how, Wait::Adaptive | Wait::Spin) {
             self.wait(None);
         }
         match self.task.take() {
-            Some(task) => task.take(),
+            Some(task) => contained(|| task.take()),
             None => Err(Error::library("the result was already taken")),
         }
     }
@@ -143,8 +145,8 @@ impl<H> Drop for Work<H> {
 }
 
 impl<O: Output> PendingDispatch<O> {
-    pub(crate) fn new(task: Arc<dyn Task<O::Host>>, buffers: Bufs<O>, how: Wait) -> Self {
-        PendingDispatch { work: Work { task: Some(task), how }, buffers }
+    pub(crate) fn new(task: Arc<dyn Task<O::Host>>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
+        PendingDispatch { work: Work { task: Some(task), how, eager }, buffers }
     }
 
     /// The answer is there, also when it is an error. Usually one atomic load.
@@ -166,8 +168,8 @@ impl<O: Output> PendingDispatch<O> {
     /// The failure of the work, of something it follows, of the device, or a numerical verdict; with the buffers, unless
     /// their state cannot be proven.
     pub fn await_result(mut self) -> Result<O, Rejected<Bufs<O>>> {
-        match self.work.result(O::EAGER.said()) {
-            Ok(host) => O::join(self.buffers, host).map_err(Rejected::from),
+        match self.work.result() {
+            Ok(host) => contained(|| O::join(self.buffers, host)).map_err(Rejected::from),
             Err(error) => Err(Rejected::new(error, self.buffers)),
         }
     }
@@ -230,7 +232,7 @@ impl<O: Output> PendingDispatch<O> {
     /// Waits and gives the host's part alone.
     #[cfg(feature = "ndarray")]
     pub(crate) fn await_host(mut self) -> Result<O::Host> {
-        self.work.result(O::EAGER.said())
+        self.work.result()
     }
 
     pub(super) fn task(&self) -> Option<&Arc<dyn Task<O::Host>>> {
@@ -244,7 +246,7 @@ impl<T: Element> PendingDispatch<Vec<T>> {
     /// # Errors
     /// [`Error::InvalidArgument`] when the lengths differ; else as [`await_result`](Self::await_result).
     pub fn await_result_into(mut self, target: &mut [T]) -> Result<()> {
-        self.work.result(true)?.copy_into(target)
+        self.work.result()?.copy_into(target)
     }
 }
 
@@ -282,7 +284,8 @@ impl<H> PendingHost<H> {
     /// # Errors
     /// The failure of the work or its numerical verdict.
     pub fn await_result(mut self) -> Result<H> {
-        self.work.result(false)
+        self.work.eager = false; // what is left is looked at whenever its owner likes
+        self.work.result()
     }
 
     /// Waits and gives the host's part with the time that the device spent on the work.
@@ -323,3 +326,49 @@ const _: () = {
     anywhere::<Rejected<(crate::DeviceBuffer<f32>,)>>();
     anywhere::<Error>();
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::{AtomicBool, Ordering};
+
+    /// Work that is over once it was waited for.
+    #[derive(Default)]
+    struct Slow(AtomicBool);
+
+    impl Task<crate::Landed<f32>> for Slow {
+        fn is_settled(&self) -> bool {
+            self.0.load(Ordering::SeqCst)
+        }
+        fn wait(&self, _: Wait, _: Option<Instant>) -> bool {
+            self.0.store(true, Ordering::SeqCst);
+            true
+        }
+        fn take(&self) -> Result<crate::Landed<f32>> {
+            Ok(vec![f32::from(u8::from(self.is_settled()))].into())
+        }
+        #[cfg(target_os = "linux")]
+        fn leave(&self, _: Leaving) -> Result<Left> {
+            Ok(Left::Slot([0; 64]))
+        }
+        fn abandon(&self) {}
+        fn device_time(&self) -> Option<Duration> {
+            None
+        }
+        fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
+            Subscribed::Settled
+        }
+        fn unsubscribe(&self, _: &Arc<Parker>) {}
+    }
+
+    /// A number that an operation turns into a vector is there when its work is done, and not before.
+    #[test]
+    fn a_vector_is_waited_for_unless_it_comes_piece_by_piece() {
+        let pending = |eager| PendingDispatch::<Vec<f32>>::new(Arc::new(Slow::default()), (), (Wait::Adaptive, eager));
+        assert_eq!(pending(false).await_result().unwrap(), [1.0]);
+        assert_eq!(pending(true).await_result().unwrap(), [0.0]);
+        let mut target = [5.0];
+        pending(false).await_result_into(&mut target).unwrap();
+        assert_eq!(target, [1.0]);
+    }
+}

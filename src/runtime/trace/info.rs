@@ -1,7 +1,7 @@
 //! What a trace is told of an operation.
 
 use crate::DType;
-use crate::op::{Cost, Op};
+use crate::op::{Cost, Op, cost_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One operation, as traces see it.
@@ -48,7 +48,7 @@ impl dyn Told + '_ {
 
 impl OpInfo {
     pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
-        let (Cost { flops, bytes }, (reads, writes)) = (op.cost(), op.dtypes());
+        let (Cost { flops, bytes }, (reads, writes)) = (cost_of(op), op.dtypes());
         OpInfo {
             op: O::NAME,
             library: O::LIBRARY,

@@ -5,6 +5,7 @@ use crate::common;
 mod bounds;
 mod callers;
 mod memory;
+mod panics;
 mod several;
 mod synchronize;
 mod waiting;
