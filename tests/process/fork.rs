@@ -122,3 +122,64 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
         a_compilation_under_way_is_lost_to_a_child();
     });
 }
+
+/// What a worker has answered lies in memory that the parent uses again: the child reads none of it, also of what had settled
+/// before it was there.
+#[test]
+fn a_forked_child_gets_no_data_of_its_parents_worker() {
+    alone(&this_test!(), || {
+        let device = host(1).isolated().open().unwrap();
+        let x = up(&device, vec![1.0f64; 4 << 20]).share();
+        let settled = |pending: &dyn Fn() -> bool| assert!(common::eventually(60, pending));
+        let small = device.download(x.as_in().slice(0..100).unwrap()).unwrap();
+        let large = device.download(&x).unwrap();
+        let norm = device.blas().nrm2(x.as_in().slice(0..4).unwrap()).unwrap();
+        settled(&|| small.is_ready() && large.is_ready() && norm.is_ready());
+        let mut all = Some((small, large, norm));
+        let status = forked(|| {
+            let (small, large, norm) = all.take().unwrap();
+            let mut target = vec![0.0; 100];
+            let small = small.await_result_into(&mut target).unwrap_err();
+            lost(&small)
+                && target == [0.0; 100]
+                && lost(&large.await_result().unwrap_err().error)
+                && lost(&norm.await_result().unwrap_err().error)
+        });
+        assert_eq!(status, 0, "what had settled before the fork");
+        let (small, large, norm) = all.take().expect("the parent's own");
+        assert_eq!(small.await_result().unwrap(), [1.0; 100]);
+        assert!(large.await_result().unwrap() == vec![1.0; 4 << 20]);
+        assert_eq!(norm.await_result().unwrap(), 2.0);
+
+        // What is answered after the fork.
+        for _ in 0..20 {
+            let mut all =
+                Some((device.blas().nrm2(&x).unwrap(), device.download(x.as_in().slice(0..9).unwrap()).unwrap()));
+            let status = forked(|| {
+                std::thread::sleep(Duration::from_millis(5));
+                let (norm, read) = all.take().unwrap();
+                lost(&norm.await_result().unwrap_err().error) && lost(&read.await_result().unwrap_err().error)
+            });
+            assert_eq!(status, 0, "what was in flight at the fork");
+            let (norm, read) = all.take().expect("the parent's own");
+            assert_eq!((norm.await_result().unwrap(), read.await_result().unwrap()), (2048.0, vec![1.0; 9]));
+        }
+    });
+}
+
+#[test]
+fn a_forked_child_is_told_at_once_how_its_parents_device_stands() {
+    alone(&this_test!(), || {
+        for device in [host(1).open().unwrap(), host(1).isolated().open().unwrap()] {
+            let status = forked(|| {
+                let health = device.health();
+                health.phase == windlass::Phase::Lost
+                    && health.reason.is_some_and(|reason| reason.contains("fork"))
+                    && lost(&device.wait_healthy(Duration::MAX).unwrap_err())
+                    && lost(&device.rebuild(Duration::MAX).unwrap_err())
+            });
+            assert_eq!(status, 0, "{device:?}");
+            assert_eq!(device.health().phase, windlass::Phase::Healthy);
+        }
+    });
+}

@@ -42,7 +42,8 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
     let message = || format!("{call} answered {}", name(code.0));
     if codes::is_sticky(code.0) {
-        let cause = Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops() };
+        let cause =
+            Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops(), remedy: None };
         if let Some(engine) = epoch.engine.as_cuda() {
             engine.core.context.lose(); // also that of a life that is still being made
         }

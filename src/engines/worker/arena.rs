@@ -93,6 +93,11 @@ impl Block {
         self.len
     }
 
+    /// This is a child that was forked since, and the parent uses the memory for other things.
+    pub(crate) fn is_forked(&self) -> bool {
+        process::forked_since(self.arena.era)
+    }
+
     /// Copies `bytes` in, as far as there is room, with several threads: before the worker is told of the block.
     pub(super) fn fill(&mut self, bytes: &[u8]) {
         let len = bytes.len().min(self.len);
@@ -117,7 +122,7 @@ impl Block {
     /// # Safety
     /// As [`copy_to`](Self::copy_to).
     pub(super) unsafe fn copy_part(&self, start: usize, target: *mut u8, len: usize) -> bool {
-        let inside = start.checked_add(len).is_some_and(|end| end <= self.len);
+        let inside = start.checked_add(len).is_some_and(|end| end <= self.len) && !self.is_forked();
         let Some(at) = self.arena.segment.at(self.offset + start, len).filter(|_| inside) else { return false };
         // SAFETY: inside the mapping, where nobody writes (see above); the target is the caller's promise.
         unsafe { parallel::copy(target, at.as_ptr(), len) };

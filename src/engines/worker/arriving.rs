@@ -57,6 +57,9 @@ impl Arriving {
     fn arrive(&self, bytes: usize) -> Result<()> {
         let (start, mut backoff) = (Instant::now(), Backoff::new());
         loop {
+            if self.block.is_forked() {
+                return Err(Error::forked());
+            }
             let arrived = self.link.answers.arrived(self.place.load(Ordering::Relaxed));
             match self.end.get() {
                 Some(end) => return end.clone(),

@@ -17,7 +17,7 @@ use crate::buffer::Allocation;
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
-use crate::op::{HostOf, Op};
+use crate::op::{Contained, HostOf, Op, contained};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
@@ -37,7 +37,7 @@ const NAP: Duration = Duration::from_millis(100);
 /// The one allocation of a dispatch: all that is the same for every operation, and the operation.
 pub(super) struct WorkerTask<O: Op> {
     pub(super) flying: Flying,
-    pub(super) op: O,
+    pub(super) op: Contained<O>,
 }
 
 /// A dispatch without its types. Everything happens here, so that it is compiled once.
@@ -126,6 +126,8 @@ impl Flying {
                 UNANSWERED | WAITED => self.conclude(answers::LOST),
                 answered => self.conclude(answered),
             },
+            // The parent's: what was left there for it may be something else's by now.
+            _ if self.epoch.is_forked() => self.conclude(answers::LOST),
             answered => self.conclude(answered),
         }
     }
@@ -273,6 +275,10 @@ impl Flying {
     }
 
     fn landing(&self) -> Result<Landing> {
+        // Shared memory is the parent's to use again, also what had settled before the fork.
+        if self.epoch.is_forked() {
+            return Err(self.locate(self.epoch.verdict()));
+        }
         if let Some(arriving) = self.arriving.as_ref().filter(|_| !self.look()) {
             let mut outcome = self.outcome.lock();
             // Not twice, and not beside a conclusion that has left the answer meanwhile.
@@ -336,7 +342,8 @@ impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
 
     fn take(&self) -> Result<HostOf<O>> {
         let landing = self.flying.landing()?;
-        O::Raw::land(landing).and_then(|raw| self.op.finish(raw)).map_err(|error| self.flying.failed(error))
+        let finished = O::Raw::land(landing).and_then(|raw| contained(|| self.op.finish(raw)));
+        finished.map_err(|error| self.flying.failed(error))
     }
 
     fn leave(&self, _: Leaving) -> Result<Left> {

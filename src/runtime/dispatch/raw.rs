@@ -67,6 +67,12 @@ fn misplaced() -> Error {
     Error::library("the op's CUDA half left its result in another place than its type says")
 }
 
+/// Why a block of shared memory was not read.
+#[cfg(target_os = "linux")]
+fn unreadable(block: &crate::worker::Block) -> Error {
+    if block.is_forked() { Error::forked() } else { misplaced() }
+}
+
 impl sealed::Sealed for () {}
 impl Raw for () {
     const BYTES: usize = 0;
@@ -213,7 +219,7 @@ impl<T: Element> Landed<T> {
             Place::Shared(block) => {
                 // SAFETY: as above.
                 let whole = unsafe { block.copy_to(target.as_mut_ptr().cast(), size_of_val(target)) };
-                whole.then_some(()).ok_or_else(misplaced)?;
+                whole.then_some(()).ok_or_else(|| unreadable(&block))?;
             }
         }
         Ok(())
@@ -230,7 +236,7 @@ impl<T: Element> Landed<T> {
             Place::Shared(block) => {
                 let bytes = block.len();
                 // SAFETY: what is written there are the `bytes` bytes of it.
-                unsafe { filled(bytes, |at| block.copy_to(at, bytes).then_some(()).ok_or_else(misplaced)) }
+                unsafe { filled(bytes, |at| block.copy_to(at, bytes).then_some(()).ok_or_else(|| unreadable(&block))) }
             }
             #[cfg(feature = "cuda")]
             // SAFETY: `copy_to` writes as many bytes as it says it has.

@@ -19,6 +19,8 @@ pub(crate) struct Cause {
     pub(crate) message: String,
     pub(crate) code: Option<(i32, Text)>,
     pub(crate) last_ops: Vec<Text>,
+    /// What would help, where it is not what helps in general.
+    pub(crate) remedy: Option<&'static str>,
 }
 
 /// One life of a context. Buffers hold it, so admission needs no look at the device.
@@ -95,6 +97,11 @@ impl Epoch {
         self.era != process::era()
     }
 
+    /// This is a child that was forked from the process that it was made in.
+    pub(crate) fn is_forked(&self) -> bool {
+        process::forked_since(self.era)
+    }
+
     /// It is not the device's yet: nobody uses it but who makes it.
     pub(crate) fn is_coming(&self) -> bool {
         self.generation > self.now.load(Ordering::SeqCst)
@@ -122,7 +129,7 @@ impl Epoch {
     fn refusal(&self) -> Error {
         let stale = |reason| Error::GpuRefStale { reason, site: Site::none() };
         let error = if self.era != process::era() {
-            if process::exiting() { stale(Stale::ShuttingDown) } else { self.forked() }
+            if process::exiting() { stale(Stale::ShuttingDown) } else { Error::forked() }
         } else {
             match self.life.stand() {
                 Stand::Gone => stale(Stale::DeviceGone),
@@ -142,23 +149,16 @@ impl Epoch {
         })
     }
 
-    fn forked(&self) -> Error {
-        Error::DeviceLost {
-            cause: "this process was forked from the one that opened the device".into(),
-            remedy: "open devices after the fork".into(),
-            site: Site::none(),
-        }
-    }
-
     /// How work in flight ends when this life does.
     #[cold]
     pub(crate) fn verdict(&self) -> Error {
         let cause = self.cause.lock().clone().unwrap_or_default();
         let message = if cause.message.is_empty() { "the epoch ended".to_string() } else { cause.message };
-        let error = if self.era != process::era() && !process::exiting() {
-            self.forked()
+        let error = if self.is_forked() {
+            Error::forked()
         } else if self.life.stand() == Stand::Lost {
-            Error::DeviceLost { cause: message, remedy: self.engine.remedy().into(), site: Site::none() }
+            let remedy = cause.remedy.unwrap_or_else(|| self.engine.remedy());
+            Error::DeviceLost { cause: message, remedy: remedy.into(), site: Site::none() }
         } else {
             Error::ContextPoisoned { cause: message, site: Site::none() }
         };
@@ -187,7 +187,7 @@ impl Epoch {
 
     /// A fault was seen: ends this life and sets the supervisor to work.
     pub(crate) fn fault(self: &Arc<Self>, message: impl Into<String>, code: Option<(i32, Text)>) {
-        let cause = || Cause { message: message.into(), code, last_ops: self.last_ops() };
+        let cause = || Cause { message: message.into(), code, last_ops: self.last_ops(), remedy: None };
         if self.end(Stand::Poisoned, cause) {
             self.counters.faulted(self.cause().map(|cause| cause.message).unwrap_or_default());
             match self.owner.upgrade() {
@@ -198,6 +198,16 @@ impl Epoch {
                 None => {}
             }
         }
+    }
+
+    /// Ends it for good, and says why it came to that: what was known before is the beginning of the story.
+    pub(crate) fn end_for_good(&self, reason: &str, remedy: Option<&'static str>) {
+        {
+            let mut known = self.cause.lock();
+            let cause = known.get_or_insert_default();
+            (cause.message, cause.remedy) = (reason.to_owned(), remedy);
+        }
+        self.end(Stand::Lost, Cause::default);
     }
 
     /// What ended it, for the device's health.

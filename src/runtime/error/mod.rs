@@ -243,7 +243,6 @@ impl Error {
     }
 
     /// An operation's own code panicked with this.
-    #[cfg(any(feature = "host", target_os = "linux"))]
     pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
         let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
             (Some(text), _) => (*text).to_string(),
@@ -256,6 +255,15 @@ impl Error {
     /// A failure of a library or of an operation's own code.
     pub fn library(message: impl Into<String>) -> Self {
         Error::LibraryError { message: message.into(), site: Site::none() }
+    }
+
+    /// A device, or something of one, in a forked child.
+    pub(crate) fn forked() -> Self {
+        Error::DeviceLost {
+            cause: "this process was forked from the one that opened the device".into(),
+            remedy: "open devices after the fork".into(),
+            site: Site::none(),
+        }
     }
 
     /// The same call may succeed when made again: after a rebuild, a completion, or more time.

@@ -25,13 +25,16 @@ pub use policy::RestartPolicy;
 pub(crate) use rebuild::{product, self_test};
 
 use crate::device::{Device, Inner};
+use crate::engine::Epoch;
 use crate::engine::life::Stand;
-use crate::engine::{Cause, Epoch};
 use crate::error::Site;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Error, Result};
 use policy::History;
 use std::time::{Duration, Instant};
+
+/// What a reason says where the recovery waits for a thread.
+const NO_THREAD: &str = "; no thread for the supervisor yet: ";
 
 /// Called after a rebuild.
 pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
@@ -51,11 +54,17 @@ struct State {
     reason: Option<String>,
     /// The newest generation whose fault is being seen to: two that notice the same fault start one recovery.
     seen: Option<u64>,
+    /// A recovery that had no thread: whoever asks for the device's health, or waits for it, starts it again.
+    waiting: Option<Waiting>,
 }
+
+/// A recovery to begin: of which life, and why the attempt before failed.
+type Waiting = (Arc<Epoch>, Option<Error>);
 
 impl Supervisor {
     pub(crate) fn new(device: Arc<str>, policy: RestartPolicy) -> Self {
-        let state = State { phase: Phase::Healthy, history: History::default(), reason: None, seen: None };
+        let state =
+            State { phase: Phase::Healthy, history: History::default(), reason: None, seen: None, waiting: None };
         Supervisor { device, policy, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -71,7 +80,18 @@ impl Supervisor {
     }
 
     /// How the device stands.
-    pub(crate) fn health(&self, inner: &Inner) -> Health {
+    pub(crate) fn health(&self, inner: &Arc<Inner>) -> Health {
+        self.begin_waiting(inner);
+        self.look(inner)
+    }
+
+    fn look(&self, inner: &Inner) -> Health {
+        // A forked child has no supervisor, and none of the threads that might hold its lock.
+        let epoch = inner.epoch();
+        if epoch.is_forked() {
+            let reason = Some(Error::forked().to_string());
+            return Health { phase: Phase::Lost, generation: epoch.generation, reason, restarts_left: 0 };
+        }
         let mut state = self.state.lock();
         // Looked at after: a generation is installed before it is said to be healthy, so this is not one before that.
         let epoch = inner.epoch();
@@ -88,7 +108,7 @@ impl Supervisor {
     }
 
     /// Waits until it is healthy.
-    pub(crate) fn wait_healthy(&self, inner: &Inner, limit: Duration) -> Result<Health> {
+    pub(crate) fn wait_healthy(&self, inner: &Arc<Inner>, limit: Duration) -> Result<Health> {
         rebuild::not_in_its_hook(inner)?;
         let until = Instant::now().checked_add(limit);
         loop {
@@ -138,12 +158,28 @@ impl Supervisor {
 
     /// Sets a thread of its own to work, after an attempt that `failed` if there was one.
     fn begin_recovery(&self, inner: &Arc<Inner>, old: &Arc<Epoch>, failed: Option<Error>) {
-        let (device, old) = (Arc::downgrade(inner), old.clone());
+        let (device, old, again) = (Arc::downgrade(inner), old.clone(), (old.clone(), failed.clone()));
         let spawned = std::thread::Builder::new()
             .name(format!("windlass supervisor {}", inner.label))
             .spawn(move || rebuild::recover(&device, &old, failed));
         if let Err(e) = spawned {
-            self.lose(inner, format!("no thread for the supervisor: {e}"));
+            // The system may have one in a moment.
+            let mut state = self.state.lock();
+            state.waiting = Some(again);
+            let had = state.reason.take().unwrap_or_default();
+            state.reason =
+                Some(had.split(NO_THREAD).next().unwrap_or_default().to_owned() + NO_THREAD + &e.to_string());
+        }
+    }
+
+    /// Begins a recovery that had no thread.
+    fn begin_waiting(&self, inner: &Arc<Inner>) {
+        if inner.epoch().is_forked() {
+            return;
+        }
+        let waiting = self.state.lock().waiting.take();
+        if let Some((old, failed)) = waiting {
+            self.begin_recovery(inner, &old, failed);
         }
     }
 
@@ -168,10 +204,10 @@ impl Supervisor {
     }
 
     /// Ends the device for good.
-    pub(crate) fn lose(&self, inner: &Inner, reason: String) {
+    pub(crate) fn lose(&self, inner: &Inner, reason: String, remedy: Option<&'static str>) {
         {
             let mut state = self.state.lock();
-            inner.epoch().end(Stand::Lost, || Cause { message: reason.clone(), ..Cause::default() });
+            inner.epoch().end_for_good(&reason, remedy);
             // Whoever finds it lost finds this reason, not what ended the life first.
             (state.phase, state.reason) = (Phase::Lost, Some(reason.clone()));
         }

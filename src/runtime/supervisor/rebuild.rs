@@ -34,14 +34,18 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
     for attempt in 0u32.. {
         let pause = {
             let Some(inner) = device.upgrade() else { return };
+            if inner.epoch().life.stand() == Stand::Lost {
+                return; // a device fault has ended all GPUs of the process
+            }
             let supervisor = &inner.supervisor;
             supervisor.enter(Phase::Rebuilding, failed.as_ref().map(|e| format!("a rebuild failed: {e}")));
             let pause = supervisor.state.lock().history.take(&supervisor.policy, Instant::now());
             let Some(pause) = pause else {
                 let why = old.cause().map(|c| c.message).unwrap_or_default();
                 let RestartPolicy { restarts, window, .. } = supervisor.policy;
-                let last = failed.map(|e| format!("; the last of them failed: {e}")).unwrap_or_default();
-                return supervisor.lose(&inner, format!("{why}; {restarts} restarts in {window:?} are used up{last}"));
+                let last = failed.as_ref().map(|e| format!("; the last attempt failed: {e}")).unwrap_or_default();
+                let reason = format!("{why}; {restarts} restarts in {window:?} are used up{last}");
+                return supervisor.lose(&inner, reason, failed.as_ref().and_then(remedy_of));
             };
             pause
         };
@@ -51,6 +55,19 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
             Ok(()) => return,
             Err(error) => failed = Some(error),
         }
+    }
+}
+
+/// What would have helped an attempt that failed with this, where more of them would not.
+fn remedy_of(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::OutOfMemory { .. } => Some("free memory of the device, or ask it for less, and open the device again"),
+        Error::LibraryMissing { .. } => Some("install what is missing, and open the device again"),
+        Error::Panicked { .. } => Some("open the device again with a hook that does not panic"),
+        Error::InvalidArgument { .. } | Error::Unsupported { .. } => {
+            Some("open the device again with hooks, and mirrored data, that a new generation takes")
+        }
+        _ => None,
     }
 }
 
@@ -73,6 +90,9 @@ impl Supervisor {
     pub(crate) fn rebuild(&self, inner: &Arc<Inner>, deadline: Duration) -> Result<()> {
         not_in_its_hook(inner)?;
         let old = inner.epoch();
+        if old.is_forked() {
+            return Err(Error::forked());
+        }
         if !old.life.drain() {
             return match old.life.stand() {
                 Stand::Draining => Err(Error::ContextPoisoned {
@@ -98,17 +118,13 @@ impl Supervisor {
         old.engine.await_gone(PARTING);
         match self.attempt(inner, old.generation + 1) {
             Ok(()) => Ok(()),
-            // What it needs may be taken for now: by the worker before, by others on the same GPU.
-            Err(error) if old.engine.is_isolated() => {
+            // As after a fault: what it needs may be taken for now, by the worker before or by others on the same GPU.
+            Err(error) => {
                 self.begin_recovery(inner, &old, Some(error.clone()));
                 self.wait_healthy(inner, deadline).map(drop).map_err(|end| match end {
                     Error::DeviceLost { .. } => error, // why it came to that
                     end => end,
                 })
-            }
-            Err(error) => {
-                self.lose(inner, format!("the rebuild that was asked for failed: {error}"));
-                Err(error)
             }
         }
     }

@@ -92,11 +92,43 @@ fn a_hook_that_never_succeeds_costs_the_device() {
     let device = builder.before_admission(|_| Err(Error::library("no luck"))).open().unwrap();
     suffer(&device);
     assert!(matches!(device.wait_healthy(LONG), Err(Error::DeviceLost { .. })));
-    // One that was asked for has one attempt, and its error is told.
-    let device = host(1).before_admission(|_| Err(Error::library("no luck"))).open().unwrap();
+    // Of one that was asked for the first error is told, and the loss says what it came from.
+    let device = host(1).restart_policy(policy).before_admission(|_| Err(Error::library("no luck"))).open().unwrap();
     assert!(matches!(device.rebuild(LONG), Err(Error::LibraryError { message, .. }) if message == "no luck"));
     assert_eq!(device.health().phase, Phase::Lost);
-    assert!(matches!(device.upload([1u8]), Err(Error::DeviceLost { .. })));
+    let Err(Error::DeviceLost { cause, remedy, .. }) = device.upload([1u8]) else { panic!("it is lost") };
+    assert!(cause.contains("a rebuild was asked for") && cause.contains("no luck"), "{cause}");
+    assert!(remedy.contains("restart policy"), "{remedy}");
+    // Where more attempts would not help, the remedy is what would.
+    let builder = host(1).memory_limit(1 << 20).restart_policy(policy);
+    let device = builder.before_admission(|device| device.zeros::<u8>(2 << 20).map(drop)).open().unwrap();
+    assert!(matches!(device.rebuild(LONG), Err(Error::OutOfMemory { .. })));
+    let Err(Error::DeviceLost { cause, remedy, .. }) = device.upload([1u8]) else { panic!("it is lost") };
+    assert!(cause.contains("out of memory") && remedy.contains("free memory"), "{cause}; {remedy}");
+}
+
+/// As after a fault: one that was asked for has as many attempts.
+#[test]
+fn a_rebuild_that_was_asked_for_is_tried_again() {
+    for panics in [false, true] {
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let counter = attempts.clone();
+        let device = host(1)
+            .before_admission(move |_| match counter.fetch_add(1, Ordering::SeqCst) {
+                0 | 1 if panics => std::panic::resume_unwind(Box::new("no luck")),
+                0 | 1 => Err(Error::library("no luck")),
+                _ => Ok(()),
+            })
+            .open()
+            .unwrap();
+        device.rebuild(LONG).unwrap();
+        assert_eq!((attempts.load(Ordering::SeqCst), device.generation()), (3, 1));
+        assert_eq!(device.health().phase, Phase::Healthy);
+    }
+    // A fault in its self-test.
+    let device = host(1).fault_plan(FaultPlan::new().poison(0)).open().unwrap();
+    device.rebuild(LONG).unwrap();
+    assert_eq!((device.generation(), device.health().phase), (1, Phase::Healthy));
 }
 
 #[test]
