@@ -10,6 +10,13 @@ pub struct Enqueue<'q, O> {
     _op: std::marker::PhantomData<&'q O>,
 }
 
+#[cfg(not(feature = "cuda"))]
+impl<O> std::fmt::Debug for Enqueue<'_, O> {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.never {}
+    }
+}
+
 /// What a plan would be built with; this build has no CUDA engine, so there are no values.
 #[cfg(not(feature = "cuda"))]
 #[derive(Debug)]

@@ -23,10 +23,10 @@ struct Follower {
     reads: Vec<Arc<Node>>,
 }
 
-impl Waiter for Follower {
-    fn settled(self, failed: bool) {
-        if failed && self.data {
-            self.node.core.taint();
+impl Waiter<&'static str> for Follower {
+    fn settled(self, failure: Option<&&'static str>) {
+        if failure.is_some() && self.data {
+            self.node.core.taint(failure.copied());
         }
         self.node.dep_done(&self.reads);
     }
@@ -64,7 +64,7 @@ impl Node {
             node.core.add_dep();
             if !dep.core.subscribe(Follower { node: node.clone(), data, reads: reads.to_vec() }) {
                 if data && dep.core.has_failed() {
-                    node.core.taint();
+                    node.core.taint(dep.core.error());
                 }
                 node.core.dep_done();
             }

@@ -21,9 +21,9 @@ impl Bell {
     }
 }
 
-impl Waiter for Bell {
-    fn settled(self, failed: bool) {
-        self.0.fetch_add(if failed { Self::FAILED } else { 1 }, Ordering::Relaxed);
+impl Waiter<&'static str> for Bell {
+    fn settled(self, failure: Option<&&'static str>) {
+        self.0.fetch_add(if failure.is_some() { Self::FAILED } else { 1 }, Ordering::Relaxed);
     }
     fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -47,6 +47,13 @@ fn not_made(index: usize) -> Error {
 /// Bytes of a slot's device memory for results.
 const RESULT: usize = 256;
 
+impl<O: Op> std::fmt::Debug for Enqueue<'_, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Enqueue({} on stream {} of {}", O::NAME, self.shared.index, self.epoch.label)?;
+        write!(f, ", generation {})", self.epoch.generation)
+    }
+}
+
 impl<'q, O: Op> Enqueue<'q, O> {
     pub(super) fn new(
         core: &'q Arc<Core>,

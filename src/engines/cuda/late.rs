@@ -46,6 +46,11 @@ impl Late {
     }
 
     /// It failed: what it was to write holds nothing. (A mark cannot say so: its work was enqueued.)
+    pub(crate) fn error(&self) -> Option<crate::Error> {
+        self.core.error()
+    }
+
+    /// As [`error`](Self::error) says with what.
     pub(crate) fn has_failed(&self) -> bool {
         self.core.has_failed()
     }

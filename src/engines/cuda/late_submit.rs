@@ -25,7 +25,6 @@ use super::submit::Around;
 use crate::buffer::{Content, Track, View};
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::Completion;
-use crate::error::Site;
 use crate::host::{Follower, Runnable};
 use crate::op::{Kind, Op};
 use crate::sync::{Arc, Ordering};
@@ -71,8 +70,8 @@ impl Around<'_, '_> {
     pub(super) fn is_bound(self) -> Result<bool> {
         self.views.iter().try_for_each(|view| view.region.epoch.go_on())?;
         let edges = look(self);
-        if edges.iter().any(|(edge, data)| *data && edge.has_failed_late()) {
-            return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+        if let Some((failed, _)) = edges.iter().find(|(edge, data)| *data && edge.has_failed_late()) {
+            return Err(Error::upstream("an input", failed.late_error()));
         }
         Ok(!edges.iter().any(|(edge, _)| edge.is_coming()))
     }
@@ -140,7 +139,7 @@ fn follow(job: &Arc<dyn Runnable>, edges: &Edges) {
         job.core().add_dep();
         if !dep.core.subscribe(Follower::Node { node: job.clone(), data: *data }) {
             if *data && dep.has_failed() {
-                job.core().taint();
+                job.core().taint(dep.core.error());
             }
             job.core().dep_done(); // not the last: the guard is still up
         }

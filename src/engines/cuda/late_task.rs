@@ -16,7 +16,6 @@ use crate::dispatch::raw::Raw;
 use crate::dispatch::raw::{Leaving, Left};
 use crate::dispatch::{Backoff, Parker, SpansOf, Submission, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::{Completion, Epoch};
-use crate::error::Site;
 use crate::host::{Core as Settled, Runnable};
 use crate::op::plan::AnyPlan;
 use crate::op::{HostOf, Kind, Made, Make, Next, Op};
@@ -93,7 +92,7 @@ impl Frame {
             return Err(self.epoch.verdict());
         }
         if self.late.core.is_tainted() {
-            return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+            return Err(Error::upstream("an input", self.late.core.cause()));
         }
         Ok(())
     }

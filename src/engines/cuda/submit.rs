@@ -337,7 +337,7 @@ impl Core {
         {
             failure = Some(error);
         }
-        let (mark, code) = self.end(around, follows, (shared, state), failure.is_none());
+        let (mark, code) = self.end(around, follows, (shared, state), failure.as_ref());
         if let Some(end) = end {
             *end = Some(mark.clone());
         }
@@ -403,11 +403,11 @@ impl Core {
         s: Around<'_, '_>,
         follows: &Follows,
         (shared, state): (&Arc<Shared>, &mut State),
-        ok: bool,
+        failure: Option<&Error>,
     ) -> (Mark, Code) {
         let (ticket, event, code) = state.record(shared);
         let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
-        self.publish(s, follows, &completion, ok && code.is_success());
+        self.publish(s, follows, &completion, (failure.is_none() && code.is_success(), failure));
         match completion {
             Completion::Cuda(mark) => (mark, code),
             // It is what was made two lines above.
@@ -419,7 +419,7 @@ impl Core {
     ///
     /// What this work does not follow stays: through an alias, somebody may have come between the look at a buffer and
     /// this, with work on another part of it.
-    fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, ok: bool) {
+    fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, (ok, failure): (bool, Option<&Error>)) {
         for (i, view) in s.views.iter().enumerate() {
             if i < s.read_count {
                 // A peer's buffer is told by a mark of its own device: see `peer.rs`.
@@ -436,7 +436,10 @@ impl Core {
                 if ok {
                     view.written();
                 } else if !s.spares {
-                    view.region.worth.set(Content::Failed);
+                    match failure {
+                        Some(error) => view.region.worth.fail(error),
+                        None => view.region.worth.set(Content::Failed),
+                    }
                 }
             }
         }

@@ -29,8 +29,8 @@ pub(crate) enum Follower {
     Call(Arc<Mutex<Option<Then>>>),
 }
 
-impl Waiter for Follower {
-    fn settled(self, failed: bool) {
+impl Waiter<Error> for Follower {
+    fn settled(self, failure: Option<&Error>) {
         match self {
             Follower::Thread(parker) => parker.wake(),
             Follower::Call(then) => {
@@ -39,8 +39,8 @@ impl Waiter for Follower {
                 }
             }
             Follower::Node { node, data } => {
-                if failed && data {
-                    node.core().taint();
+                if failure.is_some() && data {
+                    node.core().taint(failure.cloned());
                 }
                 node.dep_done();
             }

@@ -7,7 +7,6 @@ use super::inside::Inside;
 use crate::device::Options;
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Then, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
-use crate::error::Site;
 use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, Told};
 use crate::worker::Relay;
@@ -83,7 +82,7 @@ impl Frame {
             return Err(self.epoch.verdict());
         }
         if self.core.is_tainted() {
-            return Err(Error::Upstream { operand: "an input".into(), site: Site::none() });
+            return Err(Error::upstream("an input", self.core.cause()));
         }
         if let Some(relay) = &self.relay {
             relay.begin()?;

@@ -145,7 +145,7 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
         let follower = Follower::Node { node: me.clone(), data };
         if !dep.core().subscribe(follower) {
             if data && dep.core().has_failed() {
-                me.core().taint();
+                me.core().taint(dep.core().error());
             }
             me.core().dep_done(); // not the last: the guard is still up
         }

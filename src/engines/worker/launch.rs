@@ -180,7 +180,10 @@ fn greet(
     let start = Instant::now();
     let _ = socket.set_read_timeout(Some(patience));
     let _ = socket.set_write_timeout(Some(patience));
-    let late = || Error::Timeout { waited: patience, site: crate::error::Site::none() };
+    let late = || {
+        let error = Error::Timeout { waited: patience, site: crate::error::Site::none() };
+        error.in_op("the start of a worker that opens its device (`worker_patience`)", "worker")
+    };
     let answer = message::send(socket, hello)
         .and_then(|()| message::send_files(socket, files))
         .and_then(|()| message::receive::<Message>(socket));
@@ -322,6 +325,15 @@ mod tests {
         let hello = Hello { same: Some((1, 2)), ..hello(env!("CARGO_PKG_VERSION")) };
         let error = super::super::server::accept(&hello, &two).map(drop).unwrap_err();
         assert!(error.to_string().contains("another file"), "{error}");
+    }
+
+    #[test]
+    fn a_worker_that_does_not_answer_is_told_by_what_it_was_to_do() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let error = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_millis(50)).map(drop);
+        let error = error.unwrap_err().unwrap();
+        assert!(matches!(error, Error::Timeout { .. }) && error.to_string().contains("worker_patience"), "{error}");
+        drop(theirs);
     }
 
     /// This test program did not call `init`.

@@ -61,11 +61,11 @@ impl Memory {
 
     /// An order that was to write these was not carried out: whoever reads them is told so, and whoever reads what is
     /// made of them.
-    pub(super) fn fail(&self, written: &[Place]) {
+    pub(super) fn fail(&self, written: &[Place], error: &Error) {
         for place in written {
             // Memory that there is not tells of itself.
             if let Ok(operand) = self.operand(place) {
-                operand.region.worth.set(Content::Failed);
+                operand.region.worth.fail(error);
             }
         }
     }

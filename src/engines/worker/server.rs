@@ -189,7 +189,7 @@ impl Server {
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, lent.clone(), reply.clone())));
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.
-                    memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default());
+                    memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default(), &error);
                     #[cfg(feature = "cuda")]
                     if lent.is_some_and(|lent| lent.is_touched()) {
                         self.calm(&run.places);

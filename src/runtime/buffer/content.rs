@@ -1,6 +1,7 @@
 //! What a region's bytes are worth, as far as the submitting side knows.
 
-use crate::sync::{AtomicU8, Ordering};
+use crate::Error;
+use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 
 /// A failure that shows only when the work runs is carried by its completion instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,15 +27,19 @@ impl Content {
 
 /// The worth of a region. Relaxed: who may look at it was handed the buffer by who set it.
 #[derive(Debug)]
-pub(crate) struct Worth(AtomicU8);
+pub(crate) struct Worth {
+    content: AtomicU8,
+    /// Where it is [`Content::Failed`], with what its writer failed.
+    why: Mutex<Option<Arc<Error>>>,
+}
 
 impl Worth {
     pub(crate) fn new(content: Content) -> Self {
-        Worth(AtomicU8::new(content as u8))
+        Worth { content: AtomicU8::new(content as u8), why: Mutex::new(None) }
     }
 
     pub(crate) fn get(&self) -> Content {
-        match self.0.load(Ordering::Relaxed) {
+        match self.content.load(Ordering::Relaxed) {
             0 => Content::Valid,
             1 => Content::Late,
             2 => Content::Uninit,
@@ -43,6 +48,22 @@ impl Worth {
     }
 
     pub(crate) fn set(&self, content: Content) {
-        self.0.store(content as u8, Ordering::Relaxed);
+        self.content.store(content as u8, Ordering::Relaxed);
+    }
+
+    /// Its writer failed.
+    pub(crate) fn fail(&self, why: &Error) {
+        *self.why.lock() = Some(Arc::new(why.clone()));
+        self.set(Content::Failed);
+    }
+
+    /// With what its writer failed, or that of what it was part of.
+    pub(crate) fn why(&self) -> Option<Arc<Error>> {
+        self.why.lock().clone()
+    }
+
+    /// It is a part, or a whole, of what failed so.
+    pub(crate) fn fails_by(&self, why: Option<Arc<Error>>) {
+        *self.why.lock() = why;
     }
 }

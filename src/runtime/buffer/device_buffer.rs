@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use super::Allocation;
+use super::content::{Content, Worth};
 use super::operand::narrow;
 use super::track::Track;
 use super::{GpuRef, In, Region};
@@ -133,6 +134,7 @@ impl<T: Element> DeviceBuffer<T> {
         let part = |full: Range<usize>, window: Range<usize>, track: Track| {
             let content = self.region.worth.get();
             let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, full);
+            region.worth.fails_by(self.region.worth.why());
             Self::new(region, window.start, window.len())
         };
         let left = part(full.start..middle, window.start..middle, track.clone());
@@ -165,6 +167,8 @@ impl<T: Element> DeviceBuffer<T> {
         let (offset, len) = (self.offset, right.offset + right.len - self.offset);
         let content = self.region.worth.get().worse(right.region.worth.get());
         let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, window);
+        let failed = [&self, &right].map(|part| &part.region.worth).into_iter().find(|w| w.get() == Content::Failed);
+        region.worth.fails_by(failed.and_then(Worth::why));
         Ok(Self::new(region, offset, len))
     }
 

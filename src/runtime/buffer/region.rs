@@ -108,6 +108,15 @@ impl Region {
         }
     }
 
+    /// With what the writer failed, where it did.
+    #[cold]
+    pub(crate) fn failure(&self) -> Option<crate::Error> {
+        match self.worth.get() {
+            Content::Late => self.track.lock().writers.iter().find_map(Completion::late_error),
+            _ => self.worth.why().map(|why| (*why).clone()),
+        }
+    }
+
     #[cold]
     fn late_content(&self) -> Content {
         let failed = self.track.lock().writers.iter().any(Completion::has_failed_late);

@@ -204,7 +204,6 @@ impl Device {
     /// follows the one before it, so the last one's completion is that of all. The first is admitted for all of them.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     fn upload_staged<T: Element>(&self, data: &[T], target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
-        use crate::buffer::Content;
         let (offset, total) = (target.offset, target.len());
         let restore = move |(mut window,): (DeviceBuffer<T>,)| {
             (window.offset, window.len) = (offset, total);
@@ -265,7 +264,7 @@ impl Device {
                     let rejected = rejected.map(restore);
                     // Some of it may be there by now, and more is on its way.
                     if !first && let Some((window,)) = &rejected.back {
-                        window.region.worth.set(Content::Failed);
+                        window.region.worth.fail(&rejected.error);
                     }
                     return Err(rejected);
                 }

@@ -89,6 +89,24 @@ pub struct DeviceBuilder {
     config: Config,
 }
 
+/// The settings, without what is the caller's own code.
+impl std::fmt::Debug for DeviceBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Config { kind, slots, memory_limit, staging_limit, wait, in_flight, policy, isolated, .. } = &self.config;
+        let mut all = f.debug_struct("DeviceBuilder");
+        all.field("kind", kind).field("slots", slots).field("memory_limit", memory_limit);
+        all.field("staging_limit", staging_limit).field("wait", wait).field("in_flight", in_flight);
+        all.field("restart_policy", policy).field("isolated", isolated);
+        if *isolated {
+            all.field("worker", &self.config.worker);
+        }
+        #[cfg(feature = "host")]
+        all.field("host_pool", &self.config.pool).field("fault_plan", &self.config.plan.is_some());
+        let hooks = self.config.before.len() + self.config.after.len();
+        all.field("hooks", &hooks).field("trace", &self.config.trace.is_some()).finish_non_exhaustive()
+    }
+}
+
 impl DeviceBuilder {
     /// For devices that work with these libraries.
     pub(crate) fn new(libraries: &'static [crate::library::Entry]) -> Self {

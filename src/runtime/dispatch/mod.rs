@@ -38,7 +38,7 @@ pub(crate) use wait::{Backoff, SPIN, is_stealing, steal_one};
 use crate::buffer::{Content, Elems, View, Views, Visit};
 use crate::device::Options;
 use crate::engine::{Engine, Epoch};
-use crate::error::{Rejected, Site};
+use crate::error::Rejected;
 use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, Spans, WritesOf, contained};
 use crate::sync::Arc;
 use crate::worker::Relay;
@@ -230,7 +230,7 @@ impl Device {
                     ));
                 }
                 Content::Failed => {
-                    return Err(Error::Upstream { operand: name(i), site: Site::none() });
+                    return Err(Error::upstream(name(i), view.region.failure()));
                 }
             }
         }

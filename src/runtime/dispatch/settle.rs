@@ -17,9 +17,9 @@ const DONE: u8 = 1;
 const FAILED: u8 = 2;
 
 /// Somebody to tell.
-pub(crate) trait Waiter {
-    /// Called once, with no lock held.
-    fn settled(self, failed: bool);
+pub(crate) trait Waiter<E> {
+    /// Called once, with no lock held, and with the error where it failed.
+    fn settled(self, failure: Option<&E>);
     /// The same sleeping thread.
     fn same(&self, other: &Self) -> bool;
 }
@@ -35,32 +35,35 @@ pub(crate) struct Settle<E, W> {
 struct Links<E, W> {
     waiters: SmallVec<[W; 2]>,
     error: Option<E>,
+    /// Of what this depends on for data, the first failure that it was told.
+    cause: Option<E>,
 }
 
-impl<E: Clone, W: Waiter> Settle<E, W> {
+impl<E: Clone, W: Waiter<E>> Settle<E, W> {
     pub(crate) fn new() -> Self {
         Settle {
             state: AtomicU8::new(PENDING),
             deps: AtomicUsize::new(1),
             upstream: AtomicBool::new(false),
-            links: Mutex::new(Links { waiters: SmallVec::new(), error: None }),
+            links: Mutex::new(Links { waiters: SmallVec::new(), error: None, cause: None }),
         }
     }
 
     /// Settles. True for the first caller, whose word counts; all who wait are told by it.
     pub(crate) fn settle(&self, result: Result<(), E>) -> bool {
-        let (waiters, failed) = {
+        let (waiters, failure) = {
             let mut links = self.links.lock();
             if self.state.load(Ordering::Relaxed) != PENDING {
                 return false;
             }
-            let failed = result.is_err();
-            links.error = result.err();
-            self.state.store(if failed { FAILED } else { DONE }, Ordering::Release);
-            (std::mem::take(&mut links.waiters), failed)
+            let waiters = std::mem::take(&mut links.waiters);
+            let failure = result.err();
+            links.error = failure.clone();
+            self.state.store(if failure.is_some() { FAILED } else { DONE }, Ordering::Release);
+            (waiters, failure)
         };
         for waiter in waiters {
-            waiter.settled(failed);
+            waiter.settled(failure.as_ref());
         }
         true
     }
@@ -104,12 +107,20 @@ impl<E: Clone, W: Waiter> Settle<E, W> {
     }
 
     /// Something this depends on for data failed. Before the matching [`dep_done`](Self::dep_done), which orders it.
-    pub(crate) fn taint(&self) {
+    pub(crate) fn taint(&self, cause: Option<E>) {
+        if let Some(cause) = cause {
+            self.links.lock().cause.get_or_insert(cause);
+        }
         self.upstream.store(true, Ordering::Relaxed);
     }
 
     /// Whether something this depends on for data failed. After the last `dep_done`.
     pub(crate) fn is_tainted(&self) -> bool {
         self.upstream.load(Ordering::Relaxed)
+    }
+
+    /// What it was tainted with.
+    pub(crate) fn cause(&self) -> Option<E> {
+        self.links.lock().cause.clone()
     }
 }

@@ -72,6 +72,15 @@ impl Completion {
         false
     }
 
+    /// What it failed with.
+    pub(crate) fn late_error(&self) -> Option<crate::Error> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Completion::Late(late) => late.error(),
+            _ => None,
+        }
+    }
+
     /// Where it ends on the streams of GPUs, as far as that is known.
     #[cfg(feature = "cuda")]
     pub(crate) fn marks(&self) -> &[crate::cuda::Mark] {

@@ -107,12 +107,14 @@ pub enum Error {
         /// Where.
         site: Site,
     },
-    /// An operation that this one's input depends on failed; its own error names the reason.
-    #[error("an earlier operation on operand `{operand}` failed{site}")]
+    /// An operation that this one's input depends on failed: not this one, and perhaps not the last before it.
+    #[error("an earlier operation on operand `{operand}` failed{site}{}", First(cause))]
     Upstream {
         /// The operand whose contents are missing.
         operand: String,
-        /// Where.
+        /// The first failure, with its own place and code; `None` where it is not known any more.
+        cause: Option<Box<Error>>,
+        /// Where this one is.
         site: Site,
     },
     /// A shared library could not be found or used.
@@ -201,6 +203,15 @@ pub enum Error {
     },
 }
 
+/// The first failure, behind what follows from it.
+struct First<'a>(&'a Option<Box<Error>>);
+
+impl std::fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
+    }
+}
+
 /// The variant's name and the message: what a program that returns an error from `main` prints.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -255,6 +266,23 @@ impl Error {
     /// A failure of a library or of an operation's own code.
     pub fn library(message: impl Into<String>) -> Self {
         Error::LibraryError { message: message.into(), site: Site::none() }
+    }
+
+    /// Something that this depends on failed, perhaps because something before it had.
+    pub(crate) fn upstream(operand: impl Into<String>, failure: Option<Error>) -> Self {
+        let cause = failure.and_then(|failure| match failure {
+            Error::Upstream { cause, .. } => cause,
+            first => Some(Box::new(first)),
+        });
+        Error::Upstream { operand: operand.into(), cause, site: Site::none() }
+    }
+
+    /// Of an [`Upstream`](Error::Upstream), the failure that everything since follows from.
+    pub fn first_failure(&self) -> Option<&Error> {
+        match self {
+            Error::Upstream { cause, .. } => cause.as_deref(),
+            _ => None,
+        }
     }
 
     /// A device, or something of one, in a forked child.

@@ -93,3 +93,10 @@ fn settings_that_work_are_accepted_at_their_least() {
     let x = device.blas().scal(2.0, x).unwrap().into_output();
     assert_eq!(down(&device, &x), [2.0]);
 }
+
+#[test]
+fn a_builder_shows_its_settings() {
+    let builder = common::host(3).memory_limit(12_345).slots(7).before_admission(|_| Ok(()));
+    let text = format!("{builder:?}");
+    assert!(["Host", "12345", "slots: 7", "Threads(3)", "hooks: 1"].iter().all(|part| text.contains(part)), "{text}");
+}

@@ -36,6 +36,23 @@ fn the_operation_that_failed_says_so_and_gives_its_buffer_back() {
     }
 }
 
+/// However far it is away, and nothing else tells of it: the chain was given on at once.
+#[test]
+fn what_follows_from_a_failure_tells_the_first_one() {
+    for device in failing_at(1) {
+        let x = failed(&device);
+        let y = device.copy(&x, up(&device, [5.0; 4])).unwrap().into_output();
+        let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_output();
+        let error = device.blas().nrm2(&z).unwrap().await_result().unwrap_err().error;
+        assert_eq!(error.site().and_then(windlass::Site::op), Some("nrm2"));
+        let first = error.first_failure().expect("the first failure");
+        assert!(matches!(first, Error::LibraryError { message, .. } if message.contains("fault plan")), "{first}");
+        let site = first.site().unwrap();
+        assert_eq!((site.op(), site.library(), site.device()), (Some("scal"), Some("blas"), Some(device.name())));
+        assert!(error.to_string().contains("fault plan") && error.to_string().contains("scal"), "{error}");
+    }
+}
+
 #[test]
 fn a_failure_flows_to_whatever_reads_the_result_however_far() {
     for device in failing_at(1) {

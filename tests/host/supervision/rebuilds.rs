@@ -236,7 +236,8 @@ fn a_mirror_of_more_than_half_the_memory_is_put_back() {
 
 #[test]
 fn a_mirror_that_finds_no_room_is_stale_and_says_so_in_its_own_length() {
-    let device = suffering(FaultPlan::new()).memory_limit(1 << 20).open().unwrap();
+    let policy = RestartPolicy { restarts: 1, ..RestartPolicy::default() };
+    let device = host(2).restart_policy(policy).memory_limit(1 << 20).open().unwrap();
     let table = device.mirrored(vec![7u8; 600 << 10]).unwrap();
     let kept = table.get(); // its bytes are held here
     assert!(matches!(device.rebuild(LONG), Err(Error::OutOfMemory { .. })));
