@@ -330,8 +330,10 @@ impl Core {
             self.free_scratch(&scratch, state);
         }
         if untouched && let Some(error) = failure {
-            return Err(Undone::Untouched(error));
+            return Err(Undone::Untouched(error)); // it may be tried once more, and is one dispatch
         }
+        // Only the holder of the lease counts, so no locked instruction is needed.
+        shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if let (Some(timer), None) = (&timer, &failure)
             && let Err(error) = self.record_timer(epoch, timer.end, state)
         {
@@ -391,8 +393,6 @@ impl Core {
         free_some(shared, state, FREES_PER_LEASE);
         self.follow(s.epoch, follows, shared.index, state)?;
         shared.recent.push(name);
-        // Only the holder of the lease counts, so no locked instruction is needed.
-        shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Ok(())
     }
 

@@ -47,6 +47,19 @@
 //! symmetric matrices, batches of band matrices. What is not there on one engine alone answers
 //! [`Error::Unsupported`](crate::Error::Unsupported) on it.
 //!
+//! # Where the engines differ
+//! Both keep what the methods promise. Beyond that, measured on an H200 with cuBLAS 13.1:
+//!
+//! | operation | on a GPU | on the host |
+//! |---|---|---|
+//! | `nrm2` of numbers whose squares are near underflow | up to 2 % off, or 0 (f64 below 1e-300, f32 below 1e-35) | scaled on the way: as exact as elsewhere |
+//! | `rotg` of subnormal numbers, `rotmg` of what has no weight | as cuBLAS | orthogonal, and finite |
+//! | `trmm` of a matrix that holds a NaN | it may reach rows that it has no part in | it reaches what it is multiplied into |
+//! | `getrf`, `matinv` of a singular matrix | `info` agrees; what the factors hold is the library's | as LAPACK leaves them |
+//! | lists of halves that do not begin at 16 bytes | one product after the other: slower | no difference |
+//!
+//! A program that must not care scales its data (`nrm2`), and looks at `info` before it uses factors.
+//!
 //! # Where what is
 //! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half side
 //! by side.

@@ -123,18 +123,32 @@ fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
     driver.assert_finished();
 }
 
+/// Counts what is about to be enqueued.
+#[derive(Default)]
+struct Told(AtomicUsize);
+
+impl windlass::Trace for Told {
+    fn before_enqueue(&self, _: &windlass::OpInfo) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_pool_gives_its_hoard_back_to_a_library_that_wants_it() {
     let driver = session();
-    let device = small().open().unwrap();
+    let told = Arc::new(Told::default());
+    let device = small().trace(told.clone()).open().unwrap();
     let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
     drop(take(&device, 8 * MIB - 4096).unwrap());
     assert!(common::eventually(5, || driver.live("pool_bytes") < 1024));
+    let before = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
     assert!(driver.live("pool_reserved") > 7 << 20, "the pool keeps what it once had");
     let trims = driver.calls_of("cuMemPoolTrimTo");
     let y = device.blas().axpy(1.0, &x, y).expect("the handle finds room after a trim").into_output();
     assert!(driver.calls_of("cuMemPoolTrimTo") > trims);
     assert!(driver.calls_of("cublasCreate") >= 2, "it was tried again");
+    let after = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
+    assert_eq!(after, (before.0 + 1, before.1 + 1), "it is told and counted once");
     assert_eq!(down(&device, &y), [3.0; 4]);
     drop((x, y, device));
     driver.assert_finished();
