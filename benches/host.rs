@@ -16,6 +16,8 @@ mod bandwidth;
 mod level3;
 #[path = "host/openblas.rs"]
 mod openblas;
+#[path = "host/rng.rs"]
+mod rng;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use random::Random;
@@ -136,5 +138,5 @@ where
     }
 }
 
-criterion_group!(benches, trivial, products, level3::level3, bandwidth::bandwidth);
+criterion_group!(benches, trivial, products, level3::level3, bandwidth::bandwidth, rng::numbers);
 criterion_main!(benches);

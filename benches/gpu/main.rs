@@ -30,6 +30,7 @@ mod ops;
 mod random;
 mod raw;
 mod raw_rows;
+mod rng;
 mod round_trip;
 mod scalar;
 mod table;
@@ -46,7 +47,7 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 11] = [
+const TOPICS: [Topic; 12] = [
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
     ("waits", false, waits::run),
@@ -57,6 +58,7 @@ const TOPICS: [Topic; 11] = [
     ("gemm", true, gemm::run),
     ("matmul", true, lt::run),
     ("level3", true, level3::run),
+    ("random", false, rng::run),
     ("raw", true, raw_rows::run),
 ];
 

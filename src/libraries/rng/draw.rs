@@ -118,13 +118,22 @@ fn check(place: &Place, layout: Layout, len: usize) -> Result<()> {
 impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
     const NAME: &'static str = name::<T, D>();
     const LIBRARY: &'static str = "rng";
-    type Reads = ();
+    /// The directions of a quasi-random sequence, for a GPU.
+    type Reads = (Option<u64>,);
     type Output = DeviceBuffer<T>;
     type Raw = ();
 
-    fn check(&self, (): &Spans<()>, (out,): &Spans<(T,)>) -> Result<()> {
+    fn check(&self, (table,): &Spans<Self::Reads>, (out,): &Spans<(T,)>) -> Result<()> {
         if out.len() != self.len {
             return Err(Error::invalid("out", format!("{} elements for {} numbers", out.len(), self.len)));
+        }
+        if let Some(table) = table
+            && (table.len() as u64) != 64 * u64::from(self.place.dimensions)
+        {
+            return Err(Error::invalid(
+                "directions",
+                format!("{} for {} dimensions", table.len(), self.place.dimensions),
+            ));
         }
         check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)
     }
@@ -137,7 +146,7 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
         Cost { flops: 0, bytes: (self.len as u64).saturating_mul(size_of::<T>() as u64) }
     }
 
-    fn host(&self, (): Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
+    fn host(&self, _: Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
         #[cfg(feature = "host")]
         super::host::fill::fill(&self.place, &self.spec, out);
         #[cfg(not(feature = "host"))]
@@ -145,8 +154,14 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
         Ok(())
     }
 
+    #[cfg(feature = "rng")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.enqueue(queue)
+    }
+
+    #[cfg(not(feature = "rng"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported(format!("`{}` of {:?} on a GPU: not yet", Self::NAME, self.place.generator)))
+        Err(Error::unsupported("this build has no random numbers on a GPU (feature `rng`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

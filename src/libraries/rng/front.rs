@@ -3,10 +3,11 @@
 use super::distribution::{
     Bernoulli, Between, Binomial, Bits, Distribution, Exponential, Limits, LogNormal, Normal, Poisson, Random, Uniform,
 };
-use super::draw::Draw;
+use super::draw::{DIMENSIONS, Draw};
+use super::host::sobol;
 use super::stream::{Generator, Stream};
 use crate::error::Rejected;
-use crate::{Device, DeviceBuffer, Error, Op, PendingDispatch, Result, Submitted};
+use crate::{Device, DeviceBuffer, DeviceKind, Error, Op, PendingDispatch, Result, Submitted};
 use std::ops::RangeBounds;
 
 /// Draws of one device from one stream: `device.rng(seed)`. Holds no native state; see [`crate::rng`].
@@ -90,7 +91,7 @@ impl Rng {
             Ok(op) => op,
             Err(error) => return self.refuse::<T, D>(error, out),
         };
-        let pending = self.device.dispatch(op, (), (out,))?;
+        let pending = self.submit(op, out)?;
         self.stream = stream;
         Ok(pending)
     }
@@ -118,9 +119,30 @@ impl Rng {
         out: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         match Draw::new(&self.stream, &of, Some(first), out.len()) {
-            Ok((op, ..)) => self.device.dispatch(op, (), (out,)),
+            Ok((op, ..)) => self.submit(op, out),
             Err(error) => self.refuse::<T, D>(error, out),
         }
+    }
+
+    /// With the directions of a quasi-random sequence, where it is not the CPU that draws.
+    fn submit<T: Random, D: Distribution<T>>(
+        &self,
+        op: Draw<T, D>,
+        out: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let dimensions = self.stream.dimensions;
+        let sized = (1..=DIMENSIONS).contains(&dimensions) && !out.is_empty();
+        if self.stream.generator().is_quasi_random() && self.device.kind() != DeviceKind::Host && sized {
+            let all: Vec<u64> = (0..dimensions as usize).flat_map(sobol::directions).collect();
+            match self.device.upload(all) {
+                Ok(table) => {
+                    let table = table.into_output();
+                    return self.device.dispatch(op, (Some(table.as_in()),), (out,));
+                }
+                Err(rejected) => return Err(Rejected::new(rejected, (out,))),
+            }
+        }
+        self.device.dispatch(op, (None,), (out,))
     }
 
     #[cold]

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! # What holds
-//! *The same bits* means: on the host engine and in a worker, whatever its threads, and on a GPU where it has the draw at all.
+//! *The same bits* means: on the host engine and in a worker, whatever its threads, and on a GPU. A GPU has all but MT19937,
+//! MTGP32 and [`Normal::curand`], by kernels of our own, which keep no state there.
 //!
 //! | numbers | bits |
 //! |---|---|
@@ -35,8 +36,11 @@
 //! (2^-33 as a uniform f32). There are the sequence's own bits, of its own width, and floats; normal numbers are quantiles.
 //!
 //! `stream` is the value, `layout` how its words are taken, `distribution` the specifications, `spec` what they become;
-//! `draw` and `permute` are the ops, `front` the caller's side, `host` the arithmetic.
+//! `draw` and `permute` are the ops, `front` the caller's side, `host` the arithmetic, `cuda_half` and `kernels` the same on a
+//! GPU.
 
+#[cfg(feature = "rng")]
+mod cuda_half;
 mod distribution;
 mod draw;
 mod front;

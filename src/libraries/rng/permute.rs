@@ -9,6 +9,9 @@ use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, PendingDispatch, Result, Wire};
 use serde::{Deserialize, Serialize};
 
+/// Up to so many numbers are sorted by 64 random bits each; more go through a bijection.
+const RANKED: u64 = 4096;
+
 /// The first places of a permutation of the numbers below `n`.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Permute {
@@ -52,14 +55,21 @@ impl Op for Permute {
 
     fn host(&self, (): Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
         #[cfg(feature = "host")]
-        super::host::permute::permute(self.key, self.n, out);
+        super::host::permute::permute(self.key, self.n, RANKED, out);
         #[cfg(not(feature = "host"))]
         let _ = out;
         Ok(())
     }
 
+    #[cfg(feature = "rng")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let (out,) = *queue.writes();
+        super::cuda_half::permute(queue, (out.address(), out.len()), self.key, self.n, RANKED)
+    }
+
+    #[cfg(not(feature = "rng"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("`permutation` on a GPU: not yet"))
+        Err(Error::unsupported("this build has no random numbers on a GPU (feature `rng`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -14,7 +14,7 @@ const A23N: u64 = 1_370_589;
 /// Lanes are two to this many steps apart.
 const APART: usize = 76;
 
-pub(super) type State = ([u64; 3], [u64; 3]);
+pub(in super::super) type State = ([u64; 3], [u64; 3]);
 type Square = [[u64; 3]; 3];
 
 fn product(a: &Square, b: &Square, m: u64) -> Square {
@@ -69,7 +69,7 @@ fn jumped((mut a, mut b): State, count: u64, unit: usize) -> State {
 }
 
 /// The state of lane 0 after so many steps.
-pub(super) fn after(seed: u64, steps: u64) -> State {
+pub(in super::super) fn after(seed: u64, steps: u64) -> State {
     jumped(seeded(seed), steps, 0)
 }
 

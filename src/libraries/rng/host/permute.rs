@@ -1,13 +1,11 @@
 //! Permutations, each place computed by itself from a key.
 //!
-//! Up to [`RANKED`] numbers are sorted by 64 random bits each: every order is as likely as any other. More are mapped by a
+//! Up to `ranked` numbers are sorted by 64 random bits each: every order is as likely as any other. More are mapped by a
 //! Feistel network of 16 rounds over as many bits as they have, walked until the image is one of them.
 
 use super::math::further;
 use crate::numerics::parallel::{Parts, each_part};
 
-/// Up to so many numbers are sorted.
-pub(in super::super) const RANKED: u64 = 4096;
 const ROUNDS: usize = 16;
 const MIX: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93);
 
@@ -53,8 +51,8 @@ impl Network {
 }
 
 /// The first `out.len()` numbers of a permutation of those below `n`.
-pub(in super::super) fn permute(key: [u32; 2], n: u64, out: &mut [u32]) {
-    if n <= RANKED {
+pub(in super::super) fn permute(key: [u32; 2], n: u64, ranked: u64, out: &mut [u32]) {
+    if n <= ranked {
         let mut order: Vec<(u64, u32)> = (0..n as u32).map(|i| (further(key, i)[0], i)).collect();
         order.sort_unstable();
         return out.iter_mut().zip(order).for_each(|(out, (_, i))| *out = i);
@@ -64,4 +62,26 @@ pub(in super::super) fn permute(key: [u32; 2], n: u64, out: &mut [u32]) {
         let first = part as u64 * 4096;
         out.iter_mut().zip(first..).for_each(|(out, i)| *out = network.image(i) as u32);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permute;
+
+    /// As the kernels' source gives them (`tests/host/rng/kernels.txt`).
+    #[test]
+    fn orders_are_those_of_the_kernels() {
+        let known = [
+            (10, 10, 0x7e42_389d_7d24_da75_u64),
+            (4096, 4096, 0x8698_6130_19bf_3460),
+            (100_003, 5000, 0x29c7_46b5_1182_2425),
+        ];
+        for (n, len, want) in known {
+            let mut out = vec![0u32; len];
+            permute([1, 2], n, 4096, &mut out);
+            let bytes = out.iter().flat_map(|x| x.to_le_bytes());
+            let add = |sum: u64, byte| sum.wrapping_add(u64::from(byte) + 1_u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            assert_eq!(bytes.fold(0u64, add), want, "{n}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ fn bits(at: usize, count: usize) -> u64 {
 }
 
 /// The direction numbers of a dimension, from 0 on, as fractions of 64 bits.
-pub(crate) fn directions(dimension: usize) -> [u64; 64] {
+pub(in super::super) fn directions(dimension: usize) -> [u64; 64] {
     let mut v = [0u64; 64];
     let Some(mut index) = dimension.checked_sub(1) else {
         v.iter_mut().enumerate().for_each(|(k, v)| *v = 1 << (63 - k));

@@ -6,14 +6,14 @@ use super::isa::{Loop, run};
 use std::sync::OnceLock;
 
 /// Lanes that take turns.
-pub(super) const LANES: usize = 4096;
+const LANES: usize = 4096;
 /// What a step adds to the counter.
 const WEYL: u32 = 362_437;
 /// Lanes are two to this many steps apart.
 const APART: usize = 67;
 
 /// The part of a state that is linear over bits.
-pub(super) type Linear = [u32; 5];
+pub(in super::super) type Linear = [u32; 5];
 
 /// One step of the shift register.
 fn step(v: Linear) -> Linear {
@@ -23,7 +23,7 @@ fn step(v: Linear) -> Linear {
 }
 
 /// The state of lane 0 that a seed gives, and its counter.
-pub(super) fn seeded(seed: u64) -> (Linear, u32) {
+fn seeded(seed: u64) -> (Linear, u32) {
     let s0 = seed as u32 ^ 0xaad2_6b49;
     let s1 = (seed >> 32) as u32 ^ 0xf7dc_efdd;
     let t0 = s0.wrapping_mul(1_099_087_573);
@@ -52,7 +52,7 @@ fn powers() -> &'static [Matrix] {
 }
 
 /// The state after so many steps.
-pub(super) fn jumped(mut v: Linear, steps: u64) -> Linear {
+fn jumped(mut v: Linear, steps: u64) -> Linear {
     for (k, power) in powers().iter().take(64).enumerate() {
         if steps >> k & 1 == 1 {
             v = power.apply(v);
@@ -61,8 +61,14 @@ pub(super) fn jumped(mut v: Linear, steps: u64) -> Linear {
     v
 }
 
+/// Lane 0 after so many steps, and its counter.
+pub(in super::super) fn after(seed: u64, steps: u64) -> (Linear, u32) {
+    let (v, counter) = seeded(seed);
+    (jumped(v, steps), counter.wrapping_add((steps as u32).wrapping_mul(WEYL)))
+}
+
 /// The matrices from a lane to the one 2^k further, k below 12.
-pub(super) fn lanes() -> &'static [Matrix] {
+fn lanes() -> &'static [Matrix] {
     powers().get(APART..APART + 12).unwrap_or_default()
 }
 
@@ -101,9 +107,8 @@ impl Loop for Step<'_> {
 impl Xorwow {
     /// `visits` visits of `words` words each, from `visit` on.
     pub(super) fn new(seed: u64, words: usize, visit: u64, visits: u64) -> Self {
-        let (v, counter) = seeded(seed);
         let steps = (visit / LANES as u64).wrapping_mul(words as u64);
-        let mut v = jumped(v, steps);
+        let (mut v, counter) = after(seed, steps);
         let lane = visit % LANES as u64;
         // One row, or all lanes.
         let (first, count) =
@@ -120,7 +125,6 @@ impl Xorwow {
             v = next.map_or(v, |next| next.apply(v));
         }
         let row = vec![vec![0; count as usize]; words];
-        let counter = counter.wrapping_add((steps as u32).wrapping_mul(WEYL));
         let mut new = Xorwow { state, turn: 0, counter, row, at: (lane - first) as usize };
         new.advance();
         new
