@@ -28,7 +28,10 @@ mod transform;
 use crate::{Error, Result};
 use num_complex::Complex;
 use plans::Plans;
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_traits::Float;
+use rustfft::{Fft, FftDirection, FftPlanner};
+use std::sync::Arc;
 
 pub(super) use halves::run_halves;
 pub(super) use roll::roll;
@@ -41,6 +44,13 @@ pub(super) trait Real: rustfft::FftNum + Float + Default {
     fn plans() -> &'static Plans<Self>;
     /// The nearest number.
     fn of(x: f64) -> Self;
+    /// A plan of each kind, new. Of this type alone, and not of any: else each program that transforms would compile all of
+    /// the planner and its kernels once more.
+    fn complex(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
+    /// As [`complex`](Self::complex).
+    fn forward(n: usize) -> Arc<dyn RealToComplex<Self>>;
+    /// As [`complex`](Self::complex).
+    fn backward(n: usize) -> Arc<dyn ComplexToReal<Self>>;
 }
 
 macro_rules! reals { ($($t:ty)*) => { $(
@@ -51,6 +61,18 @@ macro_rules! reals { ($($t:ty)*) => { $(
         }
         fn of(x: f64) -> Self {
             x as $t
+        }
+        #[inline(never)]
+        fn complex(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>> {
+            FftPlanner::<$t>::new().plan_fft(n, direction)
+        }
+        #[inline(never)]
+        fn forward(n: usize) -> Arc<dyn RealToComplex<Self>> {
+            RealFftPlanner::<$t>::new().plan_fft_forward(n)
+        }
+        #[inline(never)]
+        fn backward(n: usize) -> Arc<dyn ComplexToReal<Self>> {
+            RealFftPlanner::<$t>::new().plan_fft_inverse(n)
         }
     }
 )* } }

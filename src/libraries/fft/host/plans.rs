@@ -3,8 +3,8 @@
 use super::Real;
 use lru::LruCache;
 use parking_lot::Mutex;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
-use rustfft::{Fft, FftDirection, FftPlanner};
+use realfft::{ComplexToReal, RealToComplex};
+use rustfft::{Fft, FftDirection};
 use std::sync::Arc;
 
 /// Plans that are kept, of each type.
@@ -42,26 +42,26 @@ impl<T: Real> Plans<T> {
     /// A complex transform of `n` points.
     pub(super) fn complex(&self, n: usize, inverse: bool) -> Arc<dyn Fft<T>> {
         let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
-        let make = || Plan::Complex(FftPlanner::new().plan_fft(n, direction));
+        let make = || Plan::Complex(T::complex(n, direction));
         match self.find(Key::Complex(n, inverse), n, make) {
             Plan::Complex(plan) => plan,
-            _ => FftPlanner::new().plan_fft(n, direction), // a key has one kind of plan
+            _ => T::complex(n, direction), // a key has one kind of plan
         }
     }
 
     /// A real transform of `n` points to half of its spectrum.
     pub(super) fn forward(&self, n: usize) -> Arc<dyn RealToComplex<T>> {
-        match self.find(Key::Forward(n), n, || Plan::Forward(RealFftPlanner::new().plan_fft_forward(n))) {
+        match self.find(Key::Forward(n), n, || Plan::Forward(T::forward(n))) {
             Plan::Forward(plan) => plan,
-            _ => RealFftPlanner::new().plan_fft_forward(n),
+            _ => T::forward(n),
         }
     }
 
     /// Half of a spectrum to its `n` real points.
     pub(super) fn backward(&self, n: usize) -> Arc<dyn ComplexToReal<T>> {
-        match self.find(Key::Backward(n), n, || Plan::Backward(RealFftPlanner::new().plan_fft_inverse(n))) {
+        match self.find(Key::Backward(n), n, || Plan::Backward(T::backward(n))) {
             Plan::Backward(plan) => plan,
-            _ => RealFftPlanner::new().plan_fft_inverse(n),
+            _ => T::backward(n),
         }
     }
 
@@ -132,9 +132,7 @@ mod tests {
             plans.complex(n, false);
         }
         let large = MOST_BYTES / 32 + 1;
-        plans.find(Key::Complex(large, false), large, || {
-            Plan::Complex(FftPlanner::new().plan_fft(1, FftDirection::Forward))
-        });
+        plans.find(Key::Complex(large, false), large, || Plan::Complex(f64::complex(1, FftDirection::Forward)));
         assert_eq!(held(&plans), (1, large * 32), "it is larger than all may be together");
         plans.complex(5, false);
         assert_eq!(held(&plans).0, 1);
