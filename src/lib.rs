@@ -43,7 +43,9 @@
 )]
 
 #[cfg(not(any(feature = "host", feature = "cuda")))]
-compile_error!("windlass needs an engine: enable the feature `host`, or `cuda` by one of the `cuda-NNNNN` features");
+compile_error!(
+    "windlass needs an engine: enable the feature `host`, or `cuda` (with `cuda-13000`, unless the program chooses cudarc's bindings itself)"
+);
 
 mod engines;
 pub mod guide;
@@ -58,7 +60,7 @@ use engines::cuda;
 #[cfg(feature = "cuda")]
 pub use engines::loader;
 pub use engines::worker;
-use engines::{cuda_enqueue, host, library};
+use engines::{cuda_enqueue, host, launch, library};
 pub use libraries::{blas, blaslt, fft, nvrtc, rng, solver, sparse};
 use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
 

@@ -6,6 +6,7 @@
 pub(crate) mod cuda;
 pub(crate) mod cuda_enqueue;
 pub(crate) mod host;
+pub(crate) mod launch;
 pub(crate) mod library;
 #[cfg(feature = "cuda")]
 pub mod loader;

@@ -7,6 +7,7 @@
 pub mod blas;
 pub mod blaslt;
 pub mod fft;
+mod interop;
 pub mod nvrtc;
 pub mod rng;
 pub mod solver;
@@ -18,6 +19,8 @@ crate::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     fft, "fft" => fft::native::Cufft;
+    nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
+    rng, "rng";
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;
 }

@@ -10,7 +10,6 @@ pub(crate) mod element;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod fp8;
-mod interop;
 pub(crate) mod op;
 pub(crate) mod pipeline;
 pub(crate) mod supervisor;

@@ -15,6 +15,7 @@ mod blas_level3;
 mod blaslt;
 mod conformance;
 mod fft;
+mod floors;
 mod front_door;
 mod inside;
 mod lifecycle;

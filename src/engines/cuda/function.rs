@@ -5,7 +5,7 @@ use super::ring::Cargo;
 use super::{Core, Enqueue, Native, fault};
 use crate::Result;
 use crate::engine::Epoch;
-use crate::nvrtc::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
+use crate::launch::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
 use crate::op::Op;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use cudarc::driver::sys::CUfunction;

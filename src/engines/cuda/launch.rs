@@ -2,7 +2,7 @@
 
 use super::enqueue::Enqueue;
 use crate::Result;
-use crate::nvrtc::LaunchConfig;
+use crate::launch::LaunchConfig;
 use crate::op::Op;
 use cudarc::driver::sys::{CUfunction, CUstream};
 use smallvec::SmallVec;

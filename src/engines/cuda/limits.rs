@@ -3,7 +3,7 @@
 use super::{Core, fault};
 use crate::Result;
 use crate::engine::Epoch;
-use crate::nvrtc::DeviceLimits;
+use crate::launch::DeviceLimits;
 use crate::sync::Arc;
 
 /// The limits, and the number of multiprocessors.

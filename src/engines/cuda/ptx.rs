@@ -6,7 +6,7 @@
 
 use super::Native;
 use super::enqueue::Enqueue;
-use crate::nvrtc::{LaunchConfig, LaunchDims};
+use crate::launch::{LaunchConfig, LaunchDims};
 use crate::op::Op;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Element, Error, Result, Span};

@@ -273,7 +273,7 @@ impl Core {
         Ok(lease)
     }
 
-    pub(super) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
+    pub(crate) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
         self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))
     }
 

@@ -21,7 +21,7 @@ use super::slot::State;
 use super::{Core, Ptx, fault};
 use crate::buffer::Meter;
 use crate::engine::Epoch;
-use crate::nvrtc::{LaunchConfig, LaunchDims};
+use crate::launch::{LaunchConfig, LaunchDims};
 use crate::op::Op;
 use crate::sync::Arc;
 use crate::{Error, Result};

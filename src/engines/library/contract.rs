@@ -1,7 +1,7 @@
 //! What a library has to say of itself.
 
 use super::status::Status;
-use super::{Code, LoadError};
+use super::{Code, LoadError, Site};
 use crate::cuda::Core;
 use crate::trace::Stats;
 use crate::{Error, Result};
@@ -55,6 +55,17 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
 
     /// Destroys a handle, at the end of an epoch whose context is alive and current, when nothing is in flight.
     fn destroy(api: &'static Self::Api, handle: Self::Handle) -> Code;
+
+    /// Answers a question, where the context lives: both are plain data, in a form of the library's own
+    /// ([`encode`](super::encode), [`decode`](super::decode)). No lease is held, and the context is not current, but within
+    /// [`Site::handle`].
+    fn answer(site: &Site<'_, Self>, question: &[u8]) -> Result<Vec<u8>>
+    where
+        Self: Listed,
+    {
+        let _ = (site, question);
+        Err(Error::unsupported(format!("the library `{}` answers no questions", Self::NAME)))
+    }
 
     /// Adds what the epoch's shared state counts to the statistics of the device.
     fn fill(shared: &Self::Shared, stats: &mut Stats) {

@@ -36,24 +36,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
     fn hold<L: Listed>(&mut self) -> Result<()> {
         match self.state.handles.get::<L>() {
             Some(_) => Ok(()),
-            None => self.make_handle::<L>(),
+            None => self.core.make_handle::<L>(self.epoch, self.state),
         }
-    }
-
-    #[cold]
-    fn make_handle<L: Listed>(&mut self) -> Result<()> {
-        if matches!(L::HANDLES, Placement::None) {
-            return Err(Error::library("a handle of a library that has none"));
-        }
-        crate::worker::first_use();
-        let api = L::load()?;
-        let native = self.core.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
-        let made = L::create(api, &mut Seat { core: self.core, state: self.state });
-        // Before the handlers that the library has registered by now.
-        process::watch_exit_after(&native.first);
-        let handle = made.map_err(|(call, code)| self.failure::<L>(call, code))?;
-        self.state.handles.put(Held::<L> { api, handle });
-        Ok(())
     }
 
     /// The functions of a library that has no handles.
@@ -134,6 +118,23 @@ impl Core {
     /// What the slots share of a library.
     pub(crate) fn shared<L: Listed>(&self) -> Result<&L::Shared> {
         self.shared.get::<L>().ok_or_else(unlisted)
+    }
+
+    /// Makes the handle of a slot that is leased, the context current.
+    #[cold]
+    pub(super) fn make_handle<L: Listed>(&self, epoch: &Arc<Epoch>, state: &mut SlotState) -> Result<()> {
+        if matches!(L::HANDLES, Placement::None) {
+            return Err(Error::library("a handle of a library that has none"));
+        }
+        crate::worker::first_use();
+        let api = L::load()?;
+        let native = self.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
+        let made = L::create(api, &mut Seat { core: self, state });
+        // Before the handlers that the library has registered by now.
+        process::watch_exit_after(&native.first);
+        let handle = made.map_err(|(call, code)| self.failure(epoch, state, L::STATUS, call, code))?;
+        state.handles.put(Held::<L> { api, handle });
+        Ok(())
     }
 
     pub(super) fn slot_workspace(&self, state: &mut SlotState) -> Option<u64> {

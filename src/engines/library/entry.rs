@@ -5,12 +5,14 @@ use super::contract::{CudaLibrary, Listed};
 #[cfg(feature = "cuda")]
 use super::handles::Held;
 #[cfg(feature = "cuda")]
-use super::{Code, warm};
+use super::{Code, question, warm};
+#[cfg(feature = "cuda")]
+use crate::cuda::Core;
+use crate::device::Settings;
 #[cfg(feature = "cuda")]
 use crate::engine::Epoch;
 #[cfg(feature = "cuda")]
 use crate::sync::Arc;
-#[cfg(feature = "cuda")]
 use crate::trace::Stats;
 #[cfg(feature = "cuda")]
 use crate::{Device, Result};
@@ -26,10 +28,16 @@ pub(crate) struct Entry {
     /// Makes its operations known to a worker that is another executable.
     #[cfg(all(feature = "worker-program", target_os = "linux"))]
     pub(crate) register: fn(&mut crate::worker::Registry),
+    /// Adds what its front counts for a device that was opened with these settings.
+    pub(crate) fill: fn(&Settings, &mut Stats),
     /// Its native side, if this build has its feature.
     #[cfg(feature = "cuda")]
     pub(crate) native: Option<Native>,
 }
+
+/// Answers a question to a library.
+#[cfg(feature = "cuda")]
+type Ask = fn(&Arc<Core>, &Arc<Epoch>, &[u8]) -> Result<Vec<u8>>;
 
 /// A library's native side without its type.
 #[cfg(feature = "cuda")]
@@ -40,6 +48,7 @@ pub(crate) struct Native {
     pub(crate) fill: fn(&(dyn Any + Send + Sync), &mut Stats),
     pub(crate) placement: super::Placement,
     pub(super) warm: fn(&Device, &Arc<Epoch>) -> Result<()>,
+    pub(super) ask: Ask,
     /// A handle of it was made in this process.
     pub(super) first: Once,
 }
@@ -60,6 +69,7 @@ impl Native {
             },
             placement: L::HANDLES,
             warm: warm::on_each_slot::<L>,
+            ask: question::answer::<L>,
             first: Once::new(),
         }
     }
@@ -90,21 +100,33 @@ impl Shared {
     }
 }
 
-/// The list of libraries: a line `front, "feature" => Library;` each. Gives `TABLE`, and every library its number.
+/// The list of libraries: a line `front, "feature" => Library;` each, or `front, "feature";` for a front that no library of
+/// CUDA stands behind; or `front + fill, ..` where the front counts something of its own, by `front::fill`. Gives `TABLE`,
+/// and every library its number.
 macro_rules! libraries {
-    ($($front:ident, $feature:literal => $library:path;)*) => {
+    (@fill $front:ident) => { |_, _| {} };
+    (@fill $front:ident $fill:ident) => { $front::$fill };
+    (@native $feature:tt) => { None };
+    (@native $feature:tt $library:path) => {{
+        #[cfg(feature = $feature)]
+        let native = Some($crate::library::Native::of::<$library>());
+        #[cfg(not(feature = $feature))]
+        let native = None;
+        native
+    }};
+    ($($front:ident $(+ $fill:ident)?, $feature:tt $(=> $library:path)?;)*) => {
         /// The places of the libraries in the table.
         #[cfg(feature = "cuda")]
         #[expect(non_camel_case_types, reason = "the names of the fronts")]
         #[allow(dead_code, reason = "a front without its feature has a place too")]
         enum Place { $($front),* }
 
-        $(
+        $($(
             #[cfg(feature = $feature)]
             impl $crate::library::Listed for $library {
                 const ID: usize = Place::$front as usize;
             }
-        )*
+        )?)*
 
         /// Every library that this build knows.
         pub(crate) static TABLE: [$crate::library::Entry; [$($feature),*].len()] = [$(
@@ -112,10 +134,9 @@ macro_rules! libraries {
                 name: $feature,
                 #[cfg(all(feature = "worker-program", target_os = "linux"))]
                 register: $front::register,
-                #[cfg(feature = $feature)]
-                native: Some($crate::library::Native::of::<$library>()),
-                #[cfg(all(feature = "cuda", not(feature = $feature)))]
-                native: None,
+                fill: $crate::library::libraries!(@fill $front $($fill)?),
+                #[cfg(feature = "cuda")]
+                native: $crate::library::libraries!(@native $feature $($library)?),
             }
         ),*];
     };

@@ -9,6 +9,7 @@
 //! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code outranks it.
 //! - `table.rs`, `typed.rs`: macros that declare tables of functions.
 //! - `enqueue.rs`: what an operation's CUDA half calls libraries with. `warm.rs`: handles made ahead of time.
+//!   `question.rs`: what a library is asked, here or in a worker.
 //! - `build.rs`: what a plan is built with. `objects.rs`: what outlives a dispatch: plans, generators.
 //!
 //! CONTRIBUTING.md has the walk through "adding a library".
@@ -26,6 +27,7 @@ mod entry;
 mod handles;
 #[cfg(feature = "cuda")]
 mod objects;
+mod question;
 #[cfg(feature = "cuda")]
 mod status;
 #[cfg(feature = "cuda")]
@@ -47,6 +49,10 @@ pub(crate) use handles::Handles;
 #[cfg(feature = "cuda")]
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use objects::{Object, Objects};
+pub(crate) use question::ask;
+#[cfg(feature = "cuda")]
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use question::{Site, answer_here, decode, encode};
 #[cfg(feature = "cuda")]
 #[allow(unused_imports, reason = "each library uses a part of it")]
 pub(crate) use status::{Class, Status, name};

@@ -25,15 +25,12 @@
 //!
 //! # Where things are
 //! `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
-//! `headers.rs` CUDA's own headers, `major.rs` tells the CUDA major of a file, `stub.rs` the stubs, `open.rs` is the search, `loaded.rs` its outcome,
-//! `import.rs` binds a loaded library's import anew, `version.rs` asks a library for its version, `report.rs` is the
-//! account of a whole machine.
+//! `headers.rs` CUDA's own headers, `major.rs` tells the CUDA major of a file, `stub.rs` the stubs, `open.rs` is the search,
+//! `loaded.rs` its outcome, `version.rs` asks a library for its version, `report.rs` is the account of a whole machine.
 
 mod folders;
 #[cfg(feature = "nvrtc")]
 mod headers;
-#[cfg(feature = "nvrtc")]
-mod import;
 mod library;
 mod loaded;
 mod major;

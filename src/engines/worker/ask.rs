@@ -29,7 +29,7 @@ use std::time::Instant;
 pub(crate) enum Question {
     /// Loads the image that came in shared memory, under this number. Answer: `()`.
     Load { id: u64, is_text: bool },
-    /// Finds a kernel. Answer: [`Found`](crate::nvrtc::Found), if there is one.
+    /// Finds a kernel. Answer: [`Found`](crate::launch::Found), if there is one.
     Kernel { id: u64, name: String, with_parameters: bool },
     /// Finds a variable. Answer: its address and its bytes, if there is one.
     Variable { id: u64, name: String },
@@ -37,11 +37,13 @@ pub(crate) enum Question {
     ActiveBlocks { id: u64, kernel: u32, threads: u32, shared: u32 },
     /// The best size of a block. Answer: `u32`.
     BestBlock { id: u64, kernel: u32, shared: u32 },
-    /// What the device allows of launches. Answer: [`DeviceLimits`](crate::nvrtc::DeviceLimits).
+    /// What the device allows of launches. Answer: [`DeviceLimits`](crate::launch::DeviceLimits).
     Limits,
     /// Which version a library has there. Answer: [`Version`](crate::loader::Version), if it tells one.
     #[cfg(feature = "cuda")]
     Version(crate::loader::Library),
+    /// What only a library understands, by its name. Answer: bytes of its own.
+    Library { name: String, question: Vec<u8> },
     /// Makes what a library needs for each slot. Answer: `()`.
     Warm { library: String },
 }

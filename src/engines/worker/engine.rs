@@ -212,19 +212,19 @@ impl WorkerEngine {
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
             trace.emit(Event::BeforeEnqueue, info);
         }
-        let mut spec = Outgoing { bytes: Vec::new(), block: None };
-        contained(|| (wire.encode)(op, &mut spec))?;
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(reads, &mut shape);
         <WritesOf<O> as Elems>::shape(writes, &mut shape);
         // What follows the reads is worth nothing when the order is not carried out.
         let spared = if O::SPARES.said() { s.views.len() } else { s.read_count };
-        let order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape, &spec)?;
+        let mut order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape)?;
+        contained(|| (wire.encode)(op, &mut order))?;
+        let (order, block) = order.closed();
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         let op = s.take_op()?;
         epoch.remember(op.subject().unwrap_or(&O::NAME));
         let number = epoch.flow.enter();
-        let flying = Flying::new::<O>(&self.link, (epoch, number), keep, spec.block, info);
+        let flying = Flying::new::<O>(&self.link, (epoch, number), keep, block, info);
         let task = Arc::new(WorkerTask { flying, op: Contained::new(op) });
         if let Err(error) = self.send(epoch, task.clone(), &order, (s.views, s.read_count), info) {
             epoch.flow.leave(number);
@@ -237,17 +237,16 @@ impl WorkerEngine {
         Ok(task)
     }
 
-    /// The order for an operation, as it crosses.
+    /// The order for an operation, which its own bytes are to follow.
     fn order(
         &self,
         code: u64,
         timed: bool,
         (views, read_count): (&[View<'_>], usize),
         shape: &Shape,
-        spec: &Outgoing,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Outgoing> {
         let places: SmallVec<[Place; 4]> = views.iter().map(place).collect();
-        let mut order = Outgoing { bytes: Vec::with_capacity(64 + 16 * views.len() + spec.bytes.len()), block: None };
+        let mut order = Outgoing::opened(192 + 16 * views.len());
         order.value(&Run {
             code,
             timed,
@@ -255,10 +254,8 @@ impl WorkerEngine {
             places: &places[..],
             read_count: u32::try_from(read_count).unwrap_or(u32::MAX),
             shape: &shape[..],
-            block: spec.block.as_ref().map(Block::place),
         })?;
-        order.bytes.extend_from_slice(&spec.bytes);
-        Ok(order.bytes)
+        Ok(order)
     }
 
     /// Sends it, and says what its writes make of the buffers.
@@ -384,8 +381,10 @@ fn place(view: &View<'_>) -> Place {
     }
 }
 
-/// Addresses that no memory has: they tell allocations of all workers apart, and keep distances within one.
+/// Addresses that no memory has: they tell allocations of all workers apart, keep distances within one, and are as aligned
+/// as those of the worker's device.
 pub(super) fn next_address(bytes: usize) -> u64 {
+    const ALIGNMENT: u64 = 256;
     static NEXT: AtomicU64 = AtomicU64::new(1 << 46);
-    NEXT.fetch_add((bytes as u64).next_multiple_of(64) + 64, Ordering::Relaxed)
+    NEXT.fetch_add((bytes as u64).next_multiple_of(ALIGNMENT) + ALIGNMENT, Ordering::Relaxed)
 }

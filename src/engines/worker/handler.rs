@@ -114,21 +114,17 @@ impl Registry {
         self.0.insert(hash(std::any::type_name::<O>()), handler::<O>());
     }
 
-    /// All of the library's.
-    pub(super) fn library() -> Self {
+    /// All of the runtime's and of these libraries.
+    pub(super) fn of(libraries: &[crate::library::Entry]) -> Self {
         #[cfg_attr(not(feature = "worker-program"), expect(unused_mut, reason = "knows nothing"))]
         let mut registry = Registry::default();
         #[cfg(feature = "worker-program")]
         {
             crate::copy::register(&mut registry);
-            crate::blas::register(&mut registry);
-            crate::blaslt::register(&mut registry);
-            crate::fft::register(&mut registry);
-            crate::nvrtc::register(&mut registry);
-            crate::solver::register(&mut registry);
-            crate::sparse::register(&mut registry);
-            crate::rng::register(&mut registry);
+            registry.add::<crate::supervisor::SelfTest>();
+            libraries.iter().for_each(|entry| (entry.register)(&mut registry));
         }
+        let _ = libraries;
         registry
     }
 

@@ -9,7 +9,7 @@ use crate::cuda::{CudaEngine, Function, LoadedModule};
 #[cfg(feature = "cuda")]
 use crate::engine::Epoch;
 #[cfg(feature = "cuda")]
-use crate::nvrtc::Found;
+use crate::launch::Found;
 #[cfg(feature = "cuda")]
 use crate::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
@@ -102,6 +102,7 @@ impl Modules {
                 crate::worker::first_use(); // it may be loaded for that
                 told(&crate::device::library_here(library)?)
             }
+            Question::Library { name, question } => told(&crate::library::answer_here(core, epoch, &name, &question)?),
             Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| told(&())),
         }
     }

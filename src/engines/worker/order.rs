@@ -104,8 +104,6 @@ pub(super) struct Run<P, S> {
     pub(super) read_count: u32,
     /// What the operands' own types leave open: `Elems::shape` of the reads, then of the writes.
     pub(super) shape: S,
-    /// Shared memory that goes with it.
-    pub(super) block: Option<(u64, u64)>,
 }
 
 #[cfg(test)]
@@ -122,12 +120,11 @@ mod tests {
             places: &places[..],
             read_count: 1,
             shape: &[2u32][..],
-            block: Some((4096, 100)),
         };
         let mut bytes = postcard::to_stdvec(&run).unwrap();
         bytes.extend([9, 8, 7]);
         let (read, rest) = postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(&bytes).unwrap();
-        assert_eq!((read.code, read.timed, read.suffer, read.block), (77, true, run.suffer, run.block));
+        assert_eq!((read.code, read.timed, read.suffer), (77, true, run.suffer));
         assert_eq!(read.read_count, 1);
         assert_eq!((&read.places[..], &read.shape[..], rest), (&places[..], &[2][..], &[9u8, 8, 7][..]));
         for cut in 0..bytes.len() - 3 {

@@ -181,11 +181,13 @@ impl Server {
                 self.modules.remove(id);
             }
             order::RUN => {
+                let cut = || Error::library("an order that is cut short");
+                let (block, body) = wire::open(body).ok_or_else(cut)?;
                 let (run, bytes) =
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
                 // What reads an operation and checks it is its author's.
-                let lent = self.lent(run.block)?.map(|lent| lent.telling(&reply));
+                let lent = self.lent(block)?.map(|lent| lent.telling(&reply));
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, lent.clone(), reply.clone())));
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long been told that it is under way: what it was to write must not pass for it.

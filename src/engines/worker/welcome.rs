@@ -40,7 +40,7 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         let device = open(&hello.device)?;
         if hello.device.test {
             crate::supervisor::self_test(&device)?;
-            crate::supervisor::product(&device)?;
+            crate::supervisor::work(&device)?;
         }
         Ok((control, Arc::new(bulk), handlers, device))
     });
@@ -101,7 +101,7 @@ pub(super) fn accept(hello: &Hello, socket: &UnixStream) -> Result<(Segment, Seg
                      `windlass-worker` does (cargo feature `worker-program`)",
                 ));
             }
-            Registry::library().handlers()
+            Registry::of(Device::builder().libraries()).handlers()
         }
     };
     if hello.control != layout::CONTROL as u64 {

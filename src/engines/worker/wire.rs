@@ -56,6 +56,42 @@ pub(crate) struct Outgoing {
     pub(crate) block: Option<super::Block>,
 }
 
+#[cfg(target_os = "linux")]
+impl Outgoing {
+    /// Begins an order, with room for so many bytes: it says first which shared memory goes with it, and what that is its
+    /// operation only finds out when it is written.
+    pub(super) fn opened(room: usize) -> Self {
+        let mut bytes = Vec::with_capacity(room);
+        bytes.extend_from_slice(&lent(None));
+        Outgoing { bytes, block: None }
+    }
+
+    /// The whole order, and the memory that goes with it.
+    pub(super) fn closed(mut self) -> (Vec<u8>, Option<super::Block>) {
+        let place = lent(self.block.as_ref().map(super::Block::place));
+        self.bytes.iter_mut().zip(place).for_each(|(to, from)| *to = from);
+        (self.bytes, self.block)
+    }
+}
+
+/// Where shared memory lies, and how long it is.
+#[cfg(target_os = "linux")]
+type Shared = (u64, u64);
+
+/// Shared memory as an order says it: where, and one more than how long; zero for none.
+#[cfg(target_os = "linux")]
+fn lent(place: Option<Shared>) -> [u8; 16] {
+    bytemuck::cast(place.map_or([0; 2], |(at, len)| [at, len.saturating_add(1)]))
+}
+
+/// Takes apart what [`Outgoing::closed`] has made: the shared memory, and the rest.
+#[cfg(target_os = "linux")]
+pub(super) fn open(order: &[u8]) -> Option<(Option<Shared>, &[u8])> {
+    let (place, rest) = order.split_first_chunk::<16>()?;
+    let [at, len] = bytemuck::cast::<[u8; 16], [u64; 2]>(*place);
+    Some((len.checked_sub(1).map(|len| (at, len)), rest))
+}
+
 impl Outgoing {
     /// Appends a value.
     pub(crate) fn value(&mut self, value: &impl Serialize) -> Result<()> {
@@ -91,4 +127,24 @@ impl Incoming<'_> {
 /// Bytes that say nothing.
 pub(crate) fn garbled(e: postcard::Error) -> Error {
     Error::library(format!("an order that cannot be read: {e}"))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_says_what_goes_with_it_ahead_of_what_was_written() {
+        for place in [None, Some((4096, 100)), Some((0, 0)), Some((1 << 40, u64::MAX - 1))] {
+            let mut bytes = lent(place).to_vec();
+            bytes.extend([7, 8]);
+            assert_eq!(open(&bytes), Some((place, &[7u8, 8][..])));
+        }
+        assert_eq!(open(&[0; 15]), None);
+        let mut order = Outgoing::opened(64);
+        order.value(&5u8).unwrap();
+        let (bytes, block) = order.closed();
+        assert!(block.is_none());
+        assert_eq!(open(&bytes), Some((None, &[5u8][..])));
+    }
 }

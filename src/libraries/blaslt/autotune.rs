@@ -48,8 +48,8 @@ impl BlasLt {
     /// meanwhile disturbs the times.
     ///
     /// # Errors
-    /// As [`matmul_with`](Self::matmul_with), and [`Error::Unsupported`](crate::Error::Unsupported) on a GPU in a worker
-    /// process, where nothing is measured. A way that fails when it is tried is left out.
+    /// As [`matmul_with`](Self::matmul_with). A way that fails when it is tried is left out. On a GPU in a worker process
+    /// the worker is asked, and its GPU measured.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -101,11 +101,11 @@ impl BlasLt {
 
 #[cfg(feature = "blaslt")]
 mod measure {
-    use super::super::cuda_half::{Survey, Way};
     use super::super::epilogue::WritePlaces;
+    use super::super::way::{Choice, Question, Way};
     use super::*;
-    use crate::sync::{Arc, Mutex};
-    use crate::{Device, Error};
+    use crate::sync::{AtomicU64, Ordering};
+    use crate::{Device, Error, library};
 
     /// Products measured in each way, after one that is not.
     const ROUNDS: usize = 7;
@@ -115,15 +115,14 @@ mod measure {
         call: &Call<'_, T, W>,
         places: WritePlaces,
     ) -> Result<Tuning> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let run = |way: Way| -> Result<Option<Duration>> {
             let pending = call.by(way).dispatch(device, W::scratch(&places, device)?)?;
             Ok(pending.await_timed()?.device)
         };
-        let survey = Arc::new(Mutex::new(Survey::of(places)));
-        run(Way::Ask(survey.clone()))?;
-        let Survey { problem: Some(problem), choices, .. } = std::mem::take(&mut *survey.lock()) else {
-            return Ok(Tuning::default());
-        };
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        run(Way::Survey { number, writes: places })?;
+        let choices: Vec<Choice> = library::ask(device, "blaslt", &Question::Survey(number))?;
         let mut measured = Vec::with_capacity(choices.len());
         for choice in choices {
             let rounds = (0..=ROUNDS).map(|_| run(Way::This(choice))).collect::<Result<Vec<_>>>();
@@ -141,9 +140,8 @@ mod measure {
             }
         }
         let chosen = (0..measured.len()).min_by_key(|i| measured.get(*i).map(|(candidate, _)| candidate.time));
-        let epoch = device.epoch();
-        if let (Some((_, choice)), Some(engine)) = (chosen.and_then(|i| measured.get(i)), epoch.engine.as_cuda()) {
-            engine.core.shared::<super::super::native::CublasLt>()?.pin(&problem, *choice);
+        if let Some((_, choice)) = chosen.and_then(|i| measured.get(i)) {
+            library::ask::<()>(device, "blaslt", &Question::Pin(number, *choice))?;
         }
         Ok(Tuning { candidates: measured.into_iter().map(|(candidate, _)| candidate).collect(), chosen })
     }

@@ -210,7 +210,7 @@ mod sealed {
 pub struct Amax<W>(W, DeviceBuffer<f32>);
 
 /// Where an operand lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[doc(hidden)]
 pub struct Place {
     /// Its address.
@@ -226,7 +226,7 @@ impl<T: Element> From<&crate::Span<T>> for Place {
 }
 
 /// The operands to be written, whatever they are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[doc(hidden)]
 pub struct WritePlaces {
     /// D.

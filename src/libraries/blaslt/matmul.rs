@@ -145,7 +145,7 @@ impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
 
     /// The same product, to be enqueued in another way.
     #[cfg(feature = "blaslt")]
-    pub(super) fn by(&self, way: super::cuda_half::Way) -> Self {
+    pub(super) fn by(&self, way: super::way::Way) -> Self {
         Call {
             op: Fused { way, ..self.op.clone() },
             scales: self.scales.clone(),

@@ -78,6 +78,7 @@ mod operands;
 mod register;
 mod spec;
 mod types;
+mod way;
 
 pub use autotune::{Candidate, Tuned, Tuning};
 pub use epilogue::{Amax, Epilogue, Extra};

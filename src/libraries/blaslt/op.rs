@@ -4,8 +4,8 @@ use super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
 use super::operands::{ReadPlaces, Reading};
 use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
 use super::types::MatmulTypes;
+use super::way::Way;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans, WritesOf};
-use crate::worker::Outgoing;
 use crate::{DType, Element, Enqueue, Error, Result, Wire};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -22,9 +22,7 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
     pub(super) outer: [bool; 2],
     /// Nothing that D holds is read.
     pub(super) fresh: bool,
-    #[cfg(feature = "blaslt")]
-    #[serde(skip)]
-    pub(super) way: super::cuda_half::Way,
+    pub(super) way: Way,
     /// Asked for by the checks, by the submission and by the engine: worked out once.
     #[serde(skip)]
     pub(super) worked_out: OnceLock<Geometry>,
@@ -40,8 +38,7 @@ impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
             scaled,
             outer,
             fresh,
-            #[cfg(feature = "blaslt")]
-            way: self.way.clone(),
+            way: self.way,
             worked_out: self.worked_out.clone(),
             _operands: PhantomData,
         }
@@ -66,8 +63,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             scaled,
             outer,
             fresh: spec.beta == T::Scalar::default(),
-            #[cfg(feature = "blaslt")]
-            way: super::cuda_half::Way::default(),
+            way: Way::default(),
             worked_out: OnceLock::new(),
             _operands: PhantomData,
         }
@@ -309,14 +305,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
     }
 
     fn wire() -> Option<Wire<Self>> {
-        let encode = |op: &Self, out: &mut Outgoing| {
-            #[cfg(feature = "blaslt")]
-            if !matches!(op.way, super::cuda_half::Way::Usual) {
-                return Err(Error::unsupported("a product is not measured in a worker process"));
-            }
-            out.value(op)
-        };
-        Some(Wire { encode, decode: |incoming| incoming.value() })
+        Wire::plain()
     }
 
     fn finish(&self, (): ()) -> Result<()> {

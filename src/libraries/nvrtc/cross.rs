@@ -1,12 +1,12 @@
 //! How a launch crosses to a worker: which code, the configuration, and the arguments as bytes. The buffers are named by
 //! the order itself.
 
-use super::config::LaunchConfig;
 use super::launch::{Code, Launch};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::passed::{Passed, Slot, Slots, words_of};
 use super::standing::Standing;
+use crate::launch::LaunchConfig;
 use crate::worker::{Incoming, Outgoing, Wire, garbled, place};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};

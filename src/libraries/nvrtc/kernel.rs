@@ -1,14 +1,12 @@
 //! Kernels: found in a module, launched any number of times from any thread.
 
 use super::args::Args;
-use super::config::LaunchConfig;
 use super::kind;
 use super::launch::{Code, Launch};
-use super::limits::{DeviceLimits, KernelLimits};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::module::{Held, Module};
-use super::parameters::{self, Parameter};
+use super::parameters;
 use super::passed::Passed;
 use super::signature::Signature;
 use super::twin::{ThreadIndex, Twin};
@@ -16,6 +14,9 @@ use super::typed::{Check, TypedKernel};
 use crate::buffer::AnyBuffers;
 #[cfg(feature = "cuda")]
 use crate::engine::Epoch;
+use crate::launch::LaunchConfig;
+use crate::launch::Parameter;
+use crate::launch::{DeviceLimits, KernelLimits};
 use crate::sync::Arc;
 use crate::{Device, Error, Rejected, Result, Submitted};
 

@@ -1,7 +1,7 @@
 //! What a parameter of a signature is, at run time: to be compared with what is passed, and with a kernel's own.
 
-use super::parameters::Parameter;
 use super::passed::{Passed, Slot, Slots, ValueKind, Written};
+use crate::launch::Parameter;
 use crate::{DType, Error, Result};
 
 /// What a parameter is, at run time.

@@ -1,6 +1,5 @@
 //! The launch of a kernel, as an operation like any other.
 
-use super::config::LaunchConfig;
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::passed::{Passed, Slot};
@@ -8,6 +7,7 @@ use super::passed::{Passed, Slot};
 use super::standing::Standing;
 use super::twin::{self, Twin};
 use crate::buffer::{AnyBuffers, Dyn};
+use crate::launch::LaunchConfig;
 #[cfg(feature = "cuda")]
 use crate::op::Keeps;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};

@@ -3,20 +3,19 @@
 //! In a worker a module is a number (`worker/ask.rs`), and a kernel a number in it. What launches are checked against is
 //! asked once, when the kernel is found; so a launch itself waits for no answer.
 
-use super::limits::{DeviceLimits, KernelAttributes};
-use super::parameters::Parameter;
 use super::{Image, ImageKind};
 #[cfg(target_os = "linux")]
 use crate::buffer::Allocation;
 use crate::cuda::LoadedModule;
 use crate::engine::Epoch;
+use crate::launch::Parameter;
+use crate::launch::{DeviceLimits, KernelAttributes};
 use crate::sync::Arc;
 #[cfg(target_os = "linux")]
 use crate::sync::Mutex;
 #[cfg(target_os = "linux")]
 use crate::worker::{Question, WorkerEngine};
 use crate::{DeviceBuffer, Error, Result};
-use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 
 /// A module. Holds no epoch, so that work in flight may hold it.
@@ -46,15 +45,6 @@ pub(super) struct Distant {
     /// Blocks that a multiprocessor holds, of so many threads with so much shared memory: asked once each, since a
     /// cooperative launch is checked against it.
     blocks: Mutex<Vec<((u32, u32), u32)>>,
-}
-
-/// What a worker tells of a kernel.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Found {
-    pub(crate) number: u32,
-    pub(crate) attributes: KernelAttributes,
-    pub(crate) limits: DeviceLimits,
-    pub(crate) parameters: Option<Vec<Parameter>>,
 }
 
 /// The worker, when it serves a GPU.
@@ -134,8 +124,10 @@ impl Loaded {
             Loaded::There(module) => {
                 let name = name.to_string_lossy().into_owned();
                 let question = Question::Kernel { id: module.address, name, with_parameters };
-                let found: Option<Found> = distant(epoch).ok_or_else(elsewhere)?.ask(epoch, question)?;
-                let Some(Found { number, attributes, limits, parameters }) = found else { return Ok(None) };
+                let found: Option<crate::launch::Found> = distant(epoch).ok_or_else(elsewhere)?.ask(epoch, question)?;
+                let Some(crate::launch::Found { number, attributes, limits, parameters }) = found else {
+                    return Ok(None);
+                };
                 let module = module.clone();
                 let distant = Distant { module, number, attributes, limits, blocks: Mutex::default() };
                 Ok(Some((Function::There(Arc::new(distant)), parameters)))

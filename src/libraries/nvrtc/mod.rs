@@ -54,7 +54,6 @@ mod cache;
 mod cells;
 mod check;
 mod compiler;
-mod config;
 #[cfg(target_os = "linux")]
 mod cross;
 mod cudas;
@@ -69,15 +68,12 @@ mod kernel;
 mod key;
 mod kind;
 mod launch;
-mod limits;
 mod link;
 #[cfg(feature = "cuda")]
 mod loaded;
 mod module;
 #[cfg(feature = "nvrtc")]
-mod native;
-#[cfg(feature = "nvrtc")]
-mod native_link;
+pub(crate) mod native;
 mod occupancy;
 mod options;
 mod param;
@@ -92,7 +88,6 @@ mod scan;
 mod signature;
 #[cfg(target_os = "linux")]
 mod standing;
-mod stats;
 #[cfg(test)]
 pub(crate) mod testing;
 mod twin;
@@ -105,34 +100,29 @@ use absent as backend;
 #[cfg(feature = "nvrtc")]
 use native as backend;
 
+pub use crate::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
+pub use crate::trace::CompileStats;
 pub use arch::Arch;
 pub use arg::{Arg, DevicePtr, Len, Plain};
 pub use args::Args;
 pub use cache::DiskCache;
 pub use cells::{Cells, OneWord, Values};
 pub use compiler::{Compiler, CompilerBuilder};
-pub use config::{Dim3, LaunchConfig, LaunchDims};
 pub use global::Global;
 pub use image::{Image, ImageKind};
 pub use kernel::Kernel;
-pub(crate) use limits::DeviceLimits;
-pub use limits::KernelAttributes;
 pub use link::Link;
-#[cfg(all(feature = "cuda", target_os = "linux"))]
-pub(crate) use loaded::Found;
 pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
 pub use param::{Out, Param, Passes, Read, Write};
-#[cfg(feature = "cuda")]
-pub(crate) use parameters::Parameter;
 pub use pending::PendingCompile;
 pub use program::{Emit, Program};
 pub use signature::{Arguments, Signature};
-pub use stats::CompileStats;
 pub use twin::ThreadIndex;
 pub use typed::TypedKernel;
 
-use crate::{Device, Result};
+use crate::device::Settings;
+use crate::{Device, DeviceBuilder, Result, Stats};
 
 /// The front of run-time compilation and of kernels of one device: `device.nvrtc()`. Holds no native state.
 #[derive(Clone, Debug)]
@@ -168,7 +158,8 @@ impl Nvrtc {
 
     /// The compiler that the device works with.
     pub fn compiler(&self) -> Compiler {
-        self.device.inner().compiler()
+        let ours = self.device.inner().config.settings.get::<Compiler>();
+        ours.cloned().unwrap_or_else(Compiler::shared)
     }
 
     /// The device's architecture; `None` for a host device.
@@ -181,6 +172,19 @@ impl Nvrtc {
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }
+}
+
+impl DeviceBuilder {
+    /// The compiler that `device.nvrtc()` works with, with its caches; [the process's](Compiler::shared) otherwise.
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.settings().set(compiler);
+        self
+    }
+}
+
+/// What the compiler that a device was opened with counts.
+pub(crate) fn fill(settings: &Settings, stats: &mut Stats) {
+    stats.compiler = settings.get::<Compiler>().cloned().unwrap_or_else(Compiler::shared).stats();
 }
 
 /// What another executable may be asked to do.

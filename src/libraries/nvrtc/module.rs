@@ -1,10 +1,10 @@
 //! Modules: images on a device.
 
 use super::kernel::Kernel;
-use super::parameters::Parameter;
 use super::ptx::PtxText;
 use super::{Image, ImageKind, Nvrtc, Program};
 use crate::engine::Epoch;
+use crate::launch::Parameter;
 use crate::sync::{Arc, Mutex};
 use crate::{Device, DeviceKind, Error, Result};
 use std::sync::Weak;
@@ -138,7 +138,7 @@ impl Nvrtc {
                 return Ok(limits.priorities);
             }
         }
-        Ok(super::limits::DeviceLimits::HOST.priorities)
+        Ok(crate::launch::DeviceLimits::HOST.priorities)
     }
 }
 

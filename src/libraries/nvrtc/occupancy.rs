@@ -1,8 +1,8 @@
 //! What the driver knows of a kernel, and how its launches fill the device.
 
-use super::config::LaunchConfig;
 use super::kernel::Kernel;
-use super::limits::KernelAttributes;
+use crate::launch::KernelAttributes;
+use crate::launch::LaunchConfig;
 use crate::{Error, Result};
 
 impl Kernel {

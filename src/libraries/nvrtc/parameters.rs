@@ -1,45 +1,8 @@
 //! A kernel's own parameters, and whether what is passed fits them.
 
 use super::passed::{Passed, Slot, ValueKind};
+use crate::launch::{Parameter, ParameterClass as Class};
 use crate::{DType, Error, Result};
-use serde::{Deserialize, Serialize};
-
-/// One parameter of a kernel, as far as its code tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Parameter {
-    bytes: usize,
-    class: Class,
-}
-
-/// What PTX says of a parameter's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Class {
-    Integer,
-    Float,
-    /// Any bits: a struct, or a type that is not told.
-    Bits,
-}
-
-impl Parameter {
-    pub(super) fn new(bytes: usize, class: Class) -> Self {
-        Parameter { bytes, class }
-    }
-
-    /// One of which only the size is known.
-    pub(crate) fn of_size(bytes: usize) -> Self {
-        Parameter { bytes, class: Class::Bits }
-    }
-}
-
-impl std::fmt::Display for Parameter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.class {
-            Class::Integer => write!(f, "an integer or address of {} bytes", self.bytes),
-            Class::Float => write!(f, "a float of {} bytes", self.bytes),
-            Class::Bits => write!(f, "{} bytes", self.bytes),
-        }
-    }
-}
 
 /// Compares number, sizes and kinds, in order.
 pub(super) fn check(name: &str, passed: &Passed, parameters: &[Parameter]) -> Result<()> {

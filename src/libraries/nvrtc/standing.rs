@@ -4,9 +4,9 @@
 //! A function of Rust is a type of no bytes, and so is a closure without captures: the type alone says what it does. For
 //! each such twin there is a constant in the executable, and its distance names it to a worker (`worker/distance.rs`).
 
-use super::config::LaunchConfig;
 use super::signature::Signature;
 use super::twin::{Run, ThreadIndex, Twin, threads};
+use crate::launch::LaunchConfig;
 use crate::{Error, Result};
 use std::marker::PhantomData;
 use std::ptr::NonNull;

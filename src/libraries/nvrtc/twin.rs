@@ -1,13 +1,13 @@
 //! A kernel's twin on the CPU: a Rust function called once for each thread of the grid.
 
 use super::cells::{Cells, Fault, Values};
-use super::config::{Dim3, LaunchConfig};
 use super::kind::Kind;
 use super::passed::{Passed, Slot};
 use super::signature::Signature;
 #[cfg(target_os = "linux")]
 use super::standing::Standing;
 use crate::buffer::{AnySlice, AnySliceMut};
+use crate::launch::{Dim3, LaunchConfig};
 use crate::{DType, Element, Error, Result};
 use bytemuck::Pod;
 use rayon::prelude::*;

@@ -1,10 +1,10 @@
 //! A kernel whose parameters are a type.
 
 use super::Nvrtc;
-use super::config::LaunchConfig;
 use super::kernel::{Fit, Kernel};
 use super::signature::{Arguments, Signature};
 use super::twin::ThreadIndex;
+use crate::launch::LaunchConfig;
 use crate::sync::Arc;
 use crate::{DeviceKind, Error, Rejected, Result, Submitted};
 

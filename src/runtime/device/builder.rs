@@ -1,8 +1,7 @@
 //! How a device is opened.
 
-use super::Device;
+use super::{Device, Settings};
 use crate::dispatch::{InFlight, Wait};
-use crate::nvrtc::Compiler;
 use crate::supervisor::{Hook, RestartPolicy};
 use crate::sync::Arc;
 use crate::trace::Trace;
@@ -28,6 +27,7 @@ pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 pub(crate) struct Config {
     /// The libraries there are.
     pub(crate) libraries: &'static [crate::library::Entry],
+    pub(crate) settings: Settings,
     pub(crate) kind: Kind,
     pub(crate) slots: usize,
     pub(crate) memory_limit: Option<u64>,
@@ -39,7 +39,6 @@ pub(crate) struct Config {
     pub(crate) before: Vec<Hook>,
     pub(crate) after: Vec<Hook>,
     pub(crate) on_out_of_memory: Option<OnOutOfMemory>,
-    pub(crate) compiler: Option<Compiler>,
     #[cfg(feature = "host")]
     pub(crate) pool: crate::host::HostPool,
     #[cfg(feature = "host")]
@@ -124,7 +123,7 @@ impl DeviceBuilder {
                 before: Vec::new(),
                 after: Vec::new(),
                 on_out_of_memory: None,
-                compiler: None,
+                settings: Settings::default(),
                 #[cfg(feature = "host")]
                 pool: crate::host::HostPool::default(),
                 #[cfg(feature = "host")]
@@ -140,6 +139,16 @@ impl DeviceBuilder {
                 label: None,
             },
         }
+    }
+
+    /// What the fronts have set.
+    pub(crate) fn settings(&mut self) -> &mut Settings {
+        &mut self.config.settings
+    }
+
+    /// The libraries there are.
+    pub(crate) fn libraries(&self) -> &'static [crate::library::Entry] {
+        self.config.libraries
     }
 
     /// The CPU.
@@ -274,12 +283,6 @@ impl DeviceBuilder {
     /// error of what uses the buffer.
     pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         self.config.on_out_of_memory = Some(Arc::new(callback));
-        self
-    }
-
-    /// The compiler that `device.nvrtc()` works with, with its caches; [the process's](Compiler::shared) otherwise.
-    pub fn compiler(mut self, compiler: Compiler) -> Self {
-        self.config.compiler = Some(compiler);
         self
     }
 

@@ -8,7 +8,6 @@ use crate::buffer::{Meter, Mirrors};
 use crate::dispatch::{Backoff, InFlight};
 use crate::engine::life::{Life, Stand};
 use crate::engine::{Cause, Engine, Epoch, Parts, process};
-use crate::nvrtc::Compiler;
 use crate::supervisor::Supervisor;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::trace::{Counters, Stats};
@@ -97,11 +96,6 @@ impl Inner {
             engine.installed(&inner.epoch());
         }
         Ok(inner)
-    }
-
-    /// The compiler it works with.
-    pub(crate) fn compiler(&self) -> Compiler {
-        self.config.compiler.clone().unwrap_or_else(Compiler::shared)
     }
 
     pub(crate) fn epoch(&self) -> Arc<Epoch> {
@@ -220,9 +214,11 @@ impl Inner {
             bytes_crossed: c.bytes_crossed.load(Ordering::Relaxed),
             generation: epoch.generation,
             errors: c.errors(),
-            compiler: self.compiler().stats(),
             ..Stats::default()
         };
+        for entry in self.config.libraries {
+            (entry.fill)(&self.config.settings, &mut stats);
+        }
         epoch.engine.fill(&mut stats);
         stats
     }

@@ -13,6 +13,7 @@ mod inner;
 mod libraries;
 mod memory;
 mod open;
+mod settings;
 
 pub use builder::DeviceBuilder;
 pub(crate) use builder::{Config, Kind, WorkerSettings};
@@ -21,6 +22,7 @@ pub(crate) use inner::{Inner, Opened};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use libraries::here as library_here;
 pub(crate) use memory::is_patient;
+pub(crate) use settings::Settings;
 
 use crate::dispatch::Wait;
 use crate::engine::Epoch;

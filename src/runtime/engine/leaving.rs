@@ -2,19 +2,13 @@
 //!
 //! An exit runs its handlers last in, first out, and the destructors of a library's static objects are such handlers. A
 //! handler of ours that is registered after the library was loaded runs before those that it registered by then: it
-//! tells compilations to stop, and waits until the last one is out. But NVRTC and nvJitLink make more static objects on
-//! the way of the first compilation of each kind (13.0: five, and eighteen more for `sm_100`), and register their
-//! destructors then, so that those run *before* ours, under the compiler's feet: every second exit within 150 ms of the
-//! first two compilations ended in a signal. So these libraries get [`never`] in the place of the function that they
-//! register with: a library that is never unloaded needs no destructors, and the process gives back its memory.
+//! tells compilations to stop, and waits until the last one is out. But a compiler makes more static objects on the way of
+//! its first compilation of each kind (NVRTC 13.0: five, and eighteen more for `sm_100`), and registers their destructors
+//! then, so that those would run *before* ours, under its feet. So ours is registered again and again while it works
+//! ([`goes_on`]): what is left is an exit in the moment between the two, of the first compilation of a kind.
 
 use super::process;
-#[cfg(feature = "nvrtc")]
-use crate::loader::Loaded;
-#[cfg(feature = "nvrtc")]
 use crate::{Error, Result, error::Site};
-#[cfg(feature = "nvrtc")]
-use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -32,21 +26,20 @@ pub(super) fn leave() {
     }
 }
 
-/// In the place of `__cxa_atexit`: takes the destructor and forgets it.
-#[cfg(feature = "nvrtc")]
-unsafe extern "C" fn never(_: Option<unsafe extern "C" fn(*mut c_void)>, _: *mut c_void, _: *mut c_void) -> c_int {
-    0
+/// After a compiler or linker was loaded, and before it is asked to work.
+pub(crate) fn watch() {
+    process::watch_exit();
 }
 
-/// After a compiler or linker was loaded, and before it is asked to work.
-#[cfg(feature = "nvrtc")]
-pub(crate) fn watch(library: &Loaded) {
-    let never: unsafe extern "C" fn(_, _, _) -> c_int = never;
-    // SAFETY: the signature of `__cxa_atexit`, and success is what its callers are told; that a destructor does not run
-    // at the exit can be seen by nobody, as the library is not used after it. Where it cannot be done the exit is only
-    // less safe, as `Compiler::compile_pending` says.
-    unsafe { library.rebind(c"__cxa_atexit", never as *const c_void) };
-    process::watch_exit();
+/// Asked by a compiler now and then while it works: whether to go on. The C library keeps every handler for good, so there
+/// is an end to registering them; the objects come early.
+pub(crate) fn goes_on() -> bool {
+    const MOST: u32 = 256;
+    static HANDLERS: AtomicU32 = AtomicU32::new(0);
+    if HANDLERS.load(Ordering::Relaxed) < MOST && HANDLERS.fetch_add(1, Ordering::Relaxed) < MOST {
+        process::watch_exit();
+    }
+    !process::exiting()
 }
 
 /// This process was forked while a thread was inside, and has its locks as they were then, with nobody to open them:
@@ -61,7 +54,6 @@ pub(super) fn in_child() {
 }
 
 /// Refuses to go inside where nobody comes out.
-#[cfg(feature = "nvrtc")]
 pub(crate) fn admit() -> Result<()> {
     if !CUT_OFF.load(Ordering::SeqCst) {
         return Ok(());

@@ -18,11 +18,15 @@
 mod health;
 mod policy;
 mod rebuild;
+mod self_test;
 
 pub use health::{Health, Phase};
 pub use policy::RestartPolicy;
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+pub(crate) use self_test::SelfTest;
+pub(crate) use self_test::self_test;
 #[cfg(target_os = "linux")]
-pub(crate) use rebuild::{product, self_test};
+pub(crate) use self_test::work;
 
 use crate::device::{Device, Inner};
 use crate::engine::Epoch;

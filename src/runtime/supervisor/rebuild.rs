@@ -1,6 +1,6 @@
 //! Making a new life.
 
-use super::{Phase, RestartPolicy, Supervisor};
+use super::{Phase, RestartPolicy, Supervisor, self_test};
 use crate::device::{Device, Inner};
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
@@ -223,33 +223,4 @@ pub(super) fn not_in_its_hook(device: &Inner) -> Result<()> {
 fn guarded(hook: &super::Hook, device: &Device) -> Result<()> {
     catch_unwind(AssertUnwindSafe(|| hook(device)))
         .unwrap_or_else(|_| Err(Error::Panicked { message: "a rebuild hook panicked".into(), site: Site::none() }))
-}
-
-/// A product with a known answer, for a device that was made from nothing.
-pub(crate) fn product(device: &Device) -> Result<()> {
-    let a = device.upload([1.0f32, 3.0, 2.0, 4.0])?.into_output();
-    let c = device.blas().gemm(crate::Gemm::new(2, 2, 2), &a, &a, device.uninit(4)?)?.into_output();
-    match device.download(&c)?.await_timeout(Duration::from_secs(30)) {
-        Ok(answer) if answer.as_ref().is_ok_and(|c| *c == [7.0, 15.0, 10.0, 22.0]) => Ok(()),
-        Ok(Ok(answer)) => Err(Error::library(format!("the self-test's product was {answer:?}"))),
-        Ok(Err(rejected)) => Err(rejected.error),
-        Err(_) => Err(Error::Timeout { waited: Duration::from_secs(30), site: Site::none() }),
-    }
-}
-
-/// Memory, a copy in, work, a copy out, with a known answer.
-pub(crate) fn self_test(device: &Device) -> Result<()> {
-    let x = device.upload(vec![1u32, 2, 3, 4])?.into_output().narrow(1..3).map_err(Error::from)?;
-    let x = device.fill(x, 7)?.into_output().widen();
-    let back = device.download(&x)?.await_timeout(Duration::from_secs(30));
-    // Not where the first answer is missing already: it would be waited for as long again.
-    if device.is_isolated() && back.is_ok() {
-        product(device)?;
-    }
-    match back {
-        Ok(answer) if answer.as_ref().is_ok_and(|a| *a == [1, 7, 7, 4]) => Ok(()),
-        Ok(Ok(answer)) => Err(Error::library(format!("the self-test answered {answer:?} instead of [1, 7, 7, 4]"))),
-        Ok(Err(rejected)) => Err(rejected.error),
-        Err(_) => Err(Error::Timeout { waited: Duration::from_secs(30), site: Site::none() }),
-    }
 }

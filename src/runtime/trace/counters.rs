@@ -1,9 +1,8 @@
 //! What a device counts.
 
-use super::{Sink, Trace};
+use super::{CompileStats, Sink, Trace};
 use crate::Error;
 use crate::engine::flow::Flow;
-use crate::nvrtc::CompileStats;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -5,11 +5,13 @@
 //! With `nvtx`, where its library is found, a range around each CUDA half, named for the label, the kernel or the
 //! operation.
 
+mod compile_stats;
 mod counters;
 mod info;
 mod loss;
 mod sink;
 
+pub use compile_stats::CompileStats;
 pub(crate) use counters::Counters;
 pub use counters::Stats;
 pub use info::OpInfo;

@@ -95,6 +95,20 @@ static void write_few(void *payload) {
     memcpy(standin_backing(launch->slots[0]), launch->bulk, elements(launch, launch->slots[1]) * sizeof(uint64_t));
 }
 
+/* The crate's own: what a device that comes back is tested with. */
+static void self_test_operands(struct command *command, const struct launch *launch) {
+    size_t bytes = elements(launch, launch->slots[2]) * sizeof(uint32_t);
+    add_operand(command, READ, flat(launch->slots[1], bytes));
+    add_operand(command, WRITE, flat(launch->slots[0], bytes));
+}
+
+static void self_test(void *payload) {
+    const struct launch *launch = payload;
+    const uint32_t *x = standin_backing(launch->slots[1]);
+    uint32_t *y = standin_backing(launch->slots[0]);
+    for (uint64_t i = 0; i < elements(launch, launch->slots[2]); i++) y[i] = x[i] * x[i] + 1;
+}
+
 static void write_even_operands(struct command *command, const struct launch *launch) {
     size_t bytes = launch->slots[1] * sizeof(uint64_t);
     add_operand(command, WRITE, flat(launch->slots[0], bytes * launch->slots[2]));
@@ -230,6 +244,7 @@ static const struct kernel kernels[] = {
     {"axpb_f32", 5, {8, 8, 8, 4, 4}, axpb_operands, axpb, 0},
     {"scale_i32", 5, {8, 8, 8, 8, 4}, scale_i32_operands, scale_i32, 0},
     {"keep_pivots", 4, {8, 8, 8, 8}, keep_pivots_operands, keep_pivots, 0},
+    {"self_test", 3, {8, 8, 8}, self_test_operands, self_test, 0},
     {"write_few", 3, {8, 4, 496}, write_few_operands, write_few, 0},
     {"write_more", 3, {8, 4, 3840}, write_few_operands, write_few, 0},
     {"write_even", 9, {8, 8, 4, 8, 8, 8, 8, 8, 8}, write_even_operands, write_even, 0},

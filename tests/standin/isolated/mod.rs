@@ -367,20 +367,39 @@ fn an_operation_that_fails_before_it_begins_waits_for_nobody() {
     });
 }
 
+/// The library is asked in the worker, the worker's GPU is measured, and the worker remembers what was best.
 #[test]
-fn what_does_not_cross_to_a_gpu_in_a_worker_says_why() {
+fn the_ways_to_multiply_are_measured_in_the_worker() {
     inside(&this_test!(), &[], || {
-        let device = isolated().open().unwrap();
-        let refused = |error: Error, word: &str| match error {
-            Error::Unsupported { reason, .. } => assert!(reason.contains(word), "{reason}"),
-            other => panic!("{other:?}"),
-        };
-        let (a, d) = (up(&device, [1.0f32; 4]), device.zeros::<f32>(4).unwrap());
-        let tuned = device.blas_lt().autotune(Matmul::new(2, 2, 2), Operands::new(&a, &a), Epilogue::none(), d);
-        let rejected = tuned.unwrap_err();
-        assert!(rejected.back.is_some());
-        refused(rejected.error, "measured");
+        let device = isolated().slots(1).open().unwrap();
+        let x = up(&device, [1.0f32; 64]);
+        let spec = Matmul::new(8, 8, 8);
+        let ds = up(&device, [7.0f32; 65]).split_at(1).unwrap();
+        let (d, tuning) = device.blas_lt().autotune(spec, Operands::new(&x, &x), Epilogue::none(), ds.1).unwrap();
+        assert_eq!(down(&device, &d), [7.0; 64], "what is measured is written elsewhere");
+        assert!(tuning.candidates.len() == 3 && tuning.chosen.is_some(), "{tuning:?}");
+        assert!(tuning.candidates.iter().all(|way| way.time > Duration::ZERO), "{tuning:?}");
+        // An output of the same alignment finds the way that was pinned, and the library is not asked again.
+        let d = device.blas_lt().matmul(spec, &x, &x, d).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &d), [8.0; 64]);
+        let told = |stats: &Stats| stats.plans_pinned == 1 && stats.plan_hits == 1 && stats.plan_misses == 0;
+        assert!(eventually(10, || told(&device.stats())), "{:?}", device.stats());
         assert_eq!(device.stats().faults, 0);
+    });
+}
+
+/// Also a GPU whose cuBLAS makes no handle is tested, comes back, and does what needs no cuBLAS.
+#[test]
+fn a_gpu_in_a_worker_comes_back_without_any_library() {
+    inside(&this_test!(), &[("WINDLASS_STANDIN_FAIL", "cublasCreate:0:14")], || {
+        let device = isolated().open().unwrap();
+        let x = up(&device, [1.0f32; 4]);
+        let outcome = device.blas().axpy(2.0, &x, device.zeros(4).unwrap()).unwrap().await_result();
+        assert!(matches!(outcome.unwrap_err().error, Error::LibraryError { .. }));
+        system::signal(device.worker_pid().unwrap(), libc::SIGKILL);
+        assert!(eventually(60, || device.generation() == 1), "{:?}", device.health());
+        assert_eq!(down(&device, &up(&device, [3u8; 5])), [3; 5]);
+        assert_eq!(device.stats().faults, 1);
     });
 }
 

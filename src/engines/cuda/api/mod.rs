@@ -14,19 +14,11 @@
 
 pub(crate) mod codes;
 pub(crate) mod driver;
-#[cfg(feature = "nvrtc")]
-pub(crate) mod nvjitlink;
 #[cfg(target_os = "linux")]
 pub(crate) mod nvml;
-#[cfg(feature = "nvrtc")]
-pub(crate) mod nvrtc;
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code, reason = "ranges are named with the feature only"))]
 pub(crate) mod nvtx;
 
 pub(crate) use crate::library::LoadError;
 pub(crate) use codes::Code;
 pub(crate) use driver::Driver;
-#[cfg(feature = "nvrtc")]
-pub(crate) use nvjitlink::NvJitLink;
-#[cfg(feature = "nvrtc")]
-pub(crate) use nvrtc::Nvrtc;

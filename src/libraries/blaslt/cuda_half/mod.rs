@@ -15,42 +15,15 @@ mod problem;
 mod side;
 mod zeros;
 
-use super::epilogue::{Beside, Extra, WritePlaces};
+use super::epilogue::{Beside, Extra};
 use super::op::{Fused, Geometry};
 use super::operands::Reading;
 use super::types::MatmulTypes;
-use crate::blaslt::native::{Choice, Factor, Problem, Which};
-use crate::sync::{Arc, Mutex};
+use super::way::Way;
+use crate::blaslt::native::{Factor, Which};
 use crate::{Element, Enqueue, Result};
 use aside::Aside;
 use smallvec::SmallVec;
-
-/// What is to be enqueued.
-#[derive(Clone, Default)]
-pub(crate) enum Way {
-    /// The product, as is known to be best.
-    #[default]
-    Usual,
-    /// Nothing: the library is asked how the product may be multiplied.
-    Ask(Arc<Mutex<Survey>>),
-    /// The product, in this way.
-    This(Choice),
-}
-
-/// What the library is asked, and its answer.
-#[derive(Default)]
-pub(crate) struct Survey {
-    /// The outputs that the answer is wanted for, which are not those that are given to be written.
-    pub(super) writes: Option<WritePlaces>,
-    pub(super) problem: Option<Problem>,
-    pub(super) choices: Vec<Choice>,
-}
-
-impl Survey {
-    pub(super) fn of(writes: WritePlaces) -> Self {
-        Survey { writes: Some(writes), ..Survey::default() }
-    }
-}
 
 /// What is to be on the stream before the product, once it is known that the library has a way for it: what it refuses
 /// leaves everything as it was.
@@ -79,13 +52,11 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// `apart`: the gradient of a factor is a product of its own.
     fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, apart: bool) -> Result<()> {
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
-        if let Way::Ask(survey) = &self.way
-            && let Some(others) = survey.lock().writes
-        {
+        if let Way::Survey { writes: others, .. } = self.way {
             writes = others;
-        }
-        if matches!(self.way, Way::Ask(_)) && (self.spec.is_empty() || self.spec.k == 0) {
-            return Ok(());
+            if self.spec.is_empty() || self.spec.k == 0 {
+                return Ok(());
+            }
         }
         if self.spec.is_empty() {
             return self.nothing(queue, &writes, geometry);
@@ -129,14 +100,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let which = match &self.way {
             Way::Usual => Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses)? },
             Way::This(choice) => Which::This(choice),
-            Way::Ask(survey) => {
-                let mut survey = survey.lock();
-                if !zeros {
-                    survey.choices = queue.lt_ways(&problem, &addresses)?;
-                    survey.problem = Some(problem);
-                }
-                return Ok(());
-            }
+            Way::Survey { .. } if zeros => return Ok(()),
+            Way::Survey { number, .. } => return queue.lt_survey(*number, &problem, &addresses),
         };
         let sums = if apart { Some(self.gradient(queue, &reads, &writes, geometry)?) } else { None };
         for step in ahead {

@@ -2,20 +2,11 @@
 
 use super::functions::Heuristic;
 use super::{Problem, REMEMBERED};
+use crate::blaslt::way::{Choice, Question};
 use crate::cache::Cache;
+use crate::library::encode;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-
-/// A way to multiply.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Choice {
-    pub(in crate::libraries::blaslt) algo: [u64; 8],
-    /// Bytes of workspace that it takes.
-    pub(crate) workspace: usize,
-    /// How often it fills the GPU.
-    pub(crate) waves: f32,
-    /// It was measured, not guessed.
-    tuned: bool,
-}
+use crate::{Error, Result};
 
 impl From<&Heuristic> for Choice {
     fn from(h: &Heuristic) -> Self {
@@ -26,8 +17,14 @@ impl From<&Heuristic> for Choice {
 /// What a choice takes.
 const BYTES: usize = size_of::<(Problem, Choice)>();
 
+/// Surveys whose answers wait to be fetched, by number.
+type Surveys = Cache<u64, (Problem, Vec<Choice>)>;
+/// How many: one that nobody fetches goes in the end.
+const SURVEYS: usize = 64;
+
 /// The choices of an epoch.
 pub(crate) struct Choices {
+    surveys: Mutex<Surveys>,
     known: Mutex<Cache<Problem, Choice>>,
     /// Counts the choices pinned.
     pub(super) version: AtomicU64,
@@ -35,7 +32,11 @@ pub(crate) struct Choices {
 
 impl Default for Choices {
     fn default() -> Self {
-        Choices { known: Mutex::new(Cache::new(REMEMBERED, REMEMBERED * BYTES)), version: AtomicU64::new(0) }
+        Choices {
+            surveys: Mutex::new(Cache::new(SURVEYS, usize::MAX)),
+            known: Mutex::new(Cache::new(REMEMBERED, REMEMBERED * BYTES)),
+            version: AtomicU64::new(0),
+        }
     }
 }
 
@@ -44,6 +45,27 @@ impl Choices {
     pub(crate) fn pin(&self, problem: &Problem, choice: Choice) {
         self.known.lock().insert(*problem, Choice { tuned: true, ..choice }, BYTES);
         self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Keeps the answer of a survey.
+    pub(super) fn surveyed(&self, number: u64, problem: Problem, choices: Vec<Choice>) {
+        self.surveys.lock().insert(number, (problem, choices), 0);
+    }
+
+    /// Answers the front.
+    pub(super) fn answer(&self, question: Question) -> Result<Vec<u8>> {
+        match question {
+            Question::Survey(number) => {
+                let choices = self.surveys.lock().get(&number).map(|(_, choices)| choices.clone());
+                encode(&choices.unwrap_or_default())
+            }
+            Question::Pin(number, choice) => {
+                let survey = self.surveys.lock().get(&number).map(|(problem, _)| *problem);
+                let problem = survey.ok_or_else(|| Error::library("a way was measured for no known problem"))?;
+                self.pin(&problem, choice);
+                encode(&())
+            }
+        }
     }
 
     /// Choices pinned.

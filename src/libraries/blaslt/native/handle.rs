@@ -6,7 +6,7 @@ use super::{Addresses, Choice, Choices, CublasLtFunctions, HEURISTIC, NOT_SUPPOR
 use crate::blas::status;
 use crate::cache::Cache;
 use crate::cuda::Native;
-use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status};
+use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Site, Status, decode};
 use crate::sync::Ordering;
 use crate::trace::Stats;
 
@@ -53,6 +53,10 @@ impl CudaLibrary for CublasLt {
         drop(plans);
         // SAFETY: made by `create`, destroyed once, idle; the plans on it are gone. It may synchronize the device.
         unsafe { api.destroy(raw.0) }
+    }
+
+    fn answer(site: &Site<'_, Self>, question: &[u8]) -> crate::Result<Vec<u8>> {
+        site.shared.answer(decode(question)?)
     }
 
     fn fill(choices: &Choices, stats: &mut Stats) {

@@ -18,7 +18,7 @@ mod handle;
 mod multiply;
 mod problem;
 
-pub(super) use choices::Choice;
+use super::way::Choice;
 use choices::Choices;
 use functions::CublasLtFunctions;
 pub(crate) use handle::CublasLt;

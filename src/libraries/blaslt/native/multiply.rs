@@ -24,15 +24,23 @@ impl<O: Op> Enqueue<'_, O> {
     }
 
     /// The ways that the library offers for a problem, best first.
-    pub(in crate::libraries::blaslt) fn lt_ways(
-        &mut self,
-        problem: &Problem,
-        addresses: &Addresses,
-    ) -> Result<Vec<Choice>> {
+    fn lt_ways(&mut self, problem: &Problem, addresses: &Addresses) -> Result<Vec<Choice>> {
         let (api, handle) = self.consult::<CublasLt>()?;
         let raw = handle.raw.0;
         let ways = Descriptors::of(api, problem, addresses).and_then(|mut d| d.ways(raw, problem, CANDIDATES));
         ways.map_err(|refusal| self.refused(refusal, problem))
+    }
+
+    /// Keeps the ways that the library offers for a problem, under a number that the front asks by.
+    pub(in crate::libraries::blaslt) fn lt_survey(
+        &mut self,
+        number: u64,
+        problem: &Problem,
+        addresses: &Addresses,
+    ) -> Result<()> {
+        let ways = self.lt_ways(problem, addresses)?;
+        self.shared::<CublasLt>()?.surveyed(number, *problem, ways);
+        Ok(())
     }
 
     /// Makes sure of a way for a problem, so that one that the library does not multiply is refused while nothing is on

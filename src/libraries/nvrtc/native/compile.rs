@@ -1,15 +1,15 @@
 //! The compiler itself: one compilation from a program to its image.
 
-use super::Arch;
-use super::cache::Answer;
-use super::compiler::Identity;
-pub(super) use super::native_link::{link, linker};
-use super::options::ALONE;
-use super::program::{Emit, Prepared, Program};
-use crate::cuda::api::nvrtc::Program as NvrtcProgram;
-use crate::cuda::api::{Code, Nvrtc, codes};
-use crate::engine::{leaving, process};
+use super::super::Arch;
+use super::super::cache::Answer;
+use super::super::compiler::Identity;
+use super::super::options::ALONE;
+use super::super::program::{Emit, Prepared, Program};
+use super::functions::{Nvrtc, Program as NvrtcProgram};
+use super::status;
+use crate::engine::leaving;
 use crate::error::{Diagnostic, PTX_INPUT, Site};
+use crate::library::{self, Code};
 use crate::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
@@ -18,19 +18,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The compiler of this process. The first call loads it.
-pub(super) fn identity() -> Result<&'static Identity> {
+pub(in crate::libraries::nvrtc) fn identity() -> Result<&'static Identity> {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
     if let Some(known) = IDENTITY.get() {
         return Ok(known);
     }
     let api = Nvrtc::load()?;
     let found = look(api)?;
-    leaving::watch(api.library());
+    leaving::watch();
     Ok(IDENTITY.get_or_init(|| found))
 }
 
 /// The folders of CUDA's own headers. Looked for again until there are some.
-pub(super) fn header_folders() -> Vec<PathBuf> {
+pub(in crate::libraries::nvrtc) fn header_folders() -> Vec<PathBuf> {
     static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
     if let Some(found) = FOUND.get() {
         return found.clone();
@@ -46,7 +46,7 @@ pub(super) fn header_folders() -> Vec<PathBuf> {
 }
 
 /// Runs `f` unless the process is exiting; an exit waits for it.
-pub(super) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(in crate::libraries::nvrtc) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     let gone = || Err(Error::GpuRefStale { reason: crate::Stale::ShuttingDown, site: Site::none() });
     leaving::unless_leaving(f).unwrap_or_else(gone)
 }
@@ -71,7 +71,7 @@ fn look(api: &Nvrtc) -> Result<Identity> {
 /// What tells one build of a library from another: releases of one minor version differ in their code. That is the
 /// length of its file and the hash of the first page, where the linker puts the build's own hash; and of the file beside
 /// it that NVRTC has its built-in code in.
-pub(super) fn build(file: &Path) -> [u8; 32] {
+pub(in crate::libraries::nvrtc) fn build(file: &Path) -> [u8; 32] {
     let beside = file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let is_code = |name: &str| name.starts_with("libnvrtc-builtins") || name.starts_with("nvrtc-builtins64");
     let builtins = beside.filter(|item| item.file_name().to_str().is_some_and(is_code)).map(|item| item.path());
@@ -89,7 +89,7 @@ pub(super) fn build(file: &Path) -> [u8; 32] {
 }
 
 fn error(code: Code, call: &str) -> Error {
-    let name = codes::nvrtc_name(code.0).unwrap_or("an unknown code");
+    let name = library::name(status::NVRTC, code);
     Error::library(format!("{call} failed: {name}")).locate(|site| {
         site.set_code(code.0, name);
     })
@@ -117,7 +117,7 @@ impl Drop for Native {
 
 /// Stops a compilation when the process begins to exit.
 unsafe extern "C" fn stop_at_exit(_: *mut c_void, _: *mut c_void) -> c_int {
-    c_int::from(process::exiting())
+    c_int::from(!leaving::goes_on())
 }
 
 fn c_string(argument: &'static str, text: &str) -> Result<CString> {
@@ -215,7 +215,12 @@ fn text(mut bytes: Vec<u8>) -> String {
 }
 
 /// Compiles `program` for `arch`, with these folders of CUDA's headers behind its own. Holds no lock; takes the time it takes.
-pub(super) fn compile(program: &Program, prepared: &Prepared, arch: Arch, cudas: &[PathBuf]) -> Result<Answer> {
+pub(in crate::libraries::nvrtc) fn compile(
+    program: &Program,
+    prepared: &Prepared,
+    arch: Arch,
+    cudas: &[PathBuf],
+) -> Result<Answer> {
     const OPTION: i32 = 5;
     const COMPILATION: i32 = 6;
     const CANCELLED: i32 = 16;

@@ -1,13 +1,14 @@
 //! The linker itself: one link from images to an image.
 
-use super::cache::Answer;
-use super::compiler::Identity;
-use super::native::build;
-use super::{Arch, Emit, Image, ImageKind};
-use crate::cuda::api::nvjitlink::Handle;
-use crate::cuda::api::{Code, NvJitLink, codes};
+use super::super::cache::Answer;
+use super::super::compiler::Identity;
+use super::super::{Arch, Emit, Image, ImageKind};
+use super::compile::build;
+use super::linker_functions::{Handle, NvJitLink};
+use super::status;
 use crate::engine::leaving;
 use crate::error::{Diagnostic, PTX_INPUT};
+use crate::library::{self, Code};
 use crate::{Error, Result};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -28,7 +29,7 @@ impl Drop for Native {
 }
 
 /// The linker of this process. The first call loads it.
-pub(super) fn linker() -> Result<&'static Identity> {
+pub(in crate::libraries::nvrtc) fn linker() -> Result<&'static Identity> {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
     if let Some(known) = IDENTITY.get() {
         return Ok(known);
@@ -37,12 +38,17 @@ pub(super) fn linker() -> Result<&'static Identity> {
     let mut version = (0, 0);
     // SAFETY: two numbers are written through valid pointers. The first releases do not tell; their build does.
     let _ = unsafe { api.version(&mut version.0, &mut version.1) };
-    leaving::watch(api.library());
+    leaving::watch();
     Ok(IDENTITY.get_or_init(|| Identity { version, build: build(&api.library().path), archs: Vec::new() }))
 }
 
 /// Links. Holds no lock; takes the time it takes.
-pub(super) fn link(inputs: &[Image], arch: Arch, emit: Emit, arguments: &[String]) -> Result<Answer> {
+pub(in crate::libraries::nvrtc) fn link(
+    inputs: &[Image],
+    arch: Arch,
+    emit: Emit,
+    arguments: &[String],
+) -> Result<Answer> {
     leaving::admit()?;
     let api = NvJitLink::load()?;
     let strings: Vec<CString> = arguments.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
@@ -104,7 +110,7 @@ impl Native {
         if code.is_success() {
             return Ok(());
         }
-        let name = codes::nvjitlink_name(code.0).unwrap_or("an unknown code");
+        let name = library::name(status::NVJITLINK, code);
         let log = if self.handle.is_null() { String::new() } else { self.log(true) };
         let told = if log.trim().is_empty() { name.to_owned() } else { format!("{name}: {}", log.trim()) };
         const OPTION: i32 = 1;
@@ -148,7 +154,7 @@ impl Native {
         let (api, handle) = (self.api, self.handle);
         let is_ptx = emit == Emit::Ptx;
         let fail = |code: Code, call: &str| {
-            let name = codes::nvjitlink_name(code.0).unwrap_or("an unknown code");
+            let name = library::name(status::NVJITLINK, code);
             Err(Error::library(format!("{call} failed: {name}")).locate(|site| {
                 site.set_code(code.0, name);
             }))

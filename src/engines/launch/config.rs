@@ -197,7 +197,7 @@ impl LaunchConfig {
 
     /// Compares all with what the device and the kernel allow.
     #[inline]
-    pub(super) fn check(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
+    pub(crate) fn check(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
         if self.is_plainly_allowed(device, kernel) { Ok(()) } else { self.compare(name, device, kernel) }
     }
 

@@ -1,6 +1,6 @@
 //! What a compiler counts.
 
-/// What a [`Compiler`](super::Compiler) has done, from [`Compiler::stats`](super::Compiler::stats) and, for the compiler
+/// What a [`Compiler`](crate::nvrtc::Compiler) has done, from its [`stats`](crate::nvrtc::Compiler::stats) and, for the compiler
 /// that a device works with, from [`Device::stats`](crate::Device::stats).
 ///
 /// Every request for a compilation or a link ends in one of: found in memory, joined to one under way, found on disk,

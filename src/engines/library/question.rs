@@ -1,0 +1,105 @@
+//! Questions to a library: plain data in, plain data out, answered where the context lives. In this process that is a call;
+//! of a GPU in a worker the question crosses, under the library's name, and neither side of the way knows what it says.
+
+#[cfg(feature = "cuda")]
+use super::contract::{CudaLibrary, Listed, unlisted};
+#[cfg(feature = "cuda")]
+use crate::cuda::Core;
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
+#[cfg(feature = "cuda")]
+use crate::sync::Arc;
+use crate::{Device, Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a library answers a question with.
+#[cfg(feature = "cuda")]
+pub(crate) struct Site<'e, L: CudaLibrary> {
+    /// What the slots of the epoch share.
+    pub(crate) shared: &'e L::Shared,
+    core: &'e Arc<Core>,
+    epoch: &'e Arc<Epoch>,
+}
+
+#[cfg(feature = "cuda")]
+impl<'e, L: Listed> Site<'e, L> {
+    /// The functions of the library.
+    ///
+    /// # Errors
+    /// The library is missing.
+    pub(crate) fn api(&self) -> Result<&'static L::Api> {
+        crate::worker::first_use();
+        Ok(L::load()?)
+    }
+
+    /// Runs `f` with the functions and the handle of some slot, which is leased meanwhile, the context current. Nothing is
+    /// to be enqueued.
+    ///
+    /// # Errors
+    /// The library is missing, or makes no handle; the device is gone; the status of `f`'s own call.
+    pub(crate) fn handle<R>(
+        &self,
+        f: impl FnOnce(&'static L::Api, &mut L::Handle) -> Result<R, super::Refusal>,
+    ) -> Result<R> {
+        let mut lease = self.core.any_slot();
+        self.epoch.admit()?;
+        let _bound = self.core.bind(self.epoch)?;
+        let state = &mut *lease.state;
+        if state.handles.get::<L>().is_none() {
+            self.core.make_handle::<L>(self.epoch, state)?;
+        }
+        let held = state.handles.get::<L>().ok_or_else(unlisted)?;
+        f(held.api, &mut held.handle)
+            .map_err(|(call, code)| self.core.failure(self.epoch, &lease.state, L::STATUS, call, code))
+    }
+}
+
+/// Asks the library `name` of a device, and waits for the answer: for looking things up, never for work.
+///
+/// # Errors
+/// [`Error::Unsupported`] of a host device, or where the library's side of the way was built without it; the library's own.
+pub(crate) fn ask<A: DeserializeOwned>(device: &Device, name: &str, question: &impl Serialize) -> Result<A> {
+    let _ = (device, question);
+    #[cfg(feature = "cuda")]
+    {
+        let question = encode(question)?;
+        let epoch = device.epoch();
+        #[cfg(target_os = "linux")]
+        if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
+            let what = crate::worker::Question::Library { name: name.into(), question };
+            return decode(&worker.ask::<Vec<u8>>(&epoch, what)?);
+        }
+        if let Some(engine) = epoch.engine.as_cuda() {
+            return decode(&answer_here(&engine.core, &epoch, name, &question)?);
+        }
+    }
+    Err(Error::unsupported(format!("{} has no library `{name}` that could be asked", device.name())))
+}
+
+/// Answers a question to the library `name` in this process.
+#[cfg(feature = "cuda")]
+pub(crate) fn answer_here(core: &Arc<Core>, epoch: &Arc<Epoch>, name: &str, question: &[u8]) -> Result<Vec<u8>> {
+    let entry = core.libraries.iter().find(|entry| entry.name == name);
+    let native = entry.and_then(|entry| entry.native.as_ref());
+    let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
+    epoch.admit()?;
+    (native.ask)(core, epoch, question)
+}
+
+#[cfg(feature = "cuda")]
+pub(super) fn answer<L: Listed>(core: &Arc<Core>, epoch: &Arc<Epoch>, question: &[u8]) -> Result<Vec<u8>> {
+    L::answer(&Site { shared: core.shared::<L>()?, core, epoch }, question)
+}
+
+/// Plain data as it crosses.
+#[cfg(feature = "cuda")]
+pub(crate) fn encode(data: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_stdvec(data).map_err(|error| Error::library(format!("a question that cannot cross: {error}")))
+}
+
+/// The reverse of [`encode`].
+#[cfg(feature = "cuda")]
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|error| Error::library(format!("a question or answer that is none: {error}")))
+}

@@ -1,0 +1,39 @@
+//! How a product is to be enqueued, as plain data: it crosses to a worker with the product.
+
+use super::epilogue::WritePlaces;
+use serde::{Deserialize, Serialize};
+
+/// A way to multiply, in the library's own form.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Choice {
+    pub(super) algo: [u64; 8],
+    /// Bytes of workspace that it takes.
+    pub(super) workspace: usize,
+    /// How often it fills the GPU.
+    pub(super) waves: f32,
+    /// It was measured, not guessed.
+    pub(super) tuned: bool,
+}
+
+/// What is to be enqueued.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) enum Way {
+    /// The product, as is known to be best.
+    #[default]
+    Usual,
+    /// Nothing: the library is asked how the product may be multiplied, and the answer is kept under this number until it
+    /// is [asked for](Question). With the outputs that it is wanted for, which are not those that are given to be written:
+    /// only how they are aligned matters, and that is the same in a worker.
+    Survey { number: u64, writes: WritePlaces },
+    /// The product, in this way.
+    This(Choice),
+}
+
+/// What the library is asked by the front.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// The answer of a survey. `Vec<Choice>`: the ways, best first; none where nothing is multiplied.
+    Survey(u64),
+    /// This way of a survey is the one for its problem from now on. `()`.
+    Pin(u64, Choice),
+}
