@@ -119,7 +119,8 @@ impl Solver {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At the wait
-    /// [`Error::NotConverged`], also where A holds a NaN or an infinity. All buffers come back; what A holds is not specified.
+    /// [`Error::NotConverged`], also where A holds a NaN or an infinity; there cuSOLVER answers an internal error of its own, so
+    /// on a GPU it is [`Error::LibraryError`]. All buffers come back; what A holds is not specified.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -44,9 +44,24 @@ impl<T: SolverElement> Routine for Trtri<T> {
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
         } else {
+            let (n, ld, uplo) = (of.rows, of.leading(), self.shape.uplo);
+            let element = size_of::<T>();
+            // The library writes more than the triangle (seen on an H100), so it works on a copy. It is no larger than A.
+            let copy = queue.scratch(n * n * element)?;
+            // A strict triangle is the whole triangle of a matrix that begins one row lower, or one column further right.
+            let (back, skip_copy, skip) = match (self.diag, uplo) {
+                (Diag::NonUnit, _) => (n, 0, 0),
+                (Diag::Unit, Uplo::Lower) => (n - 1, 1, 1),
+                (Diag::Unit, Uplo::Upper) => (n - 1, n, ld),
+            };
             for k in 0..of.count {
-                let a = (of.address::<T>(a.address(), k), of.leading());
-                queue.trtri::<T>((self.shape.uplo, self.diag), of.rows, a, info + 4 * k as u64)?;
+                let a = of.address::<T>(a.address(), k);
+                // SAFETY: the triangle of A lies inside the operand (checked), the copy is scratch of this dispatch.
+                unsafe { queue.copy_matrix::<T>(Copy::Triangle(uplo), (a, ld), (copy, n), (n, n)) }?;
+                queue.trtri::<T>((uplo, self.diag), n, (copy, n), info + 4 * k as u64)?;
+                let (from, to) = (copy + (skip_copy * element) as u64, a + (skip * element) as u64);
+                // SAFETY: as above; what is skipped leaves `back` rows and columns.
+                unsafe { queue.copy_matrix::<T>(Copy::Triangle(uplo), (from, n), (to, ld), (back, back)) }?;
             }
         }
         queue.verdict(info, of.count)

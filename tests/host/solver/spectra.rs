@@ -313,6 +313,8 @@ fn numbers_that_are_none_have_no_spectrum_and_hang_nothing() {
                         Ok(_) => assert!(!on_host, "a NaN has no eigenvalues"),
                     }
                     match solver.eig(true, laid.shape, up()).unwrap().await_result() {
+                        // `cusolverDnXgeev` answers an internal error.
+                        Err(rejected) if !on_host && matches!(rejected.error, Error::LibraryError { .. }) => {}
                         Err(rejected) => told(rejected.error),
                         Ok(_) => assert!(!on_host, "a NaN has no eigenvalues"),
                     }
