@@ -8,6 +8,7 @@
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |
 //! | make it fast, and see where the time goes | [`performance`] |
+//! | know what each engine can do, and the cargo features | [`engines`] |
 //! | come from cudarc | [`from_cudarc`] |
 //! | come from PyTorch, CuPy or numpy | [`from_python`] |
 
@@ -23,6 +24,8 @@ pub mod isolated {}
 pub mod kernels {}
 #[doc = include_str!("performance.md")]
 pub mod performance {}
+#[doc = include_str!("engines.md")]
+pub mod engines {}
 #[doc = include_str!("from_cudarc.md")]
 pub mod from_cudarc {}
 #[doc = include_str!("from_python.md")]
