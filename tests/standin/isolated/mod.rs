@@ -87,8 +87,8 @@ fn the_worker_tells_the_versions_of_its_libraries() {
         assert_eq!(calls(&device, "cublasGetProperty"), 0, "it is another one");
         assert_eq!(version(Library::Cublas), Ok(Some("13.0.0".into())));
         assert_eq!((calls(&device, "cublasGetProperty"), driver.calls_of("cublasGetProperty")), (3, 0));
-        match version(Library::Cufft) {
-            Err(Error::LibraryMissing { library, tried, .. }) => assert!(library == "cuFFT" && !tried.is_empty()),
+        match version(Library::Cudnn) {
+            Err(Error::LibraryMissing { library, tried, .. }) => assert!(library == "cuDNN" && !tried.is_empty()),
             other => assert!(matches!(other, Ok(Some(_))), "{other:?}"), // a machine that has one
         }
         assert_eq!(down(&device, &up(&device, [7u8])), [7]);
