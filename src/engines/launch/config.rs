@@ -153,7 +153,7 @@ impl LaunchConfig {
     }
 
     /// Which of the kernels that wait for room on the device goes first: smaller is more urgent, within
-    /// [`Nvrtc::priorities`](super::Nvrtc::priorities). It changes no order that the operands ask for. The host engine
+    /// [`Nvrtc::priorities`](crate::Nvrtc::priorities). It changes no order that the operands ask for. The host engine
     /// knows no priorities.
     #[must_use]
     pub fn priority(self, priority: i32) -> Self {

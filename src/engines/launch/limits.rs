@@ -49,7 +49,7 @@ impl KernelLimits {
     pub(crate) const HOST: Self = KernelLimits { block_threads: u32::MAX, registers: 0, shared: 0 };
 }
 
-/// What the driver knows of a kernel; see [`Kernel::attributes`](super::Kernel::attributes).
+/// What the driver knows of a kernel; see [`Kernel::attributes`](crate::Kernel::attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelAttributes {

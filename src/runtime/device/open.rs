@@ -38,7 +38,7 @@ impl Device {
         Self::builder().from_env()?.open()
     }
 
-    /// The device that `text` names, as [`DeviceBuilder::named`] has it.
+    /// The device that `text` names, as [`DeviceBuilder::named`](crate::DeviceBuilder::named) has it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
