@@ -119,9 +119,9 @@ fn a_pool_adds_one_allocation_for_each_runner_that_the_caller_hires() {
         dots(200);
         let (n, _) = allocations(|| dots(DISPATCHES));
         println!("{device:?}: {n} allocations for {DISPATCHES} awaited dot dispatches");
-        // The node and the box; a parker when the wait had to sleep; blocks of both queues, of which a push that loses
-        // a race may throw one away.
-        assert!(n <= 3 * DISPATCHES + DISPATCHES / 31 + DISPATCHES / 63 + 64, "{n}");
+        // The node and the box; a parker when the wait had to sleep; and the blocks of queues now and then, how often
+        // depends on who runs when. A fourth for each dispatch would be 10 000 more.
+        assert!(n <= 3 * DISPATCHES + DISPATCHES / 8, "{n}");
     }
 }
 
