@@ -6,6 +6,8 @@ use crate::{Complex, Element, bf16, f16};
 use super::geometry::Geometry;
 #[cfg(feature = "host")]
 use super::host::{self, Data};
+#[cfg(feature = "host")]
+use super::trigonometric::TrigPass;
 
 mod sealed {
     pub trait Sealed {}
@@ -21,6 +23,9 @@ pub trait FftReal: Element + sealed::Sealed {
     #[doc(hidden)]
     #[cfg(feature = "host")]
     fn run(geometry: &HostGeometry<'_>, data: Data<'_, '_, Self, Self::Complex>, scale: f64) -> crate::Result<()>;
+    #[doc(hidden)]
+    #[cfg(feature = "host")]
+    fn run_trigonometric(geometry: &HostGeometry<'_>, pass: TrigPass, x: &[Self], y: &mut [Self]) -> crate::Result<()>;
 }
 
 /// The sizes of a transform on the host. Opaque.
@@ -45,6 +50,10 @@ macro_rules! full { ($($t:ty)*) => { $(
         fn run(geometry: &HostGeometry<'_>, data: Data<'_, '_, $t, Complex<$t>>, scale: f64) -> crate::Result<()> {
             host::run(geometry.0, data, scale)
         }
+        #[cfg(feature = "host")]
+        fn run_trigonometric(geometry: &HostGeometry<'_>, pass: TrigPass, x: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            host::trigonometric(geometry.0, pass, x, y)
+        }
     }
     impl FftComplex for Complex<$t> {
         type Real = $t;
@@ -60,6 +69,10 @@ macro_rules! halves { ($($t:ty)*) => { $(
         #[cfg(feature = "host")]
         fn run(geometry: &HostGeometry<'_>, data: Data<'_, '_, $t, $t>, scale: f64) -> crate::Result<()> {
             host::run_halves(geometry.0, data, scale, <$t>::to_f32, <$t>::from_f32)
+        }
+        #[cfg(feature = "host")]
+        fn run_trigonometric(geometry: &HostGeometry<'_>, pass: TrigPass, x: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            host::trigonometric_halves(geometry.0, pass, (x, y), <$t>::to_f32, <$t>::from_f32)
         }
     }
     impl FftComplex for $t {

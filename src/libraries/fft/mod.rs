@@ -41,6 +41,7 @@
 //! | `element`, `form` | element types; which buffers there are: out of place, in place, destroying |
 //! | `op` | the transform as an op |
 //! | `transforms`, `simple` | the front: with a specification; SciPy's names with an output of their own |
+//! | `trigonometric` | cosine and sine transforms |
 //! | `shift`, `frequencies` | halves of arrays exchanged; the frequencies of a spectrum's points, good lengths |
 //! | `prepare` | plans made ahead |
 //! | `host` | the CPU's arithmetic |
@@ -61,11 +62,15 @@ mod shift;
 mod simple;
 mod spec;
 mod transforms;
+mod trigonometric;
 
 pub use dims::Dims;
 pub use element::{FftComplex, FftReal};
 pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
 pub use spec::{Direction, Fft, Kind, Layout, Norm};
+#[doc(hidden)]
+pub use trigonometric::TrigPass;
+pub use trigonometric::{RealTransform, Trig};
 
 use crate::Device;
 
@@ -96,6 +101,7 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.add::<Transform<C2rInPlace<R>>>();
         registry.add::<Transform<C2rDestroying<R>>>();
         registry.add::<prepare::Ahead<R>>();
+        registry.add::<trigonometric::Trigonometric<R>>();
     }
     fn shifts<T: crate::Element>(registry: &mut crate::worker::Registry) {
         registry.add::<shift::Shift<T>>();

@@ -5,7 +5,7 @@ use super::{Dims, FftComplex, FftReal, Front};
 use crate::{DeviceBuffer, Element, Error, In, PendingDispatch, Result};
 
 /// What is in flight where nothing was moved in.
-type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
+pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
 
 impl Front {
     fn room<T: Element>(&self, numbers: usize, per: usize) -> Result<DeviceBuffer<T>> {

@@ -39,3 +39,11 @@ rows("hfft n=9 ortho", sf.hfft(z, 9, norm="ortho"))
 rows("ihfft", sf.ihfft(x))
 rows("hfft2 s=(3,6)", sf.hfft2(g, s=(3, 6)))
 rows("ihfft2", sf.ihfft2(r))
+
+# The table of `trigonometric.rs`.
+for name, function, inverse in [("Dct", sf.dctn, sf.idctn), ("Dst", sf.dstn, sf.idstn)]:
+    for kind in (1, 2, 3, 4):
+        for norm in ("backward", "ortho", "forward"):
+            for f, way in ((function, ""), (inverse, " inverse")):
+                values = ", ".join(repr(float(v)) for v in f(r, type=kind, norm=norm).ravel())
+                print(f'    ("{name}{kind} {norm}{way}", &[{values}]),')

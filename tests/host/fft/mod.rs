@@ -9,3 +9,4 @@ mod refusals;
 mod relations;
 mod shifts;
 mod sweep;
+mod trigonometric;

@@ -379,6 +379,8 @@ struct kernel {
 const struct kernel *known_kernel(const char *name);
 /* kernels_fft.c */
 const struct kernel *known_fft_kernel(const char *name);
+/* kernels_trigonometric.c */
+const struct kernel *known_trigonometric_kernel(const char *name);
 /* Where the text goes on after `.entry NAME`, or NULL. */
 const char *find_entry(const char *text, const char *name);
 /* The sizes of the entry's parameters; how many there are, 0 as well if the text does not say. */

@@ -12,6 +12,7 @@
 //! | `lines` | which lines there are along an axis, how their elements come and go |
 //! | `pass` | the transforms of all lines along one axis |
 //! | `transform` | passes over all axes: complex, real to complex, complex to real |
+//! | `trigonometric` | cosine and sine transforms |
 //! | `roll` | arrays moved, end around |
 //! | `halves` | the same of f16 and bf16, in f32 |
 //!
@@ -24,6 +25,7 @@ mod plans;
 mod roll;
 mod threads;
 mod transform;
+mod trigonometric;
 
 use crate::{Error, Result};
 use num_complex::Complex;
@@ -37,6 +39,7 @@ pub(super) use halves::run_halves;
 pub(super) use roll::roll;
 pub(super) use transform::Data;
 pub(super) use transform::{prepare, run};
+pub(super) use trigonometric::{trigonometric, trigonometric_halves};
 
 /// A type that is computed in.
 pub(super) trait Real: rustfft::FftNum + Float + Default {

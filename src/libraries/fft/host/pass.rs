@@ -189,3 +189,25 @@ pub(super) fn backward<T: Real>(
         unsafe { scatter(to, lines, some, n, out, |x| x * touch.scale) };
     });
 }
+
+/// Real lines to real lines, by whatever `f` does to a line of `n` elements; `begin` makes what a thread works in.
+pub(super) fn real<T: Real, W>(
+    n: usize,
+    lines: &Lines,
+    from: Reader<T>,
+    to: Writer<T>,
+    begin: &(dyn Fn() -> W + Sync),
+    f: &(dyn Fn(&mut W, &mut [T]) + Sync),
+) {
+    let strided = lines.along.from != 1 || lines.along.to != 1;
+    let width = width(n, strided);
+    let begin = || (vec![T::zero(); n * width], begin());
+    each_block(lines, width, 2 * cost(n), &begin, &|(block, work), some| {
+        let block = block.get_mut(..n * some.len()).unwrap_or_default();
+        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
+        unsafe { gather(from, lines, some, n, block, T::zero(), |x| x) };
+        block.chunks_exact_mut(n).for_each(|line| f(work, line));
+        // SAFETY: lines of `lines`, which no other thread has.
+        unsafe { scatter(to, lines, some, n, block, |x| x) };
+    });
+}

@@ -2,9 +2,11 @@
 
 use super::Real;
 use lru::LruCache;
+use num_complex::Complex;
 use parking_lot::Mutex;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::{Fft, FftDirection};
+use std::f64::consts::PI;
 use std::sync::Arc;
 
 /// Plans that are kept, of each type.
@@ -17,13 +19,18 @@ enum Key {
     Complex(usize, bool),
     Forward(usize),
     Backward(usize),
+    Turns(Turns),
 }
+
+/// `n`, and `count`, `step` and `first` of [`Plans::turns`].
+type Turns = (usize, usize, usize, usize);
 
 #[derive(Clone)]
 enum Plan<T> {
     Complex(Arc<dyn Fft<T>>),
     Forward(Arc<dyn RealToComplex<T>>),
     Backward(Arc<dyn ComplexToReal<T>>),
+    Turns(Arc<[Complex<T>]>),
 }
 
 /// With the bytes of each.
@@ -62,6 +69,24 @@ impl<T: Real> Plans<T> {
         match self.find(Key::Backward(n), n, || Plan::Backward(T::backward(n))) {
             Plan::Backward(plan) => plan,
             _ => T::backward(n),
+        }
+    }
+
+    /// `exp(-i pi (step * k + first) / (4 n))` for every `k` below `count`.
+    pub(super) fn turns(&self, turns: Turns) -> Arc<[Complex<T>]> {
+        let make = || -> Arc<[Complex<T>]> {
+            let (n, count, step, first) = turns;
+            let quarter = PI / (4.0 * n.max(1) as f64);
+            let turn = |k: usize| {
+                let (sine, cosine) = (quarter * (step * k + first) as f64).sin_cos();
+                Complex::new(T::of(cosine), T::of(-sine))
+            };
+            (0..count).map(turn).collect()
+        };
+        let (_, count, ..) = turns;
+        match self.find(Key::Turns(turns), count, || Plan::Turns(make())) {
+            Plan::Turns(turns) => turns,
+            _ => make(),
         }
     }
 

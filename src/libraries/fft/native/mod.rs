@@ -6,6 +6,7 @@
 //! | `steps` | which calls and copies a transform is, worked out without any of them |
 //! | `plan` | plans, which the device makes and keeps |
 //! | `kernels` | copies by kernels of our own |
+//! | `trigonometric` | cosine and sine transforms: kernels of our own before and behind a transform |
 //!
 //! The library's own layouts are used where they do: a packed or strided transform of up to three axes is one call, and
 //! with a factor one more pass by a kernel. Halves of other sizes than powers of two go through f32.
@@ -17,6 +18,7 @@ mod plan;
 mod steps;
 #[cfg(all(test, feature = "host"))]
 mod steps_tests;
+mod trigonometric;
 
 pub(crate) use handle::Cufft;
 

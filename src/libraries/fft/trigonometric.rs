@@ -1,0 +1,321 @@
+//! Cosine and sine transforms of real arrays: `dct` and `dst`, kinds I to IV.
+
+use super::simple::Pending;
+use super::spec::{Direction, Fft, Norm};
+use super::{Dims, FftReal, Front};
+#[cfg(feature = "fft")]
+use crate::Prepare;
+use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
+use serde::{Deserialize, Serialize};
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::marker::PhantomData;
+
+/// A cosine or sine transform, by the number that it is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Trig {
+    /// `x[0] + (-1)^k x[n-1] + 2 sum over 0 < j < n-1 of x[j] cos(pi j k / (n - 1))`; of two points at least.
+    Dct1,
+    /// `2 sum of x[j] cos(pi k (2 j + 1) / (2 n))`: "the" cosine transform.
+    Dct2,
+    /// `x[0] + 2 sum over 0 < j of x[j] cos(pi j (2 k + 1) / (2 n))`, which undoes kind II.
+    Dct3,
+    /// `2 sum of x[j] cos(pi (2 j + 1) (2 k + 1) / (4 n))`.
+    Dct4,
+    /// `2 sum of x[j] sin(pi (j + 1) (k + 1) / (n + 1))`.
+    Dst1,
+    /// `2 sum of x[j] sin(pi (k + 1) (2 j + 1) / (2 n))`.
+    Dst2,
+    /// `(-1)^k x[n-1] + 2 sum over j < n-1 of x[j] sin(pi (j + 1) (2 k + 1) / (2 n))`, which undoes kind II.
+    Dst3,
+    /// `2 sum of x[j] sin(pi (2 j + 1) (2 k + 1) / (4 n))`.
+    Dst4,
+}
+
+impl Trig {
+    /// The kind that undoes this one, but for a factor.
+    pub fn inverse(self) -> Self {
+        match self {
+            Trig::Dct2 => Trig::Dct3,
+            Trig::Dct3 => Trig::Dct2,
+            Trig::Dst2 => Trig::Dst3,
+            Trig::Dst3 => Trig::Dst2,
+            other => other,
+        }
+    }
+
+    /// The number of the kind, and whether it is one of sines.
+    #[cfg(feature = "fft")]
+    pub(super) fn number(self) -> (u32, bool) {
+        match self {
+            Trig::Dct1 => (1, false),
+            Trig::Dct2 => (2, false),
+            Trig::Dct3 => (3, false),
+            Trig::Dct4 => (4, false),
+            Trig::Dst1 => (1, true),
+            Trig::Dst2 => (2, true),
+            Trig::Dst3 => (3, true),
+            Trig::Dst4 => (4, true),
+        }
+    }
+
+    /// The length of the Fourier transform that it is a part of: what `1 / N` means.
+    fn length(self, n: usize) -> f64 {
+        match self {
+            Trig::Dct1 => 2.0 * (n as f64 - 1.0),
+            Trig::Dst1 => 2.0 * (n as f64 + 1.0),
+            _ => 2.0 * n as f64,
+        }
+    }
+}
+
+/// The factor of one axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scale {
+    None,
+    Full,
+    Root,
+}
+
+impl Scale {
+    pub(super) fn of(norm: Norm, direction: Direction) -> Self {
+        match (norm, direction) {
+            (Norm::Ortho, _) => Scale::Root,
+            (Norm::Backward, Direction::Inverse) | (Norm::Forward, Direction::Forward) => Scale::Full,
+            _ => Scale::None,
+        }
+    }
+
+    pub(super) fn factor(self, trig: Trig, n: usize) -> f64 {
+        match self {
+            Scale::None => 1.0,
+            Scale::Full => 1.0 / trig.length(n),
+            Scale::Root => 1.0 / trig.length(n).sqrt(),
+        }
+    }
+}
+
+/// What is done along every axis.
+#[derive(Clone, Copy, Debug)]
+pub struct TrigPass {
+    pub(super) trig: Trig,
+    pub(super) ortho: bool,
+    pub(super) scale: Scale,
+}
+
+impl TrigPass {
+    /// What makes the matrix of a kind orthogonal, beside one factor for all: of the first and the last element of a line of
+    /// the input, or of the output.
+    pub(super) fn ends(&self, output: bool) -> (f64, f64) {
+        if !self.ortho {
+            return (1.0, 1.0);
+        }
+        match (self.trig, output) {
+            (Trig::Dct1, false) => (SQRT_2, SQRT_2),
+            (Trig::Dct1, true) => (FRAC_1_SQRT_2, FRAC_1_SQRT_2),
+            (Trig::Dct2, true) => (FRAC_1_SQRT_2, 1.0),
+            (Trig::Dct3, false) => (SQRT_2, 1.0),
+            (Trig::Dst2, true) => (1.0, FRAC_1_SQRT_2),
+            (Trig::Dst3, false) => (1.0, SQRT_2),
+            _ => (1.0, 1.0),
+        }
+    }
+}
+
+/// A cosine or sine transform of packed real arrays. Plain data.
+///
+/// ```
+/// use windlass::fft::{RealTransform, Trig};
+/// let spec = RealTransform::new(Trig::Dct2, [8, 8]).batch(100); // the blocks of a picture
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[must_use]
+pub struct RealTransform {
+    trig: Trig,
+    /// With the shape, the axes, the batch, the direction and the normalisation.
+    pub(super) sizes: Fft,
+}
+
+impl RealTransform {
+    /// Of arrays of this shape, over all axes.
+    pub fn new(trig: Trig, shape: impl Into<Dims>) -> Self {
+        RealTransform { trig, sizes: Fft::c2c(shape) }
+    }
+
+    /// The inverse: SciPy's `idct` and `idst` of the kind that was named.
+    pub fn inverse(self) -> Self {
+        RealTransform { sizes: self.sizes.inverse(), ..self }
+    }
+
+    /// Where the factor `1 / N` goes, as SciPy has it: `N` is `2 n`, for `Dct1` `2 (n - 1)` and for `Dst1` `2 (n + 1)`.
+    /// [`Norm::Ortho`] makes the transform orthogonal.
+    pub fn norm(self, norm: Norm) -> Self {
+        RealTransform { sizes: self.sizes.norm(norm), ..self }
+    }
+
+    /// So many arrays, one after another.
+    pub fn batch(self, batch: usize) -> Self {
+        RealTransform { sizes: self.sizes.batch(batch), ..self }
+    }
+
+    /// Along these axes alone.
+    pub fn axes(self, axes: impl Into<Dims>) -> Self {
+        RealTransform { sizes: self.sizes.axes(axes), ..self }
+    }
+
+    /// What is done along every axis.
+    pub(super) fn pass(&self) -> TrigPass {
+        let Fft { norm, direction, .. } = self.sizes;
+        let trig = if direction == Direction::Inverse { self.trig.inverse() } else { self.trig };
+        TrigPass { trig, ortho: norm == Norm::Ortho, scale: Scale::of(norm, direction) }
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Trigonometric<R> {
+    pub(super) spec: RealTransform,
+    _type: PhantomData<fn() -> R>,
+}
+
+impl<R: FftReal> Op for Trigonometric<R> {
+    const NAME: &'static str = "real_transform";
+    const LIBRARY: &'static str = "fft";
+    const PREPARED: bool = true;
+    type Reads = (R,);
+    type Output = DeviceBuffer<R>;
+    type Raw = ();
+
+    fn check(&self, (x,): &Spans<(R,)>, (y,): &Spans<(R,)>) -> Result<()> {
+        let geometry = self.spec.sizes.geometry()?;
+        if self.spec.trig == Trig::Dct1 && geometry.axes.iter().any(|axis| axis.n == 1) {
+            return Err(Error::invalid("shape", "a cosine transform of kind I has two points at least"));
+        }
+        for (name, len) in [("x", x.len()), ("y", y.len())] {
+            if len != geometry.output.span {
+                let what = format!("{len} elements, and the arrays have {}", geometry.output.span);
+                return Err(Error::invalid(name, what));
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(R,)>) -> bool {
+        true // or its length is another one, which the checks that come after this say
+    }
+
+    fn cost(&self) -> Cost {
+        let Ok(geometry) = self.spec.sizes.geometry() else { return Cost::default() };
+        let (points, count) = (geometry.points as f64, geometry.count as f64);
+        let bytes = (geometry.output.span as u64).saturating_mul(2 * size_of::<R>() as u64);
+        Cost { flops: (2.5 * count * points * points.log2()) as u64, bytes }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x,): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+        let geometry = self.spec.sizes.geometry()?;
+        R::run_trigonometric(&super::element::HostGeometry(&geometry), self.spec.pass(), x, y)
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "fft")]
+    fn prepare(&self, _: &Spans<(R,)>, _: &Spans<(R,)>, plans: &mut Prepare<'_>) {
+        self.plans(plans);
+    }
+
+    #[cfg(feature = "fft")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.enqueue(queue)
+    }
+
+    #[cfg(not(feature = "fft"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<HostOf<Self>> {
+        Ok(())
+    }
+}
+
+impl Front {
+    /// `y` = the cosine or sine transform of real `x`; SciPy's `dctn`, `dstn` and their inverses. On a GPU a transform of
+    /// cuFFT along each axis with kernels of our own before and behind it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for sizes that are none or do not fit the buffers, one point for [`Trig::Dct1`]; a stale or
+    /// foreign buffer. `y` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::fft::{RealTransform, Trig};
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload(vec![1.0f64; 4])?.into_output();
+    /// let y = device.fft().real_transform(&RealTransform::new(Trig::Dct2, [4]), &x, device.uninit(4)?)?.await_result()?;
+    /// assert_eq!(device.download(&y)?.await_result()?[0], 8.0);
+    /// # Ok(()) }
+    /// ```
+    pub fn real_transform<'a, R: FftReal>(
+        &self,
+        spec: &RealTransform,
+        x: impl Into<In<'a, R>>,
+        y: DeviceBuffer<R>,
+    ) -> Submitted<DeviceBuffer<R>> {
+        self.device.dispatch(Trigonometric::<R> { spec: *spec, _type: PhantomData }, (x.into(),), (y,))
+    }
+
+    /// The cosine transform of kind II, over all axes of a real array of this shape (SciPy's `dct`, `dctn`). Other kinds and
+    /// normalisations are [`real_transform`](Self::real_transform)'s.
+    ///
+    /// # Errors
+    /// As [`real_transform`](Self::real_transform); [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output();
+    /// let y = device.fft().dct(&x, [3])?.await_result()?;
+    /// let x = device.fft().idct(&y, [3])?.await_result()?;
+    /// assert!((device.download(&x)?.await_result()?[1] - 2.0).abs() < 1e-14);
+    /// # Ok(()) }
+    /// ```
+    pub fn dct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+        self.new_output(&RealTransform::new(Trig::Dct2, shape), x)
+    }
+
+    /// The inverse of [`dct`](Self::dct).
+    ///
+    /// # Errors
+    /// As [`dct`](Self::dct).
+    pub fn idct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+        self.new_output(&RealTransform::new(Trig::Dct2, shape).inverse(), x)
+    }
+
+    /// The sine transform of kind II, over all axes of a real array of this shape (SciPy's `dst`, `dstn`).
+    ///
+    /// # Errors
+    /// As [`dct`](Self::dct).
+    pub fn dst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+        self.new_output(&RealTransform::new(Trig::Dst2, shape), x)
+    }
+
+    /// The inverse of [`dst`](Self::dst).
+    ///
+    /// # Errors
+    /// As [`dct`](Self::dct).
+    pub fn idst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+        self.new_output(&RealTransform::new(Trig::Dst2, shape).inverse(), x)
+    }
+
+    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Into<In<'a, R>>) -> Pending<R> {
+        Ok(self.real_transform(spec, x, self.device.uninit(spec.sizes.output_len()?)?)?)
+    }
+}
