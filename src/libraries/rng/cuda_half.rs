@@ -109,6 +109,12 @@ fn kernel(spec: &Spec, dtype: DType, wide: bool) -> Result<Kernel> {
 }
 
 impl<T: Random, D: Distribution<T>> Draw<T, D> {
+    /// Refuses what a GPU does not have.
+    pub(super) fn has_kernels(&self) -> Result<()> {
+        code(self.place.generator)?;
+        kernel(&self.spec, T::DTYPE, false).map(drop)
+    }
+
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let ((table,), (out,)) = (*queue.reads(), *queue.writes());
         let Place { generator, first, .. } = self.place;

@@ -130,6 +130,13 @@ impl Rng {
         op: Draw<T, D>,
         out: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
+        // Before it is submitted, so that an isolated GPU refuses it where one of this process does.
+        #[cfg(feature = "rng")]
+        if self.device.kind() == DeviceKind::Cuda
+            && let Err(error) = op.has_kernels()
+        {
+            return self.refuse::<T, D>(error, out);
+        }
         let dimensions = self.stream.dimensions;
         let sized = (1..=DIMENSIONS).contains(&dimensions) && !out.is_empty();
         if self.stream.generator().is_quasi_random() && self.device.kind() != DeviceKind::Host && sized {
