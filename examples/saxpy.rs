@@ -18,7 +18,7 @@ fn main() -> Result<()> {
     let (device, n) = (Device::from_env()?, 1 << 20);
     let saxpy = device.nvrtc().module(&Program::new(SOURCE))?.kernel("saxpy")?;
     // SAFETY: these are its parameters, and it touches nothing past `n`, which is the length of both buffers.
-    let saxpy = unsafe { saxpy.typed::<(f32, Read<f32>, Write<f32>, Len)>() }?.twin(|at, (a, x, y, n)| {
+    let saxpy = unsafe { saxpy.typed::<(f32, Read<f32>, Write<f32>, Len)>() }?.twin_fn(|at, (a, x, y, n)| {
         if at.x() < n {
             y.set(at.x(), a * x.get(at.x()) + y.get(at.x()));
         }

@@ -29,7 +29,7 @@ const STRAY: &str = "\
 /// The kernel that no device survives, and on a CPU its twin.
 fn stray(device: &Device) -> Result<Kernel> {
     let kernel = device.nvrtc().load(&Image::ptx(STRAY)?)?.kernel("stray")?;
-    kernel.twin::<(DevicePtr,)>(|_, _| std::process::abort())
+    kernel.twin_fn::<(DevicePtr,)>(|_, _| std::process::abort())
 }
 
 const N: usize = 8;

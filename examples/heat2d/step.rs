@@ -44,7 +44,7 @@ impl Step {
                 Err(Error::invalid("now", format!("{now} and {next} cells for a plate of {width} x {height}")))
             })
         }?;
-        let kernel = kernel.twin(|at, (now, next, width, height, rate)| {
+        let kernel = kernel.twin_fn(|at, (now, next, width, height, rate)| {
             let (x, y, w, h) = (at.x(), at.y(), width as usize, height as usize);
             if x >= w || y >= h {
                 return;

@@ -12,7 +12,7 @@ fn config() -> LaunchConfig {
 type Add = (Read<f32>, Write<f32>, f32);
 
 fn add(device: &Device) -> TypedKernel<Add> {
-    let add = device.nvrtc().twin::<Add>("add", |at, (x, y, a)| {
+    let add = device.nvrtc().twin_fn::<Add>("add", |at, (x, y, a)| {
         if at.x() < y.len() {
             y.set(at.x(), y.get(at.x()) + a * x.get(at.x()));
         }
@@ -31,7 +31,7 @@ fn whereabouts(at: ThreadIndex, (pid,): (windlass::nvrtc::Cells<'_, u32>,)) {
 fn a_twin_runs_in_the_worker() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let kernel = device.nvrtc().twin::<(Write<u32>,)>("whereabouts", whereabouts).unwrap();
+    let kernel = device.nvrtc().twin_fn::<(Write<u32>,)>("whereabouts", whereabouts).unwrap();
     let pid = kernel.launch(config(), (up(&device, [0u32]),)).unwrap().await_result().unwrap();
     assert_eq!(down(&device, &pid), [device.worker_pid().unwrap()]);
     let (x, y) = (up(&device, [1.0f32, 2.0]), up(&device, [10.0f32, 20.0]));
@@ -66,7 +66,7 @@ fn a_twin_that_ends_its_process_costs_the_worker_and_not_the_program() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let bad = device.nvrtc().twins().kernel("bad").unwrap();
-    let bad = bad.twin::<(DevicePtr,)>(|_, _| std::process::abort()).unwrap();
+    let bad = bad.twin_fn::<(DevicePtr,)>(|_, _| std::process::abort()).unwrap();
     // SAFETY: none: it runs in a process that is there to be lost.
     let error = unsafe { bad.launch(config(), (DevicePtr(8),)) }.unwrap().await_result().unwrap_err().error;
     assert!(matches!(&error, Error::ContextPoisoned { cause, .. } if tells(cause, "SIGABRT")), "{error}");
@@ -94,14 +94,36 @@ fn a_twin_that_captures_something_is_refused_with_the_reason_and_the_buffers_bac
     assert_eq!((down(&device, &x), device.stats().faults), (vec![1.0, 2.0], 0));
 }
 
+/// A value of no size may still be one that only its maker can make: no worker makes it from nothing.
+#[test]
+fn a_twin_that_captures_a_value_of_no_size_is_refused_as_well() {
+    mod token {
+        /// Nobody else can make one.
+        #[derive(Clone, Copy)]
+        pub(super) struct Token(());
+        pub(super) fn only_here() -> Token {
+            Token(())
+        }
+    }
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let token = token::only_here();
+    let holds = device.nvrtc().twin::<(Write<f32>,)>("holds", move |_, (x,)| {
+        let _proof: token::Token = token;
+        x.set(0, 1.0);
+    });
+    let rejected = holds.unwrap().launch(config(), (up(&device, [0f32]),)).unwrap_err();
+    assert!(matches!(&rejected.error, Error::Unsupported { reason, .. } if reason.contains("twin_fn")), "{rejected}");
+}
+
 #[test]
 fn a_twin_that_panics_or_goes_past_the_end_is_an_error_and_the_worker_goes_on() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let panics = device.nvrtc().twin::<(Write<f32>,)>("panics", |at, _| assert_ne!(at.x(), 7, "thread seven"));
+    let panics = device.nvrtc().twin_fn::<(Write<f32>,)>("panics", |at, _| assert_ne!(at.x(), 7, "thread seven"));
     let error = panics.unwrap().launch(config(), (up(&device, [0f32]),)).unwrap().await_result().unwrap_err().error;
     assert!(matches!(error, Error::Panicked { .. }) && error.to_string().contains("thread seven"), "{error}");
-    let past = device.nvrtc().twin::<(Write<f32>,)>("past", |_, (x,)| x.set(1, 0.0)).unwrap();
+    let past = device.nvrtc().twin_fn::<(Write<f32>,)>("past", |_, (x,)| x.set(1, 0.0)).unwrap();
     let x = past.launch(config(), (up(&device, [0f32]),)).unwrap().into_output();
     let error = device.download(&x).unwrap().await_result().unwrap_err().error;
     assert!(matches!(error, Error::Upstream { .. }), "what it was to write is worth nothing: {error}");

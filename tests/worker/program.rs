@@ -48,7 +48,7 @@ fn the_crates_own_program_knows_the_librarys_operations_and_no_others() {
     let error =
         device.dispatch(InPlace(Own), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap_err().error;
     assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("worker::init")), "{error}");
-    let twin = device.nvrtc().twin::<(Write<f32>,)>("one", |_, (x,)| x.set(0, 1.0)).unwrap();
+    let twin = device.nvrtc().twin_fn::<(Write<f32>,)>("one", |_, (x,)| x.set(0, 1.0)).unwrap();
     let rejected = twin.launch(LaunchConfig::new(1, 1), (up(&device, [7.0f32]),)).unwrap_err();
     let (error, (x,)) = (rejected.error, rejected.back.unwrap());
     assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("worker::init")), "{error}");

@@ -65,6 +65,18 @@ pub(crate) fn distance<T>(place: &'static T) -> Result<u64> {
     Ok(at.wrapping_sub(here()))
 }
 
+/// The distance of a function, or why it has none.
+pub(crate) fn code_distance(at: u64) -> Result<u64> {
+    let at = inside::<u8>(at);
+    let at = at.ok_or_else(|| Error::unsupported("it is code of a library that was loaded beside the program"))?;
+    Ok(at.wrapping_sub(here()))
+}
+
+/// The address at a distance, if it lies in this very file.
+pub(crate) fn code_at(distance: u64) -> Option<u64> {
+    inside::<u8>(here().wrapping_add(distance))
+}
+
 /// What lies at a distance: an address in this very file, aligned for `T`, with room for one.
 pub(crate) fn place<T>(distance: u64) -> Option<*const T> {
     let at = inside::<T>(here().wrapping_add(distance))?;

@@ -193,7 +193,7 @@ pub(crate) use arriving::Arriving;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use ask::Question;
 #[cfg(target_os = "linux")]
-pub(crate) use distance::{distance, place};
+pub(crate) use distance::{code_at, code_distance, distance, place};
 #[cfg(target_os = "linux")]
 pub(crate) use engine::{WorkerBytes, WorkerEngine};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]

@@ -5,9 +5,9 @@ use super::launch::{Code, Launch};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::passed::{Passed, Slot, Slots, words_of};
-use super::standing::Standing;
+use super::standing::Function as TwinFunction;
 use crate::launch::LaunchConfig;
-use crate::worker::{Incoming, Outgoing, Wire, garbled, place};
+use crate::worker::{Incoming, Outgoing, Wire, garbled};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -27,8 +27,8 @@ struct Head<'k> {
 /// What is launched.
 #[derive(Serialize, Deserialize)]
 enum What {
-    /// A twin, by its distance in the executable.
-    Twin(u64),
+    /// A twin, by its distances in the executable.
+    Twin(u64, u64),
     /// A kernel, by its number in a module's.
     Kernel { module: u64, number: u32 },
 }
@@ -40,7 +40,10 @@ pub(super) fn wire() -> Option<Wire<Launch>> {
 fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
     let Launch { kernel, code, config, passed, bytes } = launch;
     let what = match code {
-        Code::Twin(twin) => What::Twin(twin.distance(kernel)?),
+        Code::Twin(twin) => {
+            let (standing, function) = twin.distances(kernel)?;
+            What::Twin(standing, function)
+        }
         #[cfg(feature = "cuda")]
         Code::Cuda(Function::There(distant)) => What::Kernel { module: distant.module.address, number: distant.number },
         _ => return Err(Error::library("a kernel of this process in a worker")),
@@ -72,7 +75,12 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         return Err(Error::library("a value that did not come"));
     }
     let code = match head.what {
-        What::Twin(distance) => Code::Standing(standing(distance)?),
+        What::Twin(standing, function) => {
+            // SAFETY: the parent runs the same file (the handshake has compared them) and took both from such a function;
+            // should it not have, the mark tells.
+            let found = unsafe { TwinFunction::found(standing, function) };
+            Code::Standing(found.ok_or_else(|| Error::library("no twin at a twin's place"))?)
+        }
         #[cfg(feature = "cuda")]
         What::Kernel { module, number } => Code::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),
         #[cfg(not(feature = "cuda"))]
@@ -82,14 +90,4 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
     passed.words.extend(words_of(rest));
     let kernel = super::intern::name(head.kernel);
     Ok(Launch { kernel, code, config: head.config, passed, bytes: head.moved })
-}
-
-/// The twin that lies at a distance.
-fn standing(distance: u64) -> Result<&'static Standing> {
-    let nothing = || Error::library("no twin at a twin's place");
-    let at = place::<Standing>(distance).ok_or_else(nothing)?;
-    // SAFETY: it lies in this file, aligned and whole (just compared). The parent runs the same file (the handshake has
-    // compared them) and took the distance of such a constant; should it not have, the mark tells.
-    let standing = unsafe { &*at };
-    if standing.is_marked() { Ok(standing) } else { Err(nothing()) }
 }

@@ -9,7 +9,7 @@ use super::module::{Held, Module};
 use super::parameters;
 use super::passed::Passed;
 use super::signature::Signature;
-use super::twin::{ThreadIndex, Twin};
+use super::twin::{ThreadIndex, Twin, TwinFn};
 use super::typed::{Check, TypedKernel};
 use crate::buffer::AnyBuffers;
 #[cfg(feature = "cuda")]
@@ -147,9 +147,8 @@ impl Kernel {
     /// fails the launch. Threads of a block cannot wait for each other and share no memory of their own; a twin of a
     /// kernel that uses either computes the same another way.
     ///
-    /// On an isolated host device it runs in the worker process, which has the same functions but nothing that they have
-    /// captured: a twin that captures something is [`Error::Unsupported`] at its launch there, as every twin is over
-    /// another program than this one (`windlass-worker`).
+    /// On an isolated host device a closure is [`Error::Unsupported`] at its launch: the worker process has nothing of what
+    /// closures capture. [`twin_fn`](Self::twin_fn) runs there as well.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -177,6 +176,17 @@ impl Kernel {
     ) -> Result<Self> {
         self.fits::<S>()?;
         Ok(self.clone().with_twin(Arc::new(Twin::new::<S, _>(f))))
+    }
+
+    /// As [`twin`](Self::twin), with a function, or a closure that captures nothing: it runs on isolated host devices too, in
+    /// the worker process, unless that is another program than this one (`windlass-worker`). Each thread is a call through
+    /// a pointer, where a [`twin`](Self::twin) is compiled into the loop over the threads.
+    ///
+    /// # Errors
+    /// As [`twin`](Self::twin).
+    pub fn twin_fn<S: Signature>(&self, f: TwinFn<S>) -> Result<Self> {
+        self.fits::<S>()?;
+        Ok(self.clone().with_twin(Arc::new(Twin::of_fn::<S>(f))))
     }
 
     /// Its parameters as a type: from then on a launch is safe, and gives the written buffers with their types.

@@ -4,7 +4,7 @@
 use super::loaded::Function;
 use super::passed::{Passed, Slot};
 #[cfg(target_os = "linux")]
-use super::standing::Standing;
+use super::standing::Function as TwinFunction;
 use super::twin::{self, Twin};
 use crate::buffer::{AnyBuffers, Dyn};
 use crate::launch::LaunchConfig;
@@ -25,7 +25,7 @@ pub(super) enum Code {
     Twin(Arc<Twin>),
     /// A twin of the client's, in a worker.
     #[cfg(target_os = "linux")]
-    Standing(&'static Standing),
+    Standing(TwinFunction),
     #[cfg(feature = "cuda")]
     Cuda(Function),
     /// A GPU's, which holds it until it has run.
@@ -106,7 +106,13 @@ impl Op for Launch {
         match &self.code {
             Code::Twin(twin) => twin::run(&*twin.threads, self.kernel, &self.config, &self.passed, &reads, writes),
             #[cfg(target_os = "linux")]
-            Code::Standing(twin) => twin::run(&twin.threads, self.kernel, &self.config, &self.passed, &reads, writes),
+            Code::Standing(twin) => {
+                let twin = *twin;
+                let threads = move |run: &twin::Run<'_>, config: &LaunchConfig, first, count| {
+                    twin.threads(run, config, first, count)
+                };
+                twin::run(&threads, self.kernel, &self.config, &self.passed, &reads, writes)
+            }
             #[cfg(feature = "cuda")]
             Code::Cuda(_) | Code::Sent => Err(Error::library("a GPU's kernel on a host device")),
         }

@@ -118,7 +118,7 @@ pub use param::{Out, Param, Passes, Read, Write};
 pub use pending::PendingCompile;
 pub use program::{Emit, Program};
 pub use signature::{Arguments, Signature};
-pub use twin::ThreadIndex;
+pub use twin::{ThreadIndex, TwinFn};
 pub use typed::TypedKernel;
 
 use crate::device::Settings;

@@ -1,64 +1,76 @@
-//! Twins that stand in the executable: those that capture nothing, so that a worker process of the same executable has
-//! them too.
+//! Twins that stand in the executable: plain functions, so that a worker process of the same executable has them too.
 //!
-//! A function of Rust is a type of no bytes, and so is a closure without captures: the type alone says what it does. For
-//! each such twin there is a constant in the executable, and its distance names it to a worker (`worker/distance.rs`).
+//! A function is named to a worker by its distance in the executable (`worker/distance.rs`), beside that of a constant which
+//! knows how to call it with the arguments of its signature. Not so a closure, even one of no size: what it captures may be
+//! a value that only this process may have (a private token), and a worker would make one from nothing.
 
 use super::signature::Signature;
-use super::twin::{Run, ThreadIndex, Twin, threads};
+use super::twin::{Run, Twin, TwinFn, threads};
 use crate::launch::LaunchConfig;
 use crate::{Error, Result};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 
-/// A twin that any process of this executable can run.
+/// How functions of one signature are called.
 #[repr(C)]
 pub(crate) struct Standing {
     mark: u64,
-    pub(super) threads: fn(&Run<'_>, &LaunchConfig, u64, u64) -> Option<()>,
+    threads: unsafe fn(&Run<'_>, &LaunchConfig, u64, u64, *const ()) -> Option<()>,
 }
 
 /// So that a distance that leads elsewhere is noticed.
 const MARK: u64 = 0x7477_696e_7374_616e;
 
-struct Of<S, F>(PhantomData<(S, F)>);
+struct Of<S>(PhantomData<S>);
 
-impl<S: Signature, F> Of<S, F>
-where
-    F: for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
-{
-    const STANDING: Standing = Standing { mark: MARK, threads: stand::<S, F> };
+impl<S: Signature> Of<S> {
+    const STANDING: Standing = Standing { mark: MARK, threads: stand::<S> };
 }
 
-/// Only entered in a constant for a type that [`Standing::of`] has looked at.
-fn stand<S: Signature, F>(run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64) -> Option<()>
-where
-    F: for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
-{
-    if !captures_nothing::<F>() {
-        return None;
-    }
-    // SAFETY: a reference to a value of no bytes, aligned. There is such a value: whoever named this constant had one,
-    // and it is never dropped here.
-    let f = unsafe { NonNull::<F>::dangling().as_ref() };
-    threads::<S, F>(f, run, config, first, count)
+/// Runs a function's threads.
+///
+/// # Safety
+/// `function` is a [`TwinFn<S>`].
+unsafe fn stand<S: Signature>(
+    run: &Run<'_>,
+    config: &LaunchConfig,
+    first: u64,
+    count: u64,
+    function: *const (),
+) -> Option<()> {
+    // SAFETY: the caller's promise.
+    let function = unsafe { std::mem::transmute::<*const (), TwinFn<S>>(function) };
+    threads::<S, _>(&function, run, config, first, count)
 }
 
-fn captures_nothing<F>() -> bool {
-    size_of::<F>() == 0 && !std::mem::needs_drop::<F>()
+/// A function with what calls it. Made of a function of the signature alone, here or from its two distances.
+#[derive(Clone, Copy)]
+pub(crate) struct Function {
+    standing: &'static Standing,
+    at: u64,
 }
 
-impl Standing {
-    /// That of a twin, unless it captures something.
-    pub(super) fn of<S: Signature, F>() -> Option<&'static Self>
-    where
-        F: for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
-    {
-        captures_nothing::<F>().then_some(&Of::<S, F>::STANDING)
+impl Function {
+    pub(super) fn of<S: Signature>(function: TwinFn<S>) -> Self {
+        Function { standing: &Of::<S>::STANDING, at: function as usize as u64 }
     }
 
-    pub(super) fn is_marked(&self) -> bool {
-        self.mark == MARK
+    /// Some blocks of it.
+    pub(super) fn threads(self, run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64) -> Option<()> {
+        // SAFETY: both are of one signature: nothing else makes a pair of them (`of`), and what another process says it took
+        // from such a pair.
+        unsafe { (self.standing.threads)(run, config, first, count, self.at as *const ()) }
+    }
+
+    /// What lies at these distances.
+    ///
+    /// # Safety
+    /// They are those of a function of another process of this very file.
+    pub(super) unsafe fn found(standing: u64, function: u64) -> Option<Self> {
+        let at = crate::worker::place::<Standing>(standing)?;
+        // SAFETY: it lies in this file, aligned and whole; the caller promises that it is such a constant.
+        let standing = unsafe { &*at };
+        let at = crate::worker::code_at(function)?;
+        (standing.mark == MARK).then_some(Function { standing, at })
     }
 }
 
@@ -71,17 +83,18 @@ impl Twin {
                  be its own worker (`windlass::worker::init()` first in `main`)"
             )));
         }
-        self.distance(name).map(drop)
+        self.distances(name).map(drop)
     }
 
-    /// Where a worker finds it.
-    pub(super) fn distance(&self, name: &str) -> Result<u64> {
-        let standing = self.standing.ok_or_else(|| {
+    /// Where a worker finds it: what calls it, and the function.
+    pub(super) fn distances(&self, name: &str) -> Result<(u64, u64)> {
+        let Function { standing, at } = self.function.ok_or_else(|| {
             Error::unsupported(format!(
-                "the twin of `{name}` captures something of this process, which its worker process does not have: pass \
-                 it as an argument"
+                "the twin of `{name}` is a closure, and what it captures its worker process does not have: give it as a \
+                 function (`twin_fn`, which takes a closure that captures nothing too), and pass what it needs as an \
+                 argument"
             ))
         })?;
-        crate::worker::distance(standing)
+        Ok((crate::worker::distance(standing)?, crate::worker::code_distance(at)?))
     }
 }

@@ -5,7 +5,7 @@ use super::kind::Kind;
 use super::passed::{Passed, Slot};
 use super::signature::Signature;
 #[cfg(target_os = "linux")]
-use super::standing::Standing;
+use super::standing::Function;
 use crate::buffer::{AnySlice, AnySliceMut};
 use crate::launch::{Dim3, LaunchConfig};
 use crate::{DType, Element, Error, Result};
@@ -54,10 +54,13 @@ pub(super) type Threads = dyn Fn(&Run<'_>, &LaunchConfig, u64, u64) -> Option<()
 pub(crate) struct Twin {
     pub(super) kinds: &'static [Kind],
     pub(super) threads: Box<Threads>,
-    /// The same in any process of this executable; `None` when it captures something.
+    /// The same in any process of this executable, where it is a function.
     #[cfg(target_os = "linux")]
-    pub(super) standing: Option<&'static Standing>,
+    pub(super) function: Option<Function>,
 }
+
+/// A kernel's twin as a plain function; a closure that captures nothing is one.
+pub type TwinFn<S> = for<'t> fn(ThreadIndex, <S as Signature>::Views<'t>);
 
 impl Twin {
     pub(super) fn new<S: Signature, F>(f: F) -> Self
@@ -71,7 +74,16 @@ impl Twin {
             kinds: S::KINDS,
             threads: Box::new(threads),
             #[cfg(target_os = "linux")]
-            standing: Standing::of::<S, F>(),
+            function: None,
+        }
+    }
+
+    /// One that a worker process has too.
+    pub(super) fn of_fn<S: Signature>(f: TwinFn<S>) -> Self {
+        Twin {
+            #[cfg(target_os = "linux")]
+            function: Some(Function::of::<S>(f)),
+            ..Self::new::<S, _>(f)
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Nvrtc;
 use super::kernel::{Fit, Kernel};
 use super::signature::{Arguments, Signature};
-use super::twin::ThreadIndex;
+use super::twin::{ThreadIndex, TwinFn};
 use crate::launch::LaunchConfig;
 use crate::sync::Arc;
 use crate::{DeviceKind, Error, Rejected, Result, Submitted};
@@ -49,10 +49,24 @@ impl Nvrtc {
         name: &str,
         f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
     ) -> Result<TypedKernel<S>> {
+        self.only(name, |kernel| kernel.twin::<S>(f))
+    }
+
+    /// As [`twin`](Self::twin), with a function, or a closure that captures nothing: it runs on isolated host devices too; see
+    /// [`Kernel::twin_fn`].
+    ///
+    /// # Errors
+    /// As [`twin`](Self::twin).
+    pub fn twin_fn<S: Signature>(&self, name: &str, f: TwinFn<S>) -> Result<TypedKernel<S>> {
+        self.only(name, |kernel| kernel.twin_fn::<S>(f))
+    }
+
+    /// A kernel that is nothing but its twin.
+    fn only<S: Signature>(&self, name: &str, with: impl FnOnce(&Kernel) -> Result<Kernel>) -> Result<TypedKernel<S>> {
         if self.device().kind() != DeviceKind::Host {
             return Err(Error::unsupported(format!("`{name}` is a Rust function, and a GPU runs none")));
         }
-        let kernel = self.twins().kernel(name)?.twin::<S>(f)?;
+        let kernel = with(&self.twins().kernel(name)?)?;
         // SAFETY: there is no other code. Safe Rust reaches buffers through views that check every access, and none of a
         // host device's memory is without a value, so one that writes less than all of an `Out` leaves what was there.
         unsafe { kernel.typed::<S>() }
@@ -79,6 +93,14 @@ impl<S: Signature> TypedKernel<S> {
     /// As [`Kernel::twin`].
     pub fn twin(&self, f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static) -> Result<Self> {
         Ok(self.with(self.kernel.twin::<S>(f)?))
+    }
+
+    /// With a twin that runs on isolated host devices too; see [`Kernel::twin_fn`].
+    ///
+    /// # Errors
+    /// As [`Kernel::twin`].
+    pub fn twin_fn(&self, f: TwinFn<S>) -> Result<Self> {
+        Ok(self.with(self.kernel.twin_fn::<S>(f)?))
     }
 
     /// The same kernel in the device's generation of today; see [`Kernel::reload`].

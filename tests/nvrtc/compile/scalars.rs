@@ -21,7 +21,7 @@ fn put<T: Element + PartialEq>(device: &Device, image: Option<&Image>, name: &st
     let module = image.map_or_else(|| nvrtc.twins(), |image| nvrtc.load(image).unwrap());
     let kernel = module.kernel(name).unwrap();
     // SAFETY: the source is above; each thread writes its own element, and there are as many as elements (below).
-    let kernel = unsafe { kernel.typed::<(Out<T>, T)>() }.unwrap().twin(|at, (x, v)| x.set(at.x(), v)).unwrap();
+    let kernel = unsafe { kernel.typed::<(Out<T>, T)>() }.unwrap().twin_fn(|at, (x, v)| x.set(at.x(), v)).unwrap();
     let x = device.uninit::<T>(64).unwrap();
     let x = kernel.launch(LaunchConfig::new(2, 32), (x, value)).unwrap().await_result().unwrap();
     assert_eq!(down(device, &x), [value; 64], "{} on {device:?}", T::DTYPE);

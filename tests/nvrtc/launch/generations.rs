@@ -46,7 +46,7 @@ fn a_kernel_without_buffers_is_stale_as_well() {
     for device in devices() {
         let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry empty() { ret; }\n";
         let module = device.nvrtc().load(&Image::ptx(text).unwrap()).unwrap();
-        let kernel = module.kernel("empty").unwrap().twin::<()>(|_, ()| {}).unwrap();
+        let kernel = module.kernel("empty").unwrap().twin_fn::<()>(|_, ()| {}).unwrap();
         // SAFETY: it does nothing.
         unsafe { kernel.launch(config(), ()) }.unwrap().await_result().unwrap();
         device.rebuild(LONG).unwrap();

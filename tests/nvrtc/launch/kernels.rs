@@ -27,7 +27,7 @@ pub(crate) type Axpb = (Read<f32>, Write<f32>, Len, f32, f32);
 pub(crate) fn axpb(device: &Device) -> Kernel {
     let kernel = module(device).kernel("axpb_f32").unwrap();
     kernel
-        .twin::<Axpb>(|at, (src, dst, n, a, b)| {
+        .twin_fn::<Axpb>(|at, (src, dst, n, a, b)| {
             if at.x() < n {
                 dst.set(at.x(), a.mul_add(src.get(at.x()), b));
             }
@@ -41,7 +41,7 @@ pub(crate) fn add_one(device: &Device) -> TypedKernel<(Write<f32>, Len)> {
     // SAFETY: the kernel's own parameters; it stays below the length.
     let kernel = unsafe { kernel.typed::<(Write<f32>, Len)>() }.unwrap();
     kernel
-        .twin(|at, (data, n)| {
+        .twin_fn(|at, (data, n)| {
             if at.x() < n {
                 data.set(at.x(), data.get(at.x()) + 1.0);
             }
@@ -72,7 +72,7 @@ pub(crate) type Sixteen = (
 pub(crate) fn sixteen(device: &Device) -> Kernel {
     let kernel = module(device).kernel("sixteen").unwrap();
     let twin =
-        kernel.twin::<Sixteen>(|at, (f, d, i4, u1, u8s, i2, sum, index, sf, sd, s1, s2, s8, mix, n, pointer)| {
+        kernel.twin_fn::<Sixteen>(|at, (f, d, i4, u1, u8s, i2, sum, index, sf, sd, s1, s2, s8, mix, n, pointer)| {
             let i = at.x();
             if i < n {
                 let buffers = f64::from(f.get(i)) + d.get(i) + f64::from(i4.get(i)) + f64::from(u1.get(i));
@@ -91,7 +91,7 @@ pub(crate) fn sixteen(device: &Device) -> Kernel {
 pub(crate) fn turn_blocks(device: &Device) -> Kernel {
     let kernel = module(device).kernel("turn_blocks").unwrap();
     kernel
-        .twin::<(Read<f32>, Write<f32>, usize)>(|at, (x, y, n)| {
+        .twin_fn::<(Read<f32>, Write<f32>, usize)>(|at, (x, y, n)| {
             let (first, next) = (at.x() - at.thread.x as usize, (at.thread.x + 1) % at.block_dim.x);
             let from = first + next as usize;
             if at.x() < n {
@@ -105,7 +105,7 @@ pub(crate) fn turn_blocks(device: &Device) -> Kernel {
 pub(crate) fn where_am_i(device: &Device) -> Kernel {
     let kernel = module(device).kernel("where_am_i").unwrap();
     kernel
-        .twin::<(Write<u32>,)>(|at, (out,)| {
+        .twin_fn::<(Write<u32>,)>(|at, (out,)| {
             let width = (at.grid.x * at.block_dim.x) as usize;
             let height = (at.grid.y * at.block_dim.y) as usize;
             let word = (at.z() << 20) | (at.y() << 10) | at.x();

@@ -258,10 +258,10 @@ fn signatures_that_do_not_fit_are_refused_when_they_are_declared() {
         // SAFETY: refused.
         let error = unsafe { kernel.typed::<(Write<f32>,)>() }.map(drop).unwrap_err();
         assert_eq!(refused(&error).1, "1 arguments, but `add_one_f32` has 2 parameters");
-        let error = kernel.twin::<(f32, usize)>(|_, _| {}).unwrap_err();
+        let error = kernel.twin_fn::<(f32, usize)>(|_, _| {}).unwrap_err();
         assert_eq!(refused(&error).0, "argument 0");
         // An address is an address to the kernel; what it points at is for the signature and the twin to agree on.
-        let twin = kernel.twin::<(Write<f64>, usize)>(|_, _| {}).unwrap();
+        let twin = kernel.twin_fn::<(Write<f64>, usize)>(|_, _| {}).unwrap();
         // SAFETY: refused.
         let error = unsafe { twin.typed::<(Write<f32>, Len)>() }.map(drop).unwrap_err();
         assert_eq!(refused(&error).0, "S");

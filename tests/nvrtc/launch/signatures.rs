@@ -57,7 +57,7 @@ fn out_takes_a_buffer_that_was_never_written() {
         // SAFETY: the kernel's parameters; it writes all of the three elements.
         let kernel = unsafe { super::kernels::module(&device).kernel("axpb_f32").unwrap().typed::<Filled>() }.unwrap();
         let kernel = kernel
-            .twin(|at, (src, dst, n, a, b)| {
+            .twin_fn(|at, (src, dst, n, a, b)| {
                 if at.x() < n {
                     dst.set(at.x(), a * src.get(at.x()) + b);
                 }
@@ -79,7 +79,7 @@ fn no_parameters_are_a_signature_too() {
         let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry empty() { ret; }\n";
         let kernel = device.nvrtc().load(&Image::ptx(text).unwrap()).unwrap().kernel("empty").unwrap();
         // SAFETY: it does nothing.
-        let kernel = unsafe { kernel.typed::<()>() }.unwrap().twin(|_, ()| {}).unwrap();
+        let kernel = unsafe { kernel.typed::<()>() }.unwrap().twin_fn(|_, ()| {}).unwrap();
         kernel.launch(LaunchConfig::new(4, 64), ()).unwrap().await_result().unwrap();
     }
 }
@@ -122,7 +122,7 @@ fn a_check_that_was_declared_with_the_signature_decides_over_every_launch() {
         // SAFETY: the kernel's parameters; it stays below `n`, and that below both lengths.
         let kernel = unsafe { kernel.typed_if::<Part>(check) }.unwrap();
         let kernel = kernel
-            .twin(|at, (x, y, n, a, b)| {
+            .twin_fn(|at, (x, y, n, a, b)| {
                 if at.x() < n {
                     y.set(at.x(), a * x.get(at.x()) + b)
                 }
