@@ -9,7 +9,7 @@ use super::{Core, fault};
 use crate::dispatch::raw::Raw;
 use crate::engine::Epoch;
 use crate::op::plan::{AnyPlan, unprepared};
-use crate::op::{Made, Op, PlanKey, Spans, WritesOf};
+use crate::op::{Contained, Made, Op, PlanKey, Spans, WritesOf};
 use crate::sync::Arc;
 use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUDA_MEMCPY2D;
@@ -119,8 +119,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::LibraryError`] when it asked for none there, or by a key of another type.
     pub fn plan<K: PlanKey>(&self, index: usize) -> Result<&'q K::Plan> {
-        let plan = self.plans.get(index).and_then(|plan| plan.downcast_ref());
-        plan.ok_or_else(|| unprepared(index))
+        let plan = self.plans.get(index).and_then(|plan| plan.downcast_ref::<Contained<K::Plan>>());
+        plan.map(|plan| &**plan).ok_or_else(|| unprepared(index))
     }
 
     /// The stream, for calls of your own. The device's context is current. Everything enqueued on it must be over when

@@ -26,7 +26,7 @@ use crate::buffer::{Content, Track, View};
 use crate::dispatch::{Submission, TaskOf};
 use crate::engine::Completion;
 use crate::host::{Follower, Runnable};
-use crate::op::{Kind, Op};
+use crate::op::{Contained, Kind, Op};
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use smallvec::SmallVec;
@@ -52,7 +52,8 @@ impl Core {
         follow(&job, &edges);
         let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
         self.find_plans(s.epoch, needs, &job, &plans);
-        let work = Work { op: Some(op), spans: Some(spans), relay, edges, plans, operands: s.views.len() };
+        let work =
+            Work { op: Contained::new(Some(op)), spans: Some(spans), relay, edges, plans, operands: s.views.len() };
         task.give(work);
         // The guard.
         if job.core().dep_done() {

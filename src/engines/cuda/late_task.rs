@@ -18,7 +18,7 @@ use crate::dispatch::{Backoff, Parker, SpansOf, Submission, Subscribed, Task, Wa
 use crate::engine::{Completion, Epoch};
 use crate::host::{Core as Settled, Runnable};
 use crate::op::plan::AnyPlan;
-use crate::op::{HostOf, Kind, Made, Make, Next, Op};
+use crate::op::{Contained, HostOf, Kind, Made, Make, Next, Op};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::worker::Relay;
@@ -62,7 +62,7 @@ pub(super) struct Frame {
 
 /// What the enqueue takes.
 pub(super) struct Work<O: Op> {
-    pub(super) op: Option<O>,
+    pub(super) op: Contained<Option<O>>,
     pub(super) spans: Option<SpansOf<O>>,
     pub(super) relay: Option<Relay>,
     pub(super) edges: Edges,
@@ -205,7 +205,7 @@ impl<O: Op> LateTask<O> {
             let mut leg = None;
             let outcome = {
                 let views: Views<'_> = made.views().collect();
-                let mut s = Submission::new(&mut work.op, &mut work.spans, epoch, options, (&views, 0));
+                let mut s = Submission::new(&mut *work.op, &mut work.spans, epoch, options, (&views, 0));
                 (s.relay, s.was_admitted) = (work.relay.take(), true);
                 let mut enqueue = |patience| {
                     let of = Behind { edges: &work.edges, operands: work.operands, member, patience, plans: &plans };
@@ -295,7 +295,8 @@ impl<O: Op> Runnable for LateTask<O> {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let task = member.and_then(|member| self.carry_out(&mut work, member.as_ref(), &mut end))?;
             if let Some(trace) = frame.epoch.counters.trace() {
-                trace.emit(Event::AfterEnqueue, &OpInfo::of(&task.op, frame.options.label, Some(task.mark.slot.index)));
+                trace
+                    .emit(Event::AfterEnqueue, &OpInfo::of(&*task.op, frame.options.label, Some(task.mark.slot.index)));
             }
             Ok(task)
         }));

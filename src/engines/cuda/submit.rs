@@ -19,7 +19,7 @@ use crate::dispatch::{Backoff, Submission, TaskOf};
 use crate::engine::{Completion, Epoch};
 use crate::error::Site;
 use crate::op::plan::AnyPlan;
-use crate::op::{Keeps, Kind, Made, Op, Prepare};
+use crate::op::{Contained, Keeps, Kind, Made, Op, Prepare};
 use crate::sync::{Arc, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
@@ -153,7 +153,7 @@ fn placed<O: Op>(s: &mut Submission<'_, '_, O>, flight: Flight) -> Result<Arc<Cu
     let place = Arc::<CudaTask<O>>::new_uninit();
     // SAFETY: room for a task, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
     unsafe {
-        Arc::as_ptr(&place).cast_mut().cast::<CudaTask<O>>().write(CudaTask { op, flight });
+        Arc::as_ptr(&place).cast_mut().cast::<CudaTask<O>>().write(CudaTask { op: Contained::new(op), flight });
         Ok(place.assume_init())
     }
 }
@@ -219,7 +219,7 @@ impl Core {
         retired.iter().for_each(|cargo| cargo.retire());
         let task = result?;
         if let Some(trace) = trace {
-            trace.emit(Event::AfterEnqueue, &OpInfo::of(&task.op, label, Some(index)));
+            trace.emit(Event::AfterEnqueue, &OpInfo::of(&*task.op, label, Some(index)));
             self.keeper.nudge.nudge(); // somebody must see the completion, also when nobody waits
         }
         Ok(task)
@@ -360,7 +360,7 @@ impl Core {
             #[cfg(not(target_os = "linux"))]
             let ahead = Vec::new();
             let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
-            Some(Box::new(Extra { ahead, _keep: keep, _kept: kept, timer, submitted, label }))
+            Some(Box::new(Extra { ahead, _keep: keep, _kept: Contained::new(kept), timer, submitted, label }))
         };
         let mut flight = Flight::new(mark, landed, extra);
         if let Some(place) = given.phase.leg {

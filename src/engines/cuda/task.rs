@@ -13,7 +13,7 @@ use crate::dispatch::raw::{Landing, Raw};
 use crate::dispatch::raw::{Leaving, Left};
 use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
-use crate::op::{HostOf, Made, Op, Output};
+use crate::op::{Contained, HostOf, Made, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -43,7 +43,7 @@ pub(super) enum Landed {
 /// ([`Flight::is_held`], [`Keeps`](crate::op::Keeps)). So a chain whose pendings go at once has the same few bytes for
 /// every dispatch.
 pub(super) struct CudaTask<O: Op> {
-    pub(super) op: O,
+    pub(super) op: Contained<O>,
     pub(super) flight: Flight,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Extra {
     /// Pinned memory that the device reads; goes back when the ring lets go of the task.
     pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
     /// What else must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
-    pub(super) _kept: Kept,
+    pub(super) _kept: Contained<Kept>,
     pub(super) timer: Option<Timer>,
     /// When it was submitted, where a trace is told of its end.
     pub(super) submitted: Option<Instant>,
@@ -121,7 +121,7 @@ impl<O: Op> Told for CudaTask<O> {
         (O::NAME, O::LIBRARY)
     }
     fn info(&self) -> OpInfo {
-        OpInfo::of(&self.op, self.extra.as_ref().and_then(|extra| extra.label), Some(self.mark.slot.index))
+        OpInfo::of(&*self.op, self.extra.as_ref().and_then(|extra| extra.label), Some(self.mark.slot.index))
     }
 }
 

@@ -5,6 +5,7 @@
 //! queue and not in a thread. Plans are kept by epoch, bounded by count and bytes; the least recently used go first, and
 //! go when their last user is done.
 
+use super::Contained;
 use crate::cuda_enqueue::PlanBuilder;
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -59,7 +60,7 @@ impl Debug for Prepare<'_> {
     }
 }
 
-/// A plan without its type, shared by the list and the work that uses it.
+/// A plan without its type, shared by the list and the work that uses it: a [`Contained`] one.
 pub(crate) type AnyPlan = Arc<dyn Any + Send + Sync>;
 
 /// A key without its type, for good.
@@ -89,7 +90,7 @@ impl<K: PlanKey> AnyKey for K {
         Box::new(self.clone())
     }
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<(AnyPlan, u64)> {
-        PlanKey::build(self, builder).map(|Built { plan, bytes }| (Arc::new(plan) as AnyPlan, bytes))
+        PlanKey::build(self, builder).map(|Built { plan, bytes }| (Arc::new(Contained::new(plan)) as AnyPlan, bytes))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Work on the CUDA engine that is enqueued after its submission: calls that block, plans, and all that follows them.
 
 mod blocking;
+mod drops;
 mod ends;
 mod failures;
 mod ops;
