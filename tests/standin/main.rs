@@ -27,6 +27,7 @@ mod gpus;
 mod isolated;
 mod late;
 mod launch;
+mod neighbours;
 #[cfg(feature = "nvtx")]
 mod nvtx;
 mod oom;

@@ -122,6 +122,7 @@ impl Nudge {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;
             }
+            process::unless_exiting(|| core.free_excess());
             pause = FIRST_PAUSE;
             self.awake.swap(false, Ordering::SeqCst);
             // Somebody may have queued something after the sweep, and found us awake.
@@ -230,10 +231,15 @@ impl Core {
     }
 
     fn let_go(&self) {
-        let mut gone = |code| self.count_refused(code);
+        let gone = |code| self.count_refused(code);
         if !self.left.swap(true, Ordering::AcqRel) {
             match self.context.bind() {
-                Ok(_bound) => self.pinned.free_all(&mut gone),
+                Ok(_bound) => {
+                    for piece in self.hand_on(self.pinned.take_all()) {
+                        // SAFETY: from `mem_host_alloc`, and in hand here alone; no epoch uses it any more.
+                        gone(unsafe { self.context.api.mem_free_host(piece.at.0.cast()) });
+                    }
+                }
                 Err(_) => drop(self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed)),
             }
             gone(self.context.leave());
@@ -248,6 +254,7 @@ impl Core {
             return;
         }
         self.left.store(true, Ordering::Release);
+        super::handed_on::forget(self.context.device);
         self.modules.close();
         let mut addresses = Vec::new();
         self.plans.clear();

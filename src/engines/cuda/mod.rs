@@ -8,7 +8,7 @@
 //!       │   ├─ tables.rs    tables of addresses for libraries' batches; room.rs: what long ones come through
 //!       │   └─ ../library/  its handles of libraries, and the workspace that they share
 //!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
-//!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
+//!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results; handed_on.rs: from epoch to epoch
 //!       ├─ blocker.rs       blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
 //!       ├─ plans.rs         what is built once for many operations
@@ -39,6 +39,7 @@ mod follow;
 mod frees;
 mod function;
 mod gate;
+mod handed_on;
 mod hands;
 mod helpers;
 mod housekeeping;

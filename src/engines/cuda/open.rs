@@ -188,6 +188,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     });
     context.enter();
     core.keeper.serve(&core);
+    super::handed_on::enter(&core);
     core.pinned.warm();
     for slot in &core.slots {
         let _ = slot.shared.core.set(Arc::downgrade(&core));

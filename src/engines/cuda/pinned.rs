@@ -1,13 +1,15 @@
 //! Pinned host memory: blocks for staging, and small slots for results.
 //!
-//! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class and given back when the
-//! epoch ends, or when the limit leaves no room for a class and what others have lies idle ([`PinnedPool::give_back`]).
+//! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class, and handed on when the
+//! epoch ends (`handed_on.rs`): giving it back to the driver holds up everybody else's launches. It is given back when the
+//! limit leaves no room for a class and what others have lies idle ([`PinnedPool::give_back`]).
 //! Portable, touched, not write-combined: the CPU reads it. A block goes back to its pool in `Drop`, which is only a push;
 //! who uses blocks for asynchronous copies keeps them on the slot's ring until then.
 
 use super::Native;
 use super::api::Code;
 use super::context::Context;
+use super::handed_on::{self, Piece};
 use super::hands::{Hands, InHand};
 use super::staging::Patience;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
@@ -304,22 +306,26 @@ impl PinnedPool {
 
     fn make_unlimited(&self, bytes: usize, class: Option<usize>) -> Result<Native<*mut u8>, Code> {
         const PORTABLE: u32 = 1;
-        let mut at: *mut std::ffi::c_void = std::ptr::null_mut();
-        // SAFETY: `at` is valid for the write; the context is current.
-        unsafe { self.context.api.mem_host_alloc(&mut at, bytes, PORTABLE) }.ok()?;
-        let at = Native(at.cast::<u8>());
-        // SAFETY: `bytes` bytes were just allocated. Touched, because copies into untouched pages are slow.
-        unsafe { at.0.write_bytes(0, bytes) };
+        let at = match handed_on::take(&self.context, bytes) {
+            Some(at) => at,
+            None => {
+                let mut at: *mut std::ffi::c_void = std::ptr::null_mut();
+                // SAFETY: `at` is valid for the write; the context is current.
+                unsafe { self.context.api.mem_host_alloc(&mut at, bytes, PORTABLE) }.ok()?;
+                let at = Native(at.cast::<u8>());
+                // SAFETY: `bytes` bytes were just allocated. Touched, because copies into untouched pages are slow.
+                unsafe { at.0.write_bytes(0, bytes) };
+                at
+            }
+        };
         self.all.lock().push(Made { at, bytes, class });
         Ok(at)
     }
 
-    /// Frees everything: the epoch has ended in order, nothing is in flight, and the context is current.
-    pub(crate) fn free_all(&self, gone: &mut dyn FnMut(Code)) {
-        for made in std::mem::take(&mut *self.all.lock()) {
-            // SAFETY: from `mem_host_alloc`, freed once; nothing uses it any more.
-            gone(unsafe { self.context.api.mem_free_host(made.at.0.cast()) });
-        }
+    /// Takes out everything that the driver made: the epoch has ended in order, and nobody has any of it.
+    pub(super) fn take_all(&self) -> Vec<Piece> {
+        let all = std::mem::take(&mut *self.all.lock());
+        all.into_iter().map(|Made { at, bytes, .. }| Piece { at, bytes }).collect()
     }
 
     /// How many driver allocations are held.

@@ -217,6 +217,14 @@ EXPORT CUresult cuMemFreeHost(void *pointer) {
     LEAVE(CUDA_SUCCESS, "pinned#%d", number);
 }
 
+EXPORT CUresult cuMemHostGetFlags(unsigned *flags, void *pointer) {
+    ENTER(cuMemHostGetFlags, A_CONTEXT);
+    struct allocation *allocation = pinned_at((uint64_t)(uintptr_t)pointer);
+    if (allocation == NULL || allocation->registered) LEAVE(CUDA_ERROR_INVALID_VALUE, "%p", pointer);
+    *flags = 1;
+    LEAVE(CUDA_SUCCESS, "pinned#%d", allocation->number);
+}
+
 EXPORT CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
     ENTER(cuMemHostRegister_v2, A_CONTEXT);
     uint64_t start = (uint64_t)(uintptr_t)pointer;

@@ -101,6 +101,8 @@ function_table! {
         fn mem_host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostAlloc";
         /// Pins memory of the process for the driver's copies.
         fn mem_host_register(pointer: *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostRegister_v2";
+        /// What pinned memory was allocated with; refused for an address that is none.
+        fn mem_host_get_flags(flags: *mut c_uint, pointer: *mut c_void) = c"cuMemHostGetFlags";
         /// Frees pinned memory.
         fn mem_free_host(pointer: *mut c_void) = c"cuMemFreeHost";
 

@@ -1,0 +1,164 @@
+//! Pinned memory of epochs that are over, for the others on the same GPU.
+//!
+//! While `cuMemFreeHost` runs, the launches of every other thread wait until the GPU is idle. So an epoch that ends beside
+//! others frees nothing: its pieces are handed on, and whoever of the others wants a piece of that size takes it from here.
+//! [`MOST`] bytes are kept for a GPU; what is past that is freed by a housekeeping thread while nothing of ours is in flight
+//! on the GPU, and all of it by the last epoch that ends there.
+//!
+//! The pieces lie in the GPU's primary context, which the epochs that are alive retain. Somebody else may reset it, and
+//! takes them along; so who takes a piece asks the driver whether it still knows it.
+
+use super::api::Code;
+use super::context::Context;
+use super::{Core, Native};
+use crate::sync::{Arc, Mutex, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Weak;
+
+/// Bytes that are kept for a GPU.
+const MOST: usize = 256 << 20;
+
+/// What the driver made at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) at: Native<*mut u8>,
+    pub(super) bytes: usize,
+}
+
+/// Of one GPU.
+#[derive(Default)]
+struct Store {
+    epochs: Vec<Weak<Core>>,
+    pieces: Vec<Piece>,
+}
+
+/// By the GPU's number in this process.
+static STORES: Mutex<BTreeMap<i32, Store>> = Mutex::new(BTreeMap::new());
+
+impl Store {
+    /// The newest piece of just that size: the likeliest to be in a cache.
+    fn take(&mut self, bytes: usize) -> Option<Piece> {
+        let place = self.pieces.iter().rposition(|piece| piece.bytes == bytes)?;
+        Some(self.pieces.remove(place))
+    }
+
+    /// The oldest piece, if more are kept than may be.
+    fn take_excess(&mut self) -> Option<Piece> {
+        (self.bytes() > MOST).then(|| self.pieces.remove(0))
+    }
+
+    fn bytes(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes).sum()
+    }
+}
+
+/// An epoch is there.
+pub(super) fn enter(core: &Arc<Core>) {
+    let mut stores = STORES.lock();
+    let epochs = &mut stores.entry(core.context.device).or_default().epochs;
+    epochs.retain(|epoch| epoch.strong_count() > 0);
+    epochs.push(Arc::downgrade(core));
+}
+
+/// The context of the GPU was destroyed by somebody else, and all of this with it.
+pub(super) fn forget(device: i32) {
+    if let Some(store) = STORES.lock().get_mut(&device) {
+        store.pieces.clear();
+    }
+}
+
+/// A piece of just so many bytes, which the driver knows. The context is current.
+pub(super) fn take(context: &Context, bytes: usize) -> Option<Native<*mut u8>> {
+    loop {
+        let piece = STORES.lock().get_mut(&context.device)?.take(bytes)?;
+        let mut flags = 0;
+        // SAFETY: `flags` is valid for the write. An address that is no pinned memory of the driver's is refused.
+        if unsafe { context.api.mem_host_get_flags(&mut flags, piece.at.0.cast()) }.is_success() {
+            return Some(piece.at);
+        }
+    }
+}
+
+/// Epochs of a GPU that have not ended.
+fn alive(device: i32) -> Vec<Arc<Core>> {
+    // Collected under the lock, and dropped without it: the last share of a core may go here.
+    let all: Vec<_> = match STORES.lock().get(&device) {
+        Some(store) => store.epochs.iter().filter_map(Weak::upgrade).collect(),
+        None => Vec::new(),
+    };
+    all.into_iter().filter(|core| !core.has_ended()).collect()
+}
+
+impl Core {
+    /// Nobody will work with this epoch any more.
+    fn has_ended(&self) -> bool {
+        self.slots.first().is_none_or(|slot| slot.shared.over())
+    }
+
+    /// Nothing is in flight, as far as is known.
+    fn is_at_rest(&self) -> bool {
+        self.late.in_flight() == 0 && self.all_slots().all(super::slot::Slot::is_idle)
+    }
+
+    /// This epoch has ended, and these pieces are nobody's: hands them on where there is somebody. What is left to free.
+    ///
+    /// Of two that end at once, the later one finds the other ended, and with it all that was handed on.
+    pub(super) fn hand_on(&self, mut pieces: Vec<Piece>) -> Vec<Piece> {
+        let device = self.context.device;
+        let others = alive(device);
+        let mut stores = STORES.lock();
+        let store = stores.entry(device).or_default();
+        // Under the lock: one that ends later comes here later, and finds what is left here now.
+        if others.iter().any(|core| !core.has_ended()) {
+            store.pieces.append(&mut pieces);
+        } else {
+            pieces.append(&mut store.pieces);
+        }
+        drop(stores);
+        pieces
+    }
+
+    /// Frees what is past the bound, as long as nothing of ours is in flight on the GPU.
+    pub(super) fn free_excess(&self) {
+        let device = self.context.device;
+        while !self.has_ended() && alive(device).iter().all(|core| core.is_at_rest()) {
+            let Some(piece) = STORES.lock().get_mut(&device).and_then(Store::take_excess) else { return };
+            let code = match self.context.bind() {
+                // SAFETY: from `mem_host_alloc`, and in hand here alone; nothing uses it, for its epoch was over when it
+                // came here. The context is current.
+                Ok(_bound) => unsafe { self.context.api.mem_free_host(piece.at.0.cast()) },
+                Err(code) => code,
+            };
+            if code != Code::SUCCESS {
+                self.counters.leaked.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(number: usize, bytes: usize) -> Piece {
+        Piece { at: Native(std::ptr::without_provenance_mut(number)), bytes }
+    }
+
+    #[test]
+    fn a_piece_is_taken_by_its_size_and_the_newest_first() {
+        let mut store = Store { pieces: vec![piece(1, 10), piece(2, 20), piece(3, 10)], ..Store::default() };
+        assert_eq!(store.take(15), None);
+        assert_eq!(store.take(10), Some(piece(3, 10)));
+        assert_eq!(store.take(10), Some(piece(1, 10)));
+        assert_eq!((store.take(10), store.bytes()), (None, 20));
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_too_much() {
+        let mut store = Store { pieces: vec![piece(1, MOST), piece(2, 1), piece(3, MOST)], ..Store::default() };
+        assert_eq!(store.take_excess(), Some(piece(1, MOST)));
+        assert_eq!(store.take_excess(), Some(piece(2, 1)));
+        assert_eq!((store.take_excess(), store.bytes()), (None, MOST));
+    }
+}
