@@ -68,3 +68,37 @@ fn the_names_of_isolated_devices_tell_them_apart() {
         assert_eq!(down(to, &rejected.back.unwrap().0), [5.0]);
     }
 }
+
+/// A line of what the system says of a process.
+fn line_of(pid: u32, name: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix(name)).expect("such a line").trim().to_owned()
+}
+
+#[test]
+fn signals_that_the_callers_thread_blocks_are_not_blocked_in_the_worker() {
+    let _alone = alone();
+    let open = || {
+        let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: made by the first call, read by the second.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+        }
+        isolated().open().unwrap()
+    };
+    let device = std::thread::spawn(open).join().unwrap();
+    assert_eq!(line_of(device.worker_pid().unwrap(), "SigBlk:"), "0000000000000000");
+}
+
+#[test]
+fn a_worker_is_killed_before_its_parent_for_want_of_memory_where_that_is_wanted() {
+    let _alone = alone();
+    let score = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap().trim().parse::<i32>();
+    let ours = score(std::process::id()).unwrap();
+    for (more, theirs) in [(0, ours), (300, (ours + 300).min(1000)), (5000, 1000)] {
+        let device = isolated().worker_oom_score(more).open().unwrap();
+        assert_eq!(score(device.worker_pid().unwrap()), Ok(theirs));
+        assert_eq!(score(std::process::id()), Ok(ours));
+    }
+}

@@ -3,7 +3,7 @@
 use crate::common::{down, eventually, up};
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use windlass::{Error, Phase};
 
@@ -115,4 +115,55 @@ fn a_worker_that_is_given_a_torn_order_says_so_and_is_replaced() {
     }
     drop(kept);
     crate::common::assert_back_at(&device, (0, 0, 0));
+}
+
+// Where the answers lie, as `src/engines/worker/answers.rs` has it.
+const ANSWERS: usize = (ORDERS + LANES * (DATA + CAPACITY)).next_multiple_of(4096);
+const PLACES: usize = 1 << 18;
+const STARTED: usize = 8;
+
+/// The only place that the worker is at: its state, and since when it has been at it.
+#[track_caller]
+fn at_work() -> (&'static AtomicU32, &'static AtomicU64) {
+    let base = Lane::all()[0].0 - ORDERS + ANSWERS + 64 + PLACES * 4;
+    let started = |place: usize| {
+        // SAFETY: inside a mapping of this process that lives as long as the device of the test; words are aligned.
+        unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(base + place * 128 + STARTED) }
+    };
+    let mut found = None;
+    assert!(eventually(20, || {
+        found = (0..64).find(|place| started(*place).load(SeqCst) != 0);
+        found.is_some()
+    }));
+    let place = found.unwrap();
+    // SAFETY: as above.
+    (unsafe { &*std::ptr::with_exposed_provenance::<AtomicU32>(base + place * 128) }, started(place))
+}
+
+#[test]
+fn an_answer_that_nobody_gives_ends_the_worker_and_says_why() {
+    let _alone = alone();
+    for state in [4, 77, u32::MAX] {
+        let device = isolated().open().unwrap();
+        let pending = submit(&device, Deed::Sleep(600_000)).unwrap();
+        at_work().0.store(state, SeqCst);
+        let error = pending.await_result().unwrap_err().error;
+        let Error::ContextPoisoned { cause, .. } = &error else { panic!("{error:?}") };
+        assert!(cause.contains("overwritten") && cause.contains(&format!("an answer is {state}")), "{error}");
+        assert!(eventually(60, || device.generation() == 1), "its worker goes on");
+        device.wait_healthy(LONG).unwrap();
+        assert_eq!(down(&device, &up(&device, [5u8])), [5]);
+    }
+}
+
+#[test]
+fn the_watchdog_notices_what_has_no_answer_though_nobody_is_at_it() {
+    let _alone = alone();
+    let device = isolated().watchdog(Duration::from_millis(300)).open().unwrap();
+    let pending = submit(&device, Deed::Sleep(600_000)).unwrap();
+    at_work().1.store(0, SeqCst);
+    let error = pending.await_result().unwrap_err().error;
+    assert!(matches!(&error, Error::ContextPoisoned { cause, .. } if cause.contains("watchdog")), "{error}");
+    device.wait_healthy(LONG).unwrap();
+    assert_eq!(down(&device, &up(&device, [5u8])), [5]);
 }

@@ -170,6 +170,9 @@ impl Keeper {
             if self.link.is_due() {
                 janitor.call();
             }
+            if let Some(why) = self.link.garbage() {
+                return Outcome::because(why);
+            }
             let in_flight = self.link.unsettled();
             self.link.flush_frees();
             if self.link.closing.load(Ordering::Acquire) && in_flight == 0 {

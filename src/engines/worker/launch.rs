@@ -96,6 +96,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<St
         inherited,
         control: layout::CONTROL as u64,
         bulk: bulk_bytes as u64,
+        oom_score: settings.oom_score,
         device,
     };
     let greeted = greet(&mut socket, &hello, &[control_file, bulk_file], settings.patience);
@@ -246,6 +247,7 @@ mod tests {
             inherited: Vec::new(),
             control: 4096,
             bulk: 4096,
+            oom_score: 0,
             device,
         }
     }

@@ -14,12 +14,14 @@ use super::watchdog::Watchdog;
 use super::{layout, ring, seat, told};
 use crate::dispatch::SPIN;
 use crate::engine::{Epoch, process};
+use crate::error::Site;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::trace::{Counters, Stats};
 use crate::{Error, Result};
 use rustix::thread::futex;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// What is shared by an epoch's engine, its work in flight and its keeper.
@@ -45,6 +47,8 @@ pub(crate) struct Link {
     pub(super) doomed: AtomicBool,
     concluded: AtomicU64,
     watchdog: Mutex<Watchdog>,
+    /// What of the shared memory nobody of us has written there.
+    garbage: OnceLock<String>,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -74,6 +78,7 @@ impl Link {
             doomed: AtomicBool::new(false),
             concluded: AtomicU64::new(0),
             watchdog: Mutex::default(),
+            garbage: OnceLock::new(),
             counters,
         })
     }
@@ -265,6 +270,20 @@ impl Link {
     /// Takes it.
     pub(super) fn spill(&self, place: u32) -> Option<Result<Vec<u8>, Error>> {
         self.spills.lock().remove(&place)
+    }
+
+    /// Something else has written into the shared memory: what else it says is worth nothing either, so the worker ends.
+    #[cold]
+    pub(super) fn garbled(&self, what: String) -> Error {
+        let cause = format!("the memory shared with the worker was overwritten: {what}");
+        let _ = self.garbage.set(cause.clone());
+        self.bell.ring();
+        Error::ContextPoisoned { cause, site: Site::none() }
+    }
+
+    /// For the keeper: why the worker must end.
+    pub(super) fn garbage(&self) -> Option<&str> {
+        self.garbage.get().map(String::as_str)
     }
 
     /// The longest time that the worker has been at one thing, and at which; looks no more often than is of use with this

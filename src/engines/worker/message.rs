@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// Raised whenever anything that crosses changes its form.
-pub(super) const PROTOCOL: u32 = 3;
+pub(super) const PROTOCOL: u32 = 4;
 /// What a message of this crate's begins with.
 pub(super) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
 
@@ -39,6 +39,8 @@ pub(super) struct Hello {
     /// Bytes of the two segments.
     pub(super) control: u64,
     pub(super) bulk: u64,
+    /// What it shall add to its `oom_score_adj`.
+    pub(super) oom_score: u16,
     pub(super) device: DeviceOrder,
 }
 

@@ -78,6 +78,29 @@ pub(super) fn namespace() -> Option<u64> {
     Some(stat("/proc/self/ns/pid").ok()?.st_ino)
 }
 
+/// Signals that the thread blocked which started this process are blocked here too: not any more. Before any other thread
+/// begins, which has what the first has.
+pub(super) fn unblock_signals() {
+    let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `none` is made by the first call, which always can, and read by the second.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Makes this process so much likelier to be killed for want of memory. (Anybody may, for himself.)
+pub(super) fn raise_oom_score(more: u16) -> Result<()> {
+    const FILE: &str = "/proc/self/oom_score_adj";
+    const MOST: i32 = 1000;
+    if more == 0 {
+        return Ok(());
+    }
+    let failed = |e: std::io::Error| Error::library(format!("`worker_oom_score`: {FILE}: {e}"));
+    let now: i32 = std::fs::read_to_string(FILE).map_err(failed)?.trim().parse().unwrap_or_default();
+    std::fs::write(FILE, (now + i32::from(more)).min(MOST).to_string()).map_err(failed)
+}
+
 /// Which file this process runs: device and inode.
 pub(super) fn identity() -> Result<Identity> {
     let stat = stat("/proc/self/exe").map_err(|e| Error::library(format!("/proc/self/exe: {e}")))?;

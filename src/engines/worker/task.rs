@@ -136,6 +136,9 @@ impl Flying {
     #[cold]
     fn await_settled(&self) -> bool {
         while self.state.load(Ordering::Acquire) < DONE {
+            if self.epoch.is_forked() {
+                return self.settle_forked();
+            }
             if self.epoch.is_left_alone() {
                 return false;
             }
@@ -144,9 +147,20 @@ impl Flying {
         true
     }
 
+    /// In a forked child: who has claimed it is not there, and will not settle it.
+    #[cold]
+    fn settle_forked(&self) -> bool {
+        let settle = |state| (state < DONE).then_some(FAILED);
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, settle);
+        true
+    }
+
     /// The first to come settles; false while another is at it, or while the answer is still in the socket.
     fn conclude(&self, flag: u32) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            if self.epoch.is_forked() {
+                return self.settle_forked();
+            }
             return self.state.load(Ordering::Acquire) >= COUNTED && self.await_settled();
         }
         let place = self.here(); // ours: race "used again"
@@ -166,7 +180,8 @@ impl Flying {
                     (_, Some(arriving)) => Landing::Arriving(arriving.clone()),
                     _ => Landing::Slot(self.link.answers.bytes(place)),
                 }),
-                _ => Err(self.locate(self.epoch.verdict())),
+                _ if self.epoch.dead() => Err(self.locate(self.epoch.verdict())),
+                _ => Err(self.locate(self.link.garbled(format!("the state of an answer is {flag}")))),
             };
             let failed = answer.as_ref().err().cloned();
             if flag == ANSWERED {
@@ -300,6 +315,9 @@ impl Flying {
     }
 
     fn abandon(&self) {
+        if self.epoch.is_forked() {
+            return; // the lock may be held by a thread that is not there
+        }
         let answer = {
             let mut outcome = self.outcome.lock();
             outcome.abandoned = true;
@@ -355,6 +373,9 @@ impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
     }
 
     fn device_time(&self) -> Option<Duration> {
+        if self.flying.epoch.is_forked() {
+            return None; // the lock may be held by a thread that is not there
+        }
         self.flying.outcome.lock().time
     }
 

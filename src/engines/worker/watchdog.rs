@@ -17,11 +17,19 @@ pub(super) struct Watchdog {
     first_use: Option<Instant>,
     /// How far each lane that had orders left had come, and since when it was no further.
     carried: [Option<(u64, Instant)>; LANES],
+    /// Since when there is something without an answer that nobody is at, nor has before him.
+    unanswered: Option<Instant>,
 }
 
 impl Default for Watchdog {
     fn default() -> Self {
-        Watchdog { looked: None, finished: (0, Instant::now()), first_use: None, carried: [None; LANES] }
+        Watchdog {
+            looked: None,
+            finished: (0, Instant::now()),
+            first_use: None,
+            carried: [None; LANES],
+            unanswered: None,
+        }
     }
 }
 
@@ -51,7 +59,34 @@ impl Watchdog {
             .max_by_key(|(time, _)| *time)
             .and_then(|(time, place)| Some((time, flights.at(place)?.lock().as_ref()?.name())))
             .map(|(time, op)| (self.first_use.map_or(time, |then| time.min(now - then)), op));
-        running.into_iter().chain(self.stuck(now, answers, lanes)).max_by_key(|(time, _)| *time)
+        let is_running = running.is_some();
+        let stuck = self.stuck(now, answers, lanes);
+        let lost = if is_running { None } else { self.lost(now, answers, flights, lanes) };
+        if lost.is_none() {
+            self.unanswered = None;
+        }
+        running.into_iter().chain(stuck).chain(lost).max_by_key(|(time, _)| *time)
+    }
+
+    /// Something was sent and read, and has no answer, while the worker is at nothing: the answer was lost, or what said
+    /// that the worker is at it. After [`stuck`](Self::stuck).
+    fn lost(
+        &mut self,
+        now: Instant,
+        answers: &Answers,
+        flights: &Flights,
+        lanes: &[Lane; LANES],
+    ) -> Option<(Duration, &'static str)> {
+        if lanes.iter().any(Lane::is_behind) {
+            return None;
+        }
+        let unanswered = |place: u32| {
+            let name = flights.at(place)?.lock().as_ref()?.name();
+            (answers.state(place).load(Ordering::Acquire) < DONE).then_some(name)
+        };
+        let name = (0..flights.used()).find_map(unanswered)?;
+        let since = *self.unanswered.get_or_insert(now);
+        Some((now - since.max(self.finished.1), name))
     }
 
     /// A lane that goes no further though there are orders, while nothing else finishes: the worker is stuck before an

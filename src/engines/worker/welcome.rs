@@ -25,11 +25,13 @@ pub(super) struct Admitted {
 
 /// Shakes hands and opens the device.
 pub(super) fn begin() -> Result<Admitted, i32> {
+    program::unblock_signals();
     let mut socket = take_socket().map_err(|_| REFUSED)?;
     let Ok(Some(hello)) = message::receive::<Hello>(&mut socket) else { return Err(REFUSED) };
     let patient = heart::Patient::default();
     let opened = accept(&hello, &socket).and_then(|(control, bulk, handlers)| {
         inherited::close(&hello.inherited);
+        program::raise_oom_score(hello.oom_score)?;
         let (watched, control) = (socket.try_clone(), Arc::new(control));
         let beat = Duration::from_millis(hello.device.beat.max(1));
         let visible = hello.namespace.is_some() && hello.namespace == program::namespace();

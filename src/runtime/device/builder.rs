@@ -71,6 +71,8 @@ pub(crate) struct WorkerSettings {
     pub(crate) standby: bool,
     /// How long a worker may take to open its device.
     pub(crate) patience: Duration,
+    /// What is added to the likelihood that it is killed for want of memory.
+    pub(crate) oom_score: u16,
 }
 
 /// Opens a [`Device`] with settings of your own.
@@ -135,6 +137,7 @@ impl DeviceBuilder {
                     watchdog: None,
                     standby: false,
                     patience: Duration::from_secs(60),
+                    oom_score: 0,
                 },
                 label: None,
             },
@@ -331,7 +334,7 @@ impl DeviceBuilder {
     /// Kills the worker of an isolated device when one operation runs for longer than `limit`; never unless set. Counts
     /// from when the device comes to the operation, not from its submission, nor while it waits for others. Also kills a
     /// worker that for as long brings no operation on its way, while none that is there ends: one that is stuck in a
-    /// driver. Where that is the first use of a library, or code that is loaded, two minutes of it do not count; nor does
+    /// driver; and one that for as long is at nothing, though something has no answer yet. Where that is the first use of a library, or code that is loaded, two minutes of it do not count; nor does
     /// time in which this program is stopped or frozen.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.config.worker.watchdog = Some(limit);
@@ -350,6 +353,14 @@ impl DeviceBuilder {
     /// How long the worker of an isolated device may take to start and open its device; 60 s unless set.
     pub fn worker_patience(mut self, limit: Duration) -> Self {
         self.config.worker.patience = limit;
+        self
+    }
+
+    /// Adds to the `oom_score_adj` that the worker of an isolated device has of this process, up to 1000 in all; nothing
+    /// unless set. Where the system runs out of memory, it then kills the worker before this program, which goes on with
+    /// another.
+    pub fn worker_oom_score(mut self, more: u16) -> Self {
+        self.config.worker.oom_score = more;
         self
     }
 
