@@ -183,3 +183,49 @@ fn a_forked_child_is_told_at_once_how_its_parents_device_stands() {
         }
     });
 }
+
+/// Stands in the hook before a completion, so that the dispatch is claimed and not settled.
+#[derive(Default)]
+struct Stands {
+    arrived: std::sync::atomic::AtomicBool,
+    open: std::sync::atomic::AtomicBool,
+}
+
+impl windlass::Trace for Stands {
+    fn before_complete(&self, _: &windlass::OpInfo) {
+        use std::sync::atomic::Ordering::SeqCst;
+        if self.arrived.swap(true, SeqCst) {
+            return;
+        }
+        let until = Instant::now() + common::LONG;
+        while !self.open.load(SeqCst) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The thread that settles it is not in the child.
+#[test]
+fn a_wait_for_what_another_thread_was_settling_ends_in_a_forked_child() {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::SeqCst;
+    alone(&this_test!(), || {
+        for isolated in [false, true] {
+            let stands = Arc::new(Stands::default());
+            let builder = host(1).trace(stands.clone());
+            let device = if isolated { builder.isolated() } else { builder }.open().unwrap();
+            let x = device.zeros::<f64>(4).unwrap();
+            let mut pending = Some(device.blas().scal(2.0, x).unwrap());
+            std::thread::scope(|scope| {
+                // On an isolated device nobody may come by to settle it.
+                let other = device.clone();
+                scope.spawn(move || other.synchronize(common::LONG));
+                assert!(common::eventually(60, || stands.arrived.load(SeqCst)), "nobody settles it");
+                let status = forked(|| lost(&pending.take().unwrap().await_result().unwrap_err().error));
+                stands.open.store(true, SeqCst);
+                assert_eq!(status, 0, "isolated: {isolated}");
+            });
+            drop(pending.take().expect("the parent's own").await_result().unwrap());
+        }
+    });
+}

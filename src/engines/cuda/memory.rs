@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Frees wait behind a dispatch in small portions, so that no dispatch pays for many.
 pub(crate) const FREES_PER_LEASE: usize = 4;
 
-/// How long who wants memory waits for other threads that let go of some just now.
+/// How long who wants memory waits for other threads that let go of some just now, or hold the slot that some waits on.
 const IN_OTHERS_HANDS: Duration = Duration::from_secs(5);
 
 /// The pool of one epoch.
@@ -234,7 +234,7 @@ impl Core {
             let dropped = self.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
             // What others have in hand comes back, unlike what the device has: it may never end.
-            let others = self.is_swept_by_others() && start.elapsed() < IN_OTHERS_HANDS;
+            let others = (self.is_swept_by_others() || self.has_frees_of_others()) && start.elapsed() < IN_OTHERS_HANDS;
             if !left || !(is_patient(start, looks) || others) {
                 break;
             }
@@ -243,6 +243,11 @@ impl Core {
             std::thread::sleep(Duration::from_micros(200));
         }
         self.trim(epoch)
+    }
+
+    /// Memory waits on a slot that somebody holds: it is freed when he is through, at the latest.
+    fn has_frees_of_others(&self) -> bool {
+        self.all_slots().any(|slot| slot.lease.is_locked() && !slot.shared.frees.is_empty())
     }
 
     /// A free is enqueued as well: another stream finds the bytes only when it has run.

@@ -4,6 +4,9 @@
 //! `is_ready` is usually the load of it. When it is not enough, one poller at a time asks the driver (the *polling
 //! right*); the others watch the number, which the poller raises.
 //!
+//! A poller may stand still where it is: its thread is stopped, a debugger holds it. So one in [`IMPATIENT`] of those who
+//! find the right taken asks beside it; of these there is one at a time too.
+//!
 //! The number is raised with release and read with acquire: what was done before a ticket was seen to be over (the
 //! event that may be recycled now, the result that may be read now) is seen by whoever sees the number.
 
@@ -15,11 +18,25 @@ pub(crate) struct Sequence {
     issued: AtomicU64,
     completed: AtomicU64,
     polling: Mutex<()>,
+    /// How many found the right taken since somebody had it.
+    turned_away: AtomicU64,
+    /// The right to ask beside who has the right.
+    beside: Mutex<()>,
 }
+
+/// Looks that are in vain while another asks, before one asks beside it: a spinning waiter comes to as many in a tenth of a
+/// millisecond, and one that pauses in a second at most. An answer takes a microsecond.
+const IMPATIENT: u64 = if cfg!(loom) { 2 } else { 1000 };
 
 impl Sequence {
     pub(crate) fn new() -> Self {
-        Sequence { issued: AtomicU64::new(0), completed: AtomicU64::new(0), polling: Mutex::new(()) }
+        Sequence {
+            issued: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            polling: Mutex::new(()),
+            turned_away: AtomicU64::new(0),
+            beside: Mutex::new(()),
+        }
     }
 
     /// The next ticket. Only under the slot's lease.
@@ -65,11 +82,20 @@ impl Sequence {
         if self.reached(ticket) {
             return Ok(true);
         }
-        let Some(_right) = self.polling.try_lock() else {
-            return Ok(self.reached(ticket));
+        let right = match self.polling.try_lock() {
+            Some(right) => {
+                if self.turned_away.load(Ordering::Relaxed) != 0 {
+                    self.turned_away.store(0, Ordering::Relaxed);
+                }
+                Some(right)
+            }
+            None if self.turned_away.fetch_add(1, Ordering::Relaxed) % IMPATIENT == IMPATIENT - 1 => {
+                self.beside.try_lock()
+            }
+            None => None,
         };
-        if self.reached(ticket) {
-            return Ok(true);
+        if right.is_none() || self.reached(ticket) {
+            return Ok(self.reached(ticket));
         }
         if let Some(over) = ask()? {
             self.observe(over.max(ticket));
@@ -80,7 +106,7 @@ impl Sequence {
 
     /// Keeps every poller out of the driver while `f` runs.
     pub(crate) fn without_pollers<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _right = self.polling.lock();
+        let _rights = (self.polling.lock(), self.beside.lock());
         f()
     }
 }
@@ -106,6 +132,23 @@ mod tests {
         let (first, second, third) = (sequence.issue(), sequence.issue(), sequence.issue());
         assert_eq!(sequence.poll::<()>(first, || Ok(Some(second))), Ok(true));
         assert!(sequence.reached(second) && !sequence.reached(third));
+    }
+
+    #[test]
+    fn a_poller_that_stands_still_hides_no_completion() {
+        let sequence = Sequence::new();
+        let ticket = sequence.issue();
+        let seen = sequence.poll::<()>(ticket, || {
+            // It stands here, in the driver, as long as the others take.
+            let mut looks = 0;
+            while !sequence.reached(ticket) {
+                looks += 1;
+                assert!(looks < 10 * IMPATIENT, "nobody else may ask");
+                let _ = sequence.poll::<()>(ticket, || Ok(Some(ticket)));
+            }
+            Ok(None)
+        });
+        assert_eq!(seen, Ok(true));
     }
 
     #[test]

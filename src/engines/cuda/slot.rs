@@ -145,6 +145,11 @@ impl Shared {
         self.life.dead() || self.era != process::era()
     }
 
+    /// This is a forked child of the process that it was made in.
+    pub(crate) fn is_forked(&self) -> bool {
+        process::forked_since(self.era)
+    }
+
     /// Asks the driver about `ticket`'s event, and when that is over, about the newest one: gives the last ticket found
     /// to be over. A fault that shows ends the epoch.
     fn ask(&self, ticket: u64, event: CUevent) -> Result<Option<u64>, Code> {

@@ -145,6 +145,10 @@ impl Flight {
     /// The first to come settles; false while another is at it.
     fn conclude(&self, told: &dyn Told, done: bool) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            if self.mark.slot.is_forked() {
+                // Who has claimed it is not in this process, and will not settle it here.
+                let _ = self.state.compare_exchange(CLAIMED, FAILED, Ordering::AcqRel, Ordering::Acquire);
+            }
             return self.state.load(Ordering::Acquire) >= DONE;
         }
         let end = if done { DONE } else { FAILED };

@@ -109,6 +109,10 @@ impl Frame {
             })
         });
         if self.end.compare_exchange(OPEN, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            if self.epoch.is_forked() {
+                // Who has claimed it is not in this process, and will not settle it here.
+                self.core.settle(result);
+            }
             return;
         }
         let failed = result.as_ref().err().cloned();

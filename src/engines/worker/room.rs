@@ -10,17 +10,22 @@ use crate::sync::Ordering;
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// How long room is waited for. The worker reads on whatever its device does, unless the device is inline.
+/// How long room is waited for while nothing finishes. The worker reads on whatever its device does, unless the device is
+/// inline.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Since when there is none.
 #[derive(Default)]
-pub(super) struct Patience(Option<(Instant, Backoff)>);
+pub(super) struct Patience(Option<(Instant, Backoff, u64)>);
 
 impl Patience {
     /// Waits a little for room in a ring.
     pub(super) fn wait(&mut self, link: &Link) -> Result<()> {
-        let (since, backoff) = self.0.get_or_insert_with(|| (Instant::now(), Backoff::new()));
+        let finished = link.answers.count();
+        let (since, backoff, before) = self.0.get_or_insert_with(|| (Instant::now(), Backoff::new(), finished));
+        if *before != finished {
+            (*since, *before) = (Instant::now(), finished); // there will be room
+        }
         if since.elapsed() > PATIENCE {
             return Err(Error::Busy { in_flight: link.in_flight(), limit: PLACES as u64, site: Site::none() });
         }

@@ -3,6 +3,7 @@
 use super::Device;
 use crate::buffer::{Allocation, Content, Region, Track};
 use crate::engine::{Engine, Epoch};
+use crate::error::Stale;
 use crate::sync::Arc;
 use crate::{DeviceBuffer, Element, Error, Result};
 use std::time::{Duration, Instant};
@@ -79,9 +80,23 @@ impl Device {
     }
 
     fn region_of(&self, bytes: usize, len: usize, zeroed: bool) -> Result<Arc<Region>> {
-        let epoch = self.epoch();
         let wanted = Wanted { bytes, len, zeroed };
-        let (allocation, track) = self.allocate(&epoch, wanted).map_err(|error| self.refusal(&epoch, error))?;
+        let mut epoch = self.epoch();
+        let (allocation, track) = loop {
+            match self.allocate(&epoch, wanted) {
+                // The caller names nothing of a life that a rebuild has ended: the next one serves as well.
+                Err(error @ Error::GpuRefStale { reason: Stale::Generation { .. }, .. }) => {
+                    let next = self.epoch();
+                    if Arc::ptr_eq(&next, &epoch) {
+                        let cause = "the device is being rebuilt".into();
+                        let site = error.site().cloned().unwrap_or_default();
+                        return Err(self.refusal(&epoch, Error::ContextPoisoned { cause, site }));
+                    }
+                    epoch = next;
+                }
+                answer => break answer.map_err(|error| self.refusal(&epoch, error))?,
+            }
+        };
         Ok(Region::new(allocation, epoch, Content::Valid, track, 0..len))
     }
 

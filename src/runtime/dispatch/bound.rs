@@ -21,7 +21,8 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InFlight {
-    /// No bound.
+    /// No bound. (An isolated device has places for 262 144 dispatches that its worker has not finished. Past these, submitting
+    /// waits as long as any are finished, and fails with [`Error::Busy`] when none was for ten seconds.)
     #[default]
     Unbounded,
     /// At the bound, submitting waits until the device has finished something.

@@ -211,3 +211,28 @@ fn a_hook_that_would_wait_for_its_own_rebuild_is_refused() {
     assert!(told.lock().unwrap().iter().all(|answer| matches!(answer, Err(Error::Unsupported { .. }))), "{told:?}");
     assert_eq!((told.lock().unwrap().len(), device.generation(), device.health().phase), (4, 1, Phase::Healthy));
 }
+
+/// Who wants memory names no buffer of the life that ends.
+#[test]
+fn an_allocation_beside_a_rebuild_is_told_of_the_rebuild_and_not_of_a_stale_buffer() {
+    let (arrived, seen) = std::sync::mpsc::channel();
+    let (go_on, told) = std::sync::mpsc::channel::<()>();
+    let (arrived, told) = (Mutex::new(arrived), Mutex::new(told));
+    let device = host(2)
+        .before_admission(move |_| {
+            arrived.lock().unwrap().send(()).unwrap();
+            let _ = told.lock().unwrap().recv_timeout(LONG);
+            Ok(())
+        })
+        .open()
+        .unwrap();
+    let again = device.clone();
+    let rebuild = std::thread::spawn(move || again.rebuild(LONG).unwrap());
+    seen.recv_timeout(LONG).unwrap();
+    for error in [device.zeros::<f32>(4).map(drop), device.uninit::<f32>(4).map(drop)].map(Result::unwrap_err) {
+        assert!(matches!(&error, Error::ContextPoisoned { cause, .. } if cause.contains("rebuilt")), "{error:?}");
+    }
+    go_on.send(()).unwrap();
+    rebuild.join().unwrap();
+    assert_eq!(down(&device, &device.zeros::<f32>(4).unwrap()), [0.0; 4]);
+}
