@@ -136,7 +136,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         self.untouched = false;
     }
 
-    pub(super) fn check(&self, call: &str, code: Code) -> Result<()> {
+    pub(crate) fn check(&self, call: &str, code: Code) -> Result<()> {
         code.ok().map_err(|code| fault::classify(self.epoch, code, call))
     }
 

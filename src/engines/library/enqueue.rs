@@ -103,6 +103,25 @@ impl<'q, O: Op> Enqueue<'q, O> {
         address.cast()
     }
 
+    /// What `N` bytes of device memory hold once everything enqueued so far is over. Waits for that, so it is for halves whose
+    /// calls wait anyway: [`Kind::Blocking`](crate::Kind::Blocking).
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of what is read.
+    #[cfg(feature = "solver")]
+    pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
+        let to = self.keep_host(N);
+        let (stream, api) = (self.stream(), self.core.context.api);
+        // SAFETY: what is read is the caller's promise; what is written has `N` bytes, and is kept until the work is over.
+        let code = unsafe { api.memcpy_dtoh_async(to, from, N, stream) };
+        self.check("cuMemcpyDtoHAsync", code)?;
+        // SAFETY: the stream is this slot's, under its lease.
+        let code = unsafe { api.stream_synchronize(stream) };
+        self.check("cuStreamSynchronize", code)?;
+        // SAFETY: the copy is over; the memory holds `N` bytes.
+        Ok(unsafe { to.cast::<[u8; N]>().read() })
+    }
+
     /// The stream, for calls that take it as an argument: [`touch`](Self::touch) comes with the call.
     pub(crate) fn stream_of_handles(&self) -> CUstream {
         self.state.stream.0

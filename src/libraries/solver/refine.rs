@@ -96,18 +96,43 @@ impl<T: WideElement> Routine for Refine<T> {
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let ((a, b), (x,), n) = (queue.reads(), queue.writes(), self.a.rows);
-        let (info, mut rounds) = (queue.scratch(4)?, 0);
+        let ((a, b), (x,), n, nrhs) = (queue.reads(), queue.writes(), self.a.rows, self.b.cols);
+        // An info, and whether a solution is no number.
+        let (info, mut rounds) = (queue.scratch(8)?, 0);
         if self.x.is_empty() {
             queue.no_infos(info, 1)?;
         } else {
             // The routine writes to A where it falls back to the whole precision.
-            let copy = queue.scratch(n.saturating_mul(n).saturating_mul(size_of::<T>()))?;
-            let (from, element) = ((a.address(), self.a.leading() * size_of::<T>()), size_of::<T>());
+            let element = size_of::<T>();
+            let copy = queue.scratch(n.saturating_mul(n).saturating_mul(element))?;
+            let from = (a.address(), self.a.leading() * element);
             // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
             unsafe { queue.copy_columns((copy, n * element), from, n * element, n) }?;
+            // SAFETY: scratch of eight bytes.
+            unsafe { queue.fill(info, 2, &[0; 4]) }?;
             let (b, x) = ((b.address(), self.b.leading()), (x.address(), self.x.leading()));
-            rounds = queue.refine::<T>((n, self.b.cols), copy, b, x, info)?;
+            let refined = queue.refine::<T>((n, nrhs), copy, b, x, info)?;
+            queue.find_broken::<T>(x, (n, nrhs), info + 4)?;
+            // SAFETY: scratch of eight bytes.
+            let seen: [u8; 8] = unsafe { queue.look(info) }?;
+            // Of a singular matrix the routine has no solution, and on an H100 an info of zero all the same. Whatever it says,
+            // numbers that are none are not handed out before the whole precision has found none either.
+            rounds = match refined {
+                Some(rounds) if seen == [0; 8] => rounds,
+                _ => {
+                    let (a, pivots) = ((copy, n), queue.scratch(n.saturating_mul(size_of::<i64>()))?);
+                    let unused = queue.scratch(4)?;
+                    // SAFETY: as above; B lies inside its buffer as well, and X, which is written.
+                    unsafe {
+                        queue.copy_columns((copy, n * element), from, n * element, n)?;
+                        let (to, from) = ((x.0, x.1 * element), (b.0, b.1 * element));
+                        queue.copy_columns(to, from, n * element, nrhs)?;
+                    }
+                    queue.getrf::<T>((n, n), a, pivots, info)?;
+                    queue.getrs::<T>(Transpose::No, (n, nrhs), a, pivots, x, unused)?;
+                    -1
+                }
+            };
         }
         queue.verdict(info, 1)?;
         let result = queue.result()?;

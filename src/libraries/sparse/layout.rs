@@ -204,13 +204,17 @@ pub(super) fn steps(order: Order, ld: usize) -> Steps {
     }
 }
 
+/// Transposed, and nothing conjugated.
+#[cfg(feature = "sparse")]
+pub(super) const TRANSPOSED: u32 = 1;
+
 /// `cusparseOperation_t` for elements of type `T`: where there is nothing to conjugate it is a plain transpose.
 #[cfg(feature = "sparse")]
 pub(super) fn operation<T: crate::Element>(trans: crate::Transpose) -> u32 {
     match trans {
         crate::Transpose::No => 0,
         crate::Transpose::Conjugate if T::DTYPE.is_complex() => 2,
-        crate::Transpose::Yes | crate::Transpose::Conjugate => 1,
+        crate::Transpose::Yes | crate::Transpose::Conjugate => TRANSPOSED,
     }
 }
 

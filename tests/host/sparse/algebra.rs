@@ -1,7 +1,7 @@
 //! Sums, parts, stacks, scaling, diagonals.
 
 use super::model::{Exact, Model, shapes};
-use crate::common::{Rng, Sample, assert_same_bits, devices, down, is_host, refused, up};
+use crate::common::{Rng, Sample, assert_same_bits, devices, down, refused, up};
 use crate::each_sparse;
 use windlass::reference::Value;
 use windlass::sparse::SparseElement;
@@ -91,8 +91,7 @@ fn parts_of_a_matrix_are_what_they_say() {
 
 #[test]
 fn stacked_matrices_stand_below_and_beside_each_other() {
-    // Only the host engine has it so far.
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         let (mut rng, sparse) = (Rng::new(35), device.sparse());
         let parts: Vec<_> = [3, 0, 5, 40].into_iter().map(|rows| Model::<f32>::random(&mut rng, rows, 7, 30)).collect();
         let mut below = Model::new(0, 7);

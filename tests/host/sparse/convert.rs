@@ -1,7 +1,7 @@
 //! Formats into each other and back.
 
 use super::model::{Model, Place, shapes};
-use crate::common::{Rng, Sample, assert_same_bits, devices, down, is_host, up};
+use crate::common::{Rng, Sample, assert_same_bits, devices, down, up};
 use crate::each_sparse;
 use windlass::sparse::{Csr, Dense, SparseElement, SparseMatrix};
 use windlass::{Device, Order, f16};
@@ -73,10 +73,12 @@ fn every_format_becomes_every_other_one_and_comes_back() {
 fn an_adjoint_is_conjugated() {
     for device in devices() {
         let model = Model::<windlass::Complex<f32>>::random(&mut Rng::new(4), 8, 11, 30);
-        let got = Model::down(&device, &device.sparse().adjoint(&model.up_csr::<i32>(&device)).unwrap(), true);
+        let narrow = Model::down(&device, &device.sparse().adjoint(&model.up_csr::<i32>(&device)).unwrap(), true);
+        let wide = Model::down(&device, &device.sparse().adjoint(&model.up_csr::<i64>(&device)).unwrap(), true);
         let mut want = model.transposed();
         want.entries.values_mut().for_each(|x| *x = x.conj());
-        want.assert_same(&got, "adjoint");
+        want.assert_same(&narrow, "adjoint");
+        want.assert_same(&wide, "adjoint of wide indices");
     }
 }
 
@@ -112,8 +114,7 @@ fn a_dense_matrix_becomes_the_entries_above_a_threshold() {
 
 #[test]
 fn blocks_hold_the_entries_and_zeros_beside_them() {
-    // Only the host engine has it so far.
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         let mut rng = Rng::new(8);
         for size in [1usize, 2, 3, 5] {
             let model = Model::<f32>::filled(&mut rng, 4 * size, 3 * size, |_, _, rng| rng.below(10) == 0);
@@ -135,8 +136,7 @@ fn blocks_hold_the_entries_and_zeros_beside_them() {
 
 #[test]
 fn coordinates_in_any_order_are_sorted_and_summed() {
-    // Only the host engine has it so far.
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         let mut rng = Rng::new(10);
         // Small and large shapes for so many entries: both ways to sort.
         for (rows, cols, len) in [(6, 5, 200), (3000, 4000, 150), (1, 1, 9), (4, 4, 0), (300, 300, 30_000)] {

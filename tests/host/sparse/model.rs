@@ -202,9 +202,29 @@ impl Exact {
     /// That what was computed in `S` and rounded to `T` is within the bound by the number of terms.
     #[track_caller]
     pub fn assert_near<T: Value + std::fmt::Debug, S: Value>(&self, got: T, what: &str) {
+        self.assert_within::<T, S>(got, 2.0 * T::UNIT, what);
+    }
+
+    /// The same where a GPU's library may scatter: it adds each term to where the sum is kept, which is in `T`. So a term is
+    /// rounded to `T` itself and with each addition that follows, of which there are at most as many as terms, and what was
+    /// there before is multiplied by its factor and rounded once more: `(1 + u)^(terms + 2) - 1` of the sum of the sizes.
+    #[track_caller]
+    pub fn assert_near_scattered<T: Value + std::fmt::Debug, S: Value>(&self, got: T, what: &str) {
+        if T::UNIT > S::UNIT {
+            let roundings = self.terms as f64 + 2.0;
+            self.assert_within::<T, S>(got, (roundings * T::UNIT.ln_1p()).exp_m1(), what);
+        } else {
+            self.assert_near::<T, S>(got, what);
+        }
+    }
+
+    #[track_caller]
+    fn assert_within<T: Value + std::fmt::Debug, S: Value>(&self, got: T, rounded: f64, what: &str) {
         let roundings = self.terms * if T::COMPLEX { 2 } else { 1 } + 8;
         let error = gamma(roundings, S::UNIT) * self.size;
-        let bound = error + 2.0 * T::UNIT * (self.size + error) + roundings as f64 * S::TINY + T::TINY;
+        // A number too small for `T` is rounded by its least step, each time.
+        let least = (1 + self.terms) as f64 * T::TINY;
+        let bound = error + rounded * (self.size + error) + roundings as f64 * S::TINY + least;
         for (got, want) in got.parts().into_iter().zip([self.re.to_f64(), self.im.to_f64()]) {
             assert!((got - want).abs() <= bound, "{got:e} is not within {bound:e} of {want:e}: {what}");
         }

@@ -19,6 +19,12 @@ fn takes(device: &Device, blocks: bool, trans: Transpose) -> bool {
     is_host(device) || !blocks || trans == Transpose::No
 }
 
+/// Whether a GPU's library adds to the result from many rows, or columns, at once: where the matrix does not lie by the rows
+/// of what it is transposed to.
+fn scatters(device: &Device, by_columns: bool, trans: Transpose) -> bool {
+    !is_host(device) && by_columns == (trans == Transpose::No)
+}
+
 #[expect(clippy::too_many_arguments, reason = "what is computed, and its name")]
 fn check_spmv<T: Sample + SparseElement<Scalar: Sample>, I: Place>(
     device: &Device,
@@ -28,6 +34,7 @@ fn check_spmv<T: Sample + SparseElement<Scalar: Sample>, I: Place>(
     x: &[T],
     y: &[T],
     (alpha, beta): (T::Scalar, T::Scalar),
+    by_columns: bool,
     what: &str,
 ) -> Vec<T> {
     let spec = Spmv::new().trans(trans).alpha(alpha).beta(beta);
@@ -45,7 +52,11 @@ fn check_spmv<T: Sample + SparseElement<Scalar: Sample>, I: Place>(
         if !zero {
             want = want.plus(Exact::of(parts(y[i])).times(parts(beta)));
         }
-        want.assert_near::<T, T::Scalar>(got[i], &format!("{what}, element {i}, {trans:?}"));
+        let what = format!("{what}, element {i}, {trans:?}");
+        match scatters(device, by_columns, trans) {
+            true => want.assert_near_scattered::<T, T::Scalar>(got[i], &what),
+            false => want.assert_near::<T, T::Scalar>(got[i], &what),
+        }
     }
     got
 }
@@ -63,9 +74,9 @@ fn spmv_of<T: Sample + SparseElement<Scalar: Sample>>() {
                 let (x, y): (Vec<T>, Vec<T>) = (rng.samples(cols), rng.samples(rows));
                 let zero = T::Scalar::default();
                 let factors = rng.pick(&[(T::Scalar::real(1.0), zero), (T::Scalar::real(-2.5), T::Scalar::real(0.5))]);
-                check_spmv(&device, &csr, &model, trans, &x, &y, factors, &format!("csr, {what}"));
-                check_spmv(&device, &csc, &model, trans, &x, &y, factors, &format!("csc, {what}"));
-                check_spmv(&device, &coo, &model, trans, &x, &y, factors, &format!("coo, {what}"));
+                check_spmv(&device, &csr, &model, trans, &x, &y, factors, false, &format!("csr, {what}"));
+                check_spmv(&device, &csc, &model, trans, &x, &y, factors, true, &format!("csc, {what}"));
+                check_spmv(&device, &coo, &model, trans, &x, &y, factors, false, &format!("coo, {what}"));
             }
         }
     }
@@ -78,8 +89,7 @@ fn a_matrix_in_every_format_times_a_vector_is_within_the_bound_of_its_rows() {
 
 #[test]
 fn blocks_of_every_size_times_a_vector_are_what_their_rows_are() {
-    // Only the host engine has it so far.
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         let mut rng = Rng::new(3);
         for (size, order) in [(1, Order::Row), (2, Order::Row), (3, Order::Column), (4, Order::Row), (5, Order::Column)]
         {
@@ -92,7 +102,7 @@ fn blocks_of_every_size_times_a_vector_are_what_their_rows_are() {
                 let (rows, cols) =
                     if trans == Transpose::No { (model.rows, model.cols) } else { (model.cols, model.rows) };
                 let (x, y): (Vec<f64>, Vec<f64>) = (rng.samples(cols), rng.samples(rows));
-                check_spmv(&device, &bsr, &model, trans, &x, &y, (1.5, 0.5), &format!("blocks of {size}"));
+                check_spmv(&device, &bsr, &model, trans, &x, &y, (1.5, 0.5), false, &format!("blocks of {size}"));
             }
         }
     }
@@ -164,11 +174,13 @@ fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
                 (0..n).for_each(|j| sums.entry((i, j)).or_default().add(value, b_at(p, j)));
             }
             let (sparse, b_up) = (device.sparse(), up(&device, &b[..]));
-            let pending = match rng.below(3) {
+            let format = rng.below(3);
+            let pending = match format {
                 0 => sparse.spmm(spec, &model.up_csr::<i64>(&device), &b_up, up(&device, &c[..])),
                 1 => sparse.spmm(spec, &model.up_csc::<i32>(&device), &b_up, up(&device, &c[..])),
                 _ => sparse.spmm(spec, &model.up_coo::<i32>(&device), &b_up, up(&device, &c[..])),
             };
+            let scattered = scatters(&device, format == 1, trans_a);
             let got = down(&device, &pending.unwrap().await_result().unwrap());
             let mut rest = got.clone();
             for i in 0..rows {
@@ -178,7 +190,11 @@ fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
                         want = want.plus(Exact::of(parts(old(i, j))).times(parts(beta)));
                     }
                     let at = place(order_c, ldc, i, j);
-                    want.assert_near::<T, T::Scalar>(got[at], &format!("({i}, {j}) of {what}"));
+                    let what = format!("({i}, {j}) of {what}");
+                    match scattered {
+                        true => want.assert_near_scattered::<T, T::Scalar>(got[at], &what),
+                        false => want.assert_near::<T, T::Scalar>(got[at], &what),
+                    }
                     rest[at] = c[at];
                 }
             }
@@ -252,11 +268,12 @@ fn product<T: Sample + SparseElement>(a: &Model<T>, b: &Model<T>) -> BTreeMap<(u
 }
 
 fn spgemm_of<T: Sample + SparseElement<Scalar: Sample>>() {
-    // Only the host engine has it so far.
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         let mut rng = Rng::new(17);
         for (name, a) in shapes::<T>(&mut rng) {
             let (cols, percent) = (rng.pick(&[1, 5, 40]), rng.pick(&[5, 30]));
+            // Once few products over many columns, which a GPU merges; the others lie close.
+            let (cols, percent) = if name == "random" { (4000, 1) } else { (cols, percent) };
             let b = Model::random(&mut rng, a.cols, cols, percent);
             let sums = product(&a, &b);
             let alpha = T::Scalar::real(0.5);
@@ -293,7 +310,7 @@ fn products_of_sparse_matrices_have_the_right_entries_within_the_bound() {
 
 #[test]
 fn a_product_of_more_entries_than_the_index_counts_is_refused() {
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         // Dense columns times dense rows: 50000 squared is more than 2^31.
         let n = 50_000usize;
         let ones = vec![1.0f32; n];
@@ -308,8 +325,7 @@ fn a_product_of_more_entries_than_the_index_counts_is_refused() {
 
 #[test]
 fn a_matrix_times_its_adjoint_is_hermitian() {
-    // Only the host engine has it so far.
-    for device in devices().into_iter().filter(is_host) {
+    for device in devices() {
         let model = Model::<Complex<f64>>::random(&mut Rng::new(23), 12, 9, 40);
         let c = device.sparse().gram(&model.up_csr::<i32>(&device)).unwrap();
         let got = Model::down(&device, &c, true);

@@ -71,6 +71,25 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
     });
 }
 
+/// The front asks what a GPU has before it sends anything: later the stream would have moved on.
+#[test]
+#[cfg(feature = "rng")]
+fn a_stream_that_no_gpu_has_is_refused_at_once_and_stays_where_it_was() {
+    use windlass::rng::{Generator, Stream, Uniform};
+    inside(&this_test!(), &[], || {
+        let device = isolated().open().unwrap();
+        for generator in [Generator::Mt19937, Generator::Mtgp32] {
+            let mut rng = device.rng_of(Stream::new(generator, 5));
+            let before = rng.stream().clone();
+            let rejected = rng.fill(Uniform::above_zero(), device.zeros::<f32>(8).unwrap()).unwrap_err();
+            assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
+            assert_eq!(down(&device, &rejected.back.unwrap().0), [0.0; 8]);
+            assert_eq!(*rng.stream(), before);
+        }
+        assert_back_at(&device, (0, 0, 0));
+    });
+}
+
 /// It is the worker's libraries that count, so the worker is asked.
 #[test]
 fn the_worker_tells_the_versions_of_its_libraries() {

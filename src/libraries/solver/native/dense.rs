@@ -4,7 +4,9 @@
 
 use super::super::SolverElement;
 use super::super::routine::{Call, Routine};
+use super::status::IRS_MATRIX_SINGULAR;
 use super::{code, i32s};
+use crate::library::Code;
 use crate::{Diag, Enqueue, Result, Transpose, Uplo};
 use std::ffi::c_void;
 use std::ptr::null;
@@ -285,7 +287,7 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
     }
 
     /// Solutions by factors of half the precision, of an A without gaps that is destroyed. The rounds of refinement, negative
-    /// where it fell back; the call waits for the device.
+    /// where it fell back to the whole precision; `None` where the library says that it found no solution.
     pub(in crate::libraries::solver) fn refine<T: SolverElement>(
         &mut self,
         (n, nrhs): (usize, usize),
@@ -293,11 +295,12 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
         (b, ldb): At,
         (x, ldx): At,
         info: u64,
-    ) -> Result<i64> {
+    ) -> Result<Option<i64>> {
         let pivots = self.scratch(n.saturating_mul(size_of::<i32>()))? as *mut i32;
         let rounds = self.keep_host(size_of::<i32>()).cast::<i32>();
         let ([n, nrhs, ldb, ldx], complex) = (i32s([n, nrhs, ldb, ldx]), T::DTYPE.is_complex());
         let (a, b, x) = (write(a), write(b), write(x));
+        let mut singular = false;
         self.sized(
             "cusolverDn<t>gesv",
             // SAFETY: see the head of this file.
@@ -312,15 +315,18 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
             // SAFETY: see the head of this file; the rounds are written to memory that is kept.
             |api, h, room| unsafe {
                 let (api, work, bytes, info) = (api.regular, room.device, room.device_bytes, info as *mut i32);
-                if complex {
+                let code = if complex {
                     api.zcgesv(h, n, nrhs, a, n, pivots, b, ldb, x, ldx, work, bytes, rounds, info)
                 } else {
                     api.dsgesv(h, n, nrhs, a, n, pivots, b, ldb, x, ldx, work, bytes, rounds, info)
-                }
+                };
+                singular = code.is_some_and(|code| code.0 == IRS_MATRIX_SINGULAR);
+                if singular { Some(Code::SUCCESS) } else { code }
             },
         )?;
         // SAFETY: kept until the work is over, and the call has waited for the device.
-        Ok(unsafe { rounds.read_volatile() }.into())
+        let rounds = unsafe { rounds.read_volatile() };
+        Ok((!singular).then_some(rounds.into()))
     }
 
     /// Solves `op(R) * X = B` with the upper triangle of `n` rows at `r`, which is copied first: as factors of which L is the

@@ -48,6 +48,25 @@ impl<R: Routine> Enqueue<'_, Call<R>> {
         unsafe { self.launch(&KERNELS, c"first_zero", one_block(), &args) }
     }
 
+    /// Whether a number of a matrix of f64, or of pairs of them, is NaN or infinite: then `found` becomes 1, else it stays.
+    pub(in crate::libraries::solver) fn find_broken<T: Element>(
+        &mut self,
+        (x, ld): (u64, usize),
+        (rows, cols): (usize, usize),
+        found: u64,
+    ) -> Result<()> {
+        let parts = size_of::<T>() / size_of::<f64>();
+        let (rows, ld) = (rows.saturating_mul(parts), ld.saturating_mul(parts));
+        let numbers = rows.saturating_mul(cols);
+        if numbers == 0 {
+            return Ok(());
+        }
+        let args = [x.into(), rows.into(), cols.into(), ld.into(), found.into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the matrix, which lies inside an
+        // operand (checked), and writes four bytes of scratch.
+        unsafe { self.launch(&KERNELS, c"find_broken", LaunchDims::for_elements(numbers)?, &args) }
+    }
+
     /// A matrix of `rows x cols` from one place to another.
     ///
     /// # Safety

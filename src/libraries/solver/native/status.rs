@@ -2,6 +2,9 @@
 
 use crate::library::{Class, Status};
 
+/// A factor of lower precision is singular.
+pub(super) const IRS_MATRIX_SINGULAR: i32 = 30;
+
 /// By `cusolver_common.h`. 9 and 10 are the other way round in cuSPARSE.
 pub(super) const STATUS: &[Status] = &[
     (1, "CUSOLVER_STATUS_NOT_INITIALIZED", Class::NotInitialized),
@@ -26,6 +29,6 @@ pub(super) const STATUS: &[Status] = &[
     (23, "CUSOLVER_STATUS_IRS_NRHS_NOT_SUPPORTED_FOR_REFINE_GMRES", Class::Unsupported),
     (25, "CUSOLVER_STATUS_IRS_INFOS_NOT_INITIALIZED", Class::InvalidValue),
     (26, "CUSOLVER_STATUS_IRS_INFOS_NOT_DESTROYED", Class::InvalidValue),
-    (30, "CUSOLVER_STATUS_IRS_MATRIX_SINGULAR", Class::Numerical),
+    (IRS_MATRIX_SINGULAR, "CUSOLVER_STATUS_IRS_MATRIX_SINGULAR", Class::Numerical),
     (31, "CUSOLVER_STATUS_INVALID_WORKSPACE", Class::InvalidValue),
 ];

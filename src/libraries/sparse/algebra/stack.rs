@@ -3,11 +3,13 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::combine;
+#[cfg(feature = "sparse")]
+use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::products::Side;
-use super::super::routine::Routine;
+use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, In, List, Result};
+use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -33,6 +35,14 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
         for (((side, offsets), indices), values) in self.sides.iter().zip(offsets).zip(indices).zip(values) {
             side.check(offsets.len(), indices.len(), values.len())?;
             nnz = nnz.saturating_add(indices.len());
+        }
+        let (one, all) = (self.sides.first().map_or(0, |side| side.count), self.sides.iter().map(|side| side.count));
+        let rows = if self.below { all.fold(0, usize::saturating_add) } else { one };
+        if let Some(side) = self.sides.iter().find(|side| !self.below && side.count != one) {
+            return Err(Error::invalid("parts", format!("{} rows beside {one}", side.count)));
+        }
+        if rows.checked_add(1) != Some(to.0.len()) {
+            return Err(Error::invalid("offsets", format!("{} elements for {rows} rows", to.0.len())));
         }
         if [to.1.len(), to.2.len()] != [nnz; 2] {
             return Err(Error::invalid("indices", format!("{} elements for {nnz} entries", to.1.len())));
@@ -62,7 +72,72 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        if self.below { self.cuda_below(queue) } else { self.cuda_beside(queue) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "sparse")]
+impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
+    /// The rows of one after those of the other: copies, and offsets that begin further on.
+    fn cuda_below(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values), (to_offsets, to_indices, to_values)) = (queue.reads(), *queue.writes());
+        let (mut row, mut nnz) = (0usize, 0usize);
+        for (((side, offsets), indices), values) in self.sides.iter().zip(offsets).zip(indices).zip(values) {
+            let begin = |to: u64, elements: usize, size: usize| to + (elements * size) as u64;
+            let rows = begin(to_offsets.address(), row, size_of::<I>());
+            let args = [(*offsets).into(), offsets.len().into(), nnz.into(), rows.into()];
+            let name = I::pick([c"shift_offsets_4", c"shift_offsets_8"]);
+            // SAFETY: the parameters in order and type; the rows and entries of all parts are those of the result (checked).
+            unsafe {
+                queue.each(SORT, name, offsets.len(), &args)?;
+                let to = begin(to_indices.address(), nnz, size_of::<I>());
+                queue.copy(to, indices.address(), indices.bytes())?;
+                let to = begin(to_values.address(), nnz, size_of::<T>());
+                queue.copy(to, values.address(), values.bytes())?;
+            }
+            (row, nnz) = (row + side.count, nnz + indices.len());
+        }
+        Ok(())
+    }
+
+    /// Row by row: their lengths are added up, and each part goes on where the one before it has ended.
+    fn cuda_beside(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, values), (to_offsets, to_indices, to_values)) = (queue.reads(), *queue.writes());
+        let rows = self.sides.first().map_or(0, |side| side.count);
+        let (next, total) = (queue.scratch(to_offsets.bytes())?, queue.scratch(8)?);
+        let name = I::pick([c"add_lengths_4", c"add_lengths_8"]);
+        // SAFETY: the parameters in order and type; all parts have the rows of the result (checked), and scratch as many.
+        unsafe {
+            queue.fill(to_offsets.address(), to_offsets.bytes(), &[0])?;
+            for offsets in offsets {
+                queue.each(SORT, name, rows, &[(*offsets).into(), rows.into(), to_offsets.into()])?;
+            }
+            queue.accumulate::<I>(to_offsets.address(), rows, total)?;
+            queue.copy(next, to_offsets.address(), to_offsets.bytes())?;
+        }
+        let mut shift = 0usize;
+        for (((side, offsets), indices), values) in self.sides.iter().zip(offsets).zip(indices).zip(values) {
+            let args = [
+                (*offsets).into(),
+                (*indices).into(),
+                (*values).into(),
+                rows.into(),
+                indices.len().into(),
+                shift.into(),
+                next.into(),
+                to_indices.into(),
+                to_values.into(),
+            ];
+            // SAFETY: as above; the entries of all parts are those of the result.
+            unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"beside_4", c"beside_8"]), rows, &args) }?;
+            shift += side.width;
+        }
         Ok(())
     }
 }

@@ -4,14 +4,18 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::formats::{SparseMatrix, Stored};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
+#[cfg(feature = "sparse")]
+use super::super::layout::Format;
 use super::super::layout::Layout;
 #[cfg(feature = "host")]
 use super::super::layout::steps;
 use super::super::made::Producer;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{ARRANGE, Pick};
+use super::super::routine::{Call, Routine};
 use super::super::{Bsr, Csr, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, Order, Result};
+use crate::{DeviceBuffer, Enqueue, Error, Order, Result};
 use std::marker::PhantomData;
 
 /// All elements of all blocks, as compressed rows.
@@ -56,6 +60,28 @@ impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
             blocks.expand(offsets, columns, to);
         }
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((first, second, values), (offsets, columns, to)) = (*queue.reads(), *queue.writes());
+        let Format::Bsr(size, order) = self.layout.format else { return Ok(()) };
+        let rows = self.layout.rows;
+        let args = [
+            first.into(),
+            second.into(),
+            values.into(),
+            (rows / size.max(1)).into(),
+            second.len().into(),
+            size.into(),
+            u64::from(order == Order::Column).into(),
+            offsets.into(),
+            columns.into(),
+            to.into(),
+        ];
+        // SAFETY: the parameters in order and type; there are as many elements as the blocks have (checked), and one offset
+        // more than rows.
+        unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"unblock_4", c"unblock_8"]), rows.saturating_add(1), &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -105,6 +131,34 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
 
     fn cost(&self) -> Cost {
         Cost { flops: 0, bytes: self.rows.saturating_mul(size_of::<I>()) as u64 }
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda<O: crate::Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        (from, columns, entries): &Spans<(I, I, T)>,
+        offsets: u64,
+        [indices, values]: [u64; 2],
+    ) -> Result<()> {
+        // Where each row stands.
+        let next = queue.scratch(from.bytes())?;
+        let args = [
+            from.address().into(),
+            columns.address().into(),
+            entries.address().into(),
+            columns.len().into(),
+            self.count_of_rows().into(),
+            self.size.into(),
+            u64::from(self.order == Order::Column).into(),
+            next.into(),
+            offsets.into(),
+            indices.into(),
+            values.into(),
+        ];
+        // SAFETY: the parameters in order and type; the rows are whole rows of blocks (checked by the front); what is stored
+        // was counted.
+        unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"block_4", c"block_8"]), self.count_of_rows(), &args) }
     }
 
     #[cfg(feature = "host")]

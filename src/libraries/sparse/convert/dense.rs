@@ -11,7 +11,7 @@ use super::super::layout::store;
 use super::super::layout::{DenseAt, Layout};
 use super::super::made::Producer;
 #[cfg(feature = "sparse")]
-use super::super::native::{ENTRIES, Pick};
+use super::super::native::{ARRANGE, ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 #[cfg(feature = "sparse")]
@@ -100,12 +100,23 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
                 let name = I::pick([c"coo_to_dense_4", c"coo_to_dense_8"]);
                 (name, second.len(), arrays.into_iter().chain(rest).collect())
             }
-            Format::Bsr(..) => return Err(Error::unsupported("blocks to a dense matrix on a GPU")),
+            Format::Bsr(size, order) => {
+                let blocks = [
+                    (self.layout.rows / size.max(1)).into(),
+                    second.len().into(),
+                    size.into(),
+                    u64::from(order == Order::Column).into(),
+                ];
+                let rest = [dense.into(), row.into(), column.into()];
+                let args = arrays.into_iter().chain(blocks).chain(rest).collect();
+                (I::pick([c"blocks_to_dense_4", c"blocks_to_dense_8"]), self.layout.rows, args)
+            }
         };
+        let entries = if let Format::Bsr(..) = self.layout.format { ARRANGE(T::DTYPE)? } else { ptx };
         // SAFETY: the parameters in order and type; the matrix lies inside its buffer, the entries inside the matrix.
         unsafe {
             queue.each(ptx, c"zero_lines_all", line.saturating_mul(count), &zeros)?;
-            queue.each(ptx, name, threads, &args)
+            queue.each(entries, name, threads, &args)
         }
     }
 

@@ -3,10 +3,12 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{ARRANGE, Pick, SORT};
+use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
 use crate::op::{Cost, Output, Spans};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
 /// The entries by rows and in a row by columns, those of one place in their order; and how many places there are.
@@ -78,6 +80,32 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
         Ok(host::triplets::sort(shape, from, to) as u64)
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((rows, columns, values), (to_rows, to_columns, to_values)) = (*queue.reads(), *queue.writes());
+        let n = rows.len();
+        if n == 0 {
+            return queue.zero_result();
+        }
+        let (outside, result) = (queue.scratch(8)?, queue.result()?);
+        let check = [rows.into(), columns.into(), self.rows.into(), self.cols.into(), n.into(), outside.into()];
+        let permute = I::pick([c"permute_indices_4", c"permute_indices_8"]);
+        // SAFETY: the parameters in order and type; all arrays have `n` elements (checked), and so has the order. An entry that
+        // lies outside is told of, and moved like any other.
+        unsafe {
+            queue.fill(outside, 8, &[0xff])?;
+            queue.each(SORT, I::pick([c"check_places_4", c"check_places_8"]), n, &check)?;
+            let keys = [(columns.address(), self.cols), (rows.address(), self.rows)];
+            let order = queue.sorted_order::<I>(&keys, n)?;
+            queue.each(SORT, permute, n, &[order.into(), rows.into(), n.into(), to_rows.into()])?;
+            queue.each(SORT, permute, n, &[order.into(), columns.into(), n.into(), to_columns.into()])?;
+            let args = [order.into(), values.into(), n.into(), to_values.into()];
+            queue.each(ARRANGE(T::DTYPE)?, c"permute_all", n, &args)?;
+            let (_, count) = queue.places_before::<I>([to_rows.address(), to_columns.address()], n)?;
+            queue.each(SORT, c"settle_places", 1, &[outside.into(), count.into(), result.into()])
+        }
+    }
+
     fn finish(&self, raw: u64) -> Result<u64> {
         if raw & FAULT != 0 {
             let (place, Sort { rows, cols, .. }) = (raw & !FAULT, self);
@@ -118,6 +146,27 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
     fn host(&self, from: (&[I], &[I], &[T]), to: (&mut [I], &mut [I], &mut [T])) -> Result<()> {
         host::triplets::sum(from, to);
         Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((rows, columns, values), (to_rows, to_columns, to_values)) = (*queue.reads(), *queue.writes());
+        let n = rows.len();
+        // SAFETY: both have `n` elements (checked).
+        let (places, _) = unsafe { queue.places_before::<I>([rows.address(), columns.address()], n) }?;
+        let args = [
+            rows.into(),
+            columns.into(),
+            values.into(),
+            n.into(),
+            places.into(),
+            to_rows.len().into(),
+            to_rows.into(),
+            to_columns.into(),
+            to_values.into(),
+        ];
+        // SAFETY: the parameters in order and type; no more places are written than there are.
+        unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"sum_places_4", c"sum_places_8"]), n, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -7,6 +7,8 @@ use super::super::host::{self, Rows};
 use super::super::native::{Cusparse, ENTRIES};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csc, Csr, Major, Sparse};
+#[cfg(feature = "sparse")]
+use crate::Span;
 use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
@@ -74,17 +76,29 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
             // SAFETY: an operand that this dispatch writes.
             return unsafe { queue.fill(to_offsets.address(), to_offsets.bytes(), &[0]) };
         }
-        if size_of::<I>() != 4 {
-            return Err(Error::unsupported(
-                "turning a matrix of 64-bit indices on a GPU: cuSPARSE has it for 32 bits alone",
-            ));
-        }
-        let (m, n, nnz) = (self.count as i32, self.width as i32, indices.len() as i32); // i32 counts them: checked
-        let from =
-            [queue.aligned(&values)?, queue.aligned(&offsets)?, queue.aligned(&indices)?].map(|at| at as *const _);
-        let [from_values, from_offsets, from_indices] = from;
-        let outputs =
-            [queue.aligned_output(&to_values)?, queue.aligned_output(&to_offsets)?, queue.aligned_output(&to_indices)?];
+        let narrow = |size: usize| {
+            let reason = || format!("turning a matrix with a size of {size} on a GPU: cuSPARSE counts it by 32 bits");
+            i32::try_from(size).map_err(|_| Error::unsupported(reason()))
+        };
+        let (m, n, nnz) = (narrow(self.count)?, narrow(self.width)?, narrow(indices.len())?);
+        // What 32 bits count is turned as such, and made wide again.
+        let wide = size_of::<I>() != size_of::<i32>();
+        let arrays = match wide {
+            true => [queue.aligned(&values)?, queue.narrowed(&offsets)?, queue.narrowed(&indices)?],
+            false => [queue.aligned(&values)?, queue.aligned(&offsets)?, queue.aligned(&indices)?],
+        };
+        let [from_values, from_offsets, from_indices] = arrays.map(|at| at as *const _);
+        let outputs = match wide {
+            true => {
+                let room = |of: &Span<I>| of.len().saturating_mul(size_of::<i32>());
+                let (offsets, indices) = (queue.scratch(room(&to_offsets))?, queue.scratch(room(&to_indices))?);
+                [queue.aligned_output(&to_values)?, offsets, indices]
+            }
+            false => {
+                let offsets = queue.aligned_output(&to_offsets)?;
+                [queue.aligned_output(&to_values)?, offsets, queue.aligned_output(&to_indices)?]
+            }
+        };
         let [values_at, offsets_at, indices_at] = outputs.map(|at| at as *mut _);
         let (api, handle) = queue.sparse(false)?;
         let (api, element, mut bytes) = (api.regular, T::CODES.element, 0);
@@ -137,8 +151,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         queue.status::<Cusparse>("cusparseCsr2cscEx2", code)?;
         let [values_at, offsets_at, indices_at] = outputs;
         queue.put_back(&to_values, values_at)?;
-        queue.put_back(&to_offsets, offsets_at)?;
-        queue.put_back(&to_indices, indices_at)?;
+        for (to, computed) in [(&to_offsets, offsets_at), (&to_indices, indices_at)] {
+            if wide { queue.widened(computed, to)? } else { queue.put_back(to, computed)? }
+        }
         if self.conj && T::DTYPE.is_complex() {
             let args = [to_values.into(), to_values.len().into()];
             // SAFETY: the parameters in order and type.

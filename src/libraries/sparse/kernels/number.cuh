@@ -130,14 +130,54 @@ struct Dim { unsigned x; };
 extern thread_local Dim blockIdx, threadIdx, blockDim, gridDim;
 #undef KERNEL
 #define KERNEL extern "C" void
-#define LANES 1u
 DEVICE u64 atomicMin(u64 *at, u64 value) { u64 old = *at; if (value < old) *at = value; return old; }
 DEVICE unsigned atomicAdd(unsigned *at, unsigned value) { unsigned old = *at; *at += value; return old; }
-DEVICE void sync_warp() {}
-DEVICE unsigned broadcast(unsigned x) { return x; }
 DEVICE unsigned acquire(const unsigned *at) { return *at; }
 DEVICE void release(unsigned *at, unsigned value) { *at = value; }
+#ifdef LOCKSTEP
+// Warps of 32 lanes that meet wherever one looks at another (`check.cpp`): what each of them brought, 16 bytes a lane.
+#define LANES 32u
+const unsigned char *meet(const void *mine, unsigned bytes);
+template <class S> DEVICE S of_lane(const unsigned char *all, unsigned lane) {
+    S x;
+    memcpy(&x, all + 16 * lane, sizeof x);
+    return x;
+}
+DEVICE void sync_warp() { meet(nullptr, 0); }
+DEVICE unsigned broadcast(unsigned x) { return of_lane<unsigned>(meet(&x, sizeof x), 0); }
+template <class S> DEVICE S warp_sum(S x) {
+    for (unsigned lane = 16; lane > 0; lane /= 2) x = x + of_lane<S>(meet(&x, sizeof x), threadIdx.x % LANES ^ lane);
+    return x;
+}
+DEVICE u64 warp_min(u64 x) {
+    const unsigned char *all = meet(&x, sizeof x);
+    for (unsigned lane = 0; lane < LANES; ++lane) x = of_lane<u64>(all, lane) < x ? of_lane<u64>(all, lane) : x;
+    return x;
+}
+DEVICE unsigned same(unsigned x) {
+    const unsigned char *all = meet(&x, sizeof x);
+    unsigned mask = 0;
+    for (unsigned lane = 0; lane < LANES; ++lane) mask |= (unsigned)(of_lane<unsigned>(all, lane) == x) << lane;
+    return mask;
+}
+DEVICE unsigned ballot(bool x) {
+    unsigned mask = same(x);
+    return x ? mask : ~mask;
+}
+DEVICE unsigned ones(unsigned mask) { return (unsigned)__builtin_popcount(mask); }
+DEVICE unsigned lower(unsigned mask) { return ones(mask & ((1u << (threadIdx.x % LANES)) - 1)); }
+#else
+#define LANES 1u
+DEVICE void sync_warp() {}
+DEVICE unsigned broadcast(unsigned x) { return x; }
 template <class S> DEVICE S warp_sum(S x) { return x; }
+DEVICE u64 warp_min(u64 x) { return x; }
+DEVICE unsigned ballot(bool x) { return x; }
+DEVICE unsigned same(unsigned) { return 1; }
+DEVICE unsigned ones(unsigned mask) { return mask; }
+DEVICE unsigned lower(unsigned) { return 0; }
+#endif
+#define SHARED static thread_local
 #else
 #define LANES 32u
 DEVICE void sync_warp() { __syncwarp(); }
@@ -150,6 +190,21 @@ DEVICE unsigned acquire(const unsigned *at) {
 DEVICE void release(unsigned *at, unsigned value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
 }
+DEVICE u64 warp_min(u64 x) {
+    for (int lane = 16; lane > 0; lane /= 2) {
+        u64 other = __shfl_xor_sync(0xffffffffu, x, lane);
+        if (other < x) x = other;
+    }
+    return x;
+}
+DEVICE unsigned ballot(bool x) { return __ballot_sync(0xffffffffu, x); }
+// The lanes with the same number.
+DEVICE unsigned same(unsigned x) { return __match_any_sync(0xffffffffu, x); }
+DEVICE unsigned ones(unsigned mask) { return __popc(mask); }
+// Of a mask, the lanes before this one.
+DEVICE unsigned lower(unsigned mask) { return __popc(mask & ((1u << (threadIdx.x % 32)) - 1)); }
+#define SHARED __shared__
+DEVICE u64 shuffle(u64 x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
 DEVICE float shuffle(float x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
 DEVICE double shuffle(double x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
 template <class R> DEVICE Complex<R> shuffle(Complex<R> x, int lane) { return {shuffle(x.re, lane), shuffle(x.im, lane)}; }

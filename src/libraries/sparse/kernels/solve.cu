@@ -261,6 +261,30 @@ template <class T> DEVICE void back_solve(u64 m, u64 columns, const T *state, T 
     }
 }
 
+// Tridiagonal systems of one row or two, a right side a thread: with an exchange of rows where the lower one is larger. All have
+// one matrix where `step` is 0.
+template <class T>
+DEVICE void tiny_tridiagonal(const T *lower, const T *d, const T *upper, T *b, u64 n, u64 systems, u64 step, u64 b_step) {
+    u64 system = thread_index();
+    if (system >= systems) return;
+    lower += system * step, d += system * step, upper += system * step, b += system * b_step;
+    if (n == 1) {
+        b[0] = over(b[0], d[0]);
+        return;
+    }
+    T p = d[0], q = upper[0], x = b[0], r = lower[1], s = d[1], y = b[1];
+    if (magnitude(p) < magnitude(r)) {
+        T other = p;
+        p = r, r = other, other = q;
+        q = s, s = other, other = x;
+        x = y, y = other;
+    }
+    T factor = over(r, p);
+    y = over(y - factor * x, s - factor * q);
+    b[1] = y;
+    b[0] = over(x - q * y, p);
+}
+
 #define EACH_SYSTEM(T, I, i)                                                                                         \
     KERNEL triangle_##i(const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper,      \
                               u64 unit, u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x,      \
@@ -279,6 +303,10 @@ template <class T> DEVICE void back_solve(u64 m, u64 columns, const T *state, T 
 // Compiled once for each element type.
 EACH_SYSTEM(VALUE, int, 4)
 EACH_SYSTEM(VALUE, i64, 8)
+KERNEL tiny_tridiagonal_all(const VALUE *lower, const VALUE *d, const VALUE *upper, VALUE *b, u64 n, u64 systems, u64 step,
+                            u64 b_step) {
+    tiny_tridiagonal(lower, d, upper, b, n, systems, step, b_step);
+}
 KERNEL quotients_all(const VALUE *a, const VALUE *b, const VALUE *c, const VALUE *d, VALUE *to) { quotients(a, b, c, d, to); }
 KERNEL lanczos_all(u64 stage, const VALUE *product, VALUE *state) { lanczos(stage, product, state); }
 KERNEL xpby_all(const VALUE *x, const VALUE *s, VALUE *y, u64 n) { xpby(x, s, y, n); }

@@ -10,6 +10,10 @@ static STRUCTURE_PTX: Ptx = Ptx::new(include_str!("../kernels/structure.ptx"));
 /// Structures.
 pub(in super::super) const STRUCTURE: &Ptx = &STRUCTURE_PTX;
 
+static SORT_PTX: Ptx = Ptx::new(include_str!("../kernels/sort.ptx"));
+/// Sorting, and indices of other widths.
+pub(in super::super) const SORT: &Ptx = &SORT_PTX;
+
 macro_rules! tables { ($($(#[$doc:meta])* $name:ident: $($dtype:ident $file:literal),*;)*) => { $(
     $(#[$doc])*
     #[expect(non_snake_case, reason = "stands for a table")]
@@ -26,6 +30,10 @@ macro_rules! tables { ($($(#[$doc:meta])* $name:ident: $($dtype:ident $file:lite
 tables! {
     /// Entries, by the type of the values.
     ENTRIES: F32 "entries_s", F64 "entries_d", C32 "entries_c", C64 "entries_z", F16 "entries_h", Bf16 "entries_b";
+    /// Products of sparse matrices, by the type of the values.
+    PRODUCTS: F32 "products_s", F64 "products_d", C32 "products_c", C64 "products_z", F16 "products_h", Bf16 "products_b";
+    /// Entries that change their places, by the type of the values.
+    ARRANGE: F32 "arrange_s", F64 "arrange_d", C32 "arrange_c", C64 "arrange_z", F16 "arrange_h", Bf16 "arrange_b";
     /// Systems and iterations, by the type of the values.
     SOLVE: F32 "solve_s", F64 "solve_d", C32 "solve_c", C64 "solve_z";
 }
@@ -60,6 +68,100 @@ impl<O: Op> Enqueue<'_, O> {
         }
         // SAFETY: the caller's promise, passed on.
         unsafe { self.launch(ptx, name, LaunchDims::for_elements(elements)?, args) }
+    }
+
+    /// Launches warps that take `rows` rows in turns; nothing for no rows.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch), of a kernel for blocks of four warps.
+    pub(in super::super) unsafe fn warps(
+        &mut self,
+        ptx: &'static Ptx,
+        name: &'static CStr,
+        rows: usize,
+        args: &[KernelArg],
+    ) -> Result<()> {
+        /// Enough blocks that one with long rows does not hold up the end.
+        const MOST: usize = 1 << 16;
+        if rows == 0 {
+            return Ok(());
+        }
+        let blocks = rows.div_ceil(THREADS as usize / 32).min(MOST) as u32;
+        let dims = LaunchDims { grid: (blocks, 1, 1), block: (THREADS, 1, 1), shared: 0 };
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.launch(ptx, name, dims, args) }
+    }
+
+    /// Launches one warp for each tile of entries that is sorted; nothing for none.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch).
+    unsafe fn tiles(&mut self, name: &'static CStr, tiles: usize, args: &[KernelArg]) -> Result<()> {
+        let Ok(blocks) = u32::try_from(tiles) else {
+            return Err(Error::unsupported(format!("sorting in {tiles} parts, more than 32 bits count")));
+        };
+        let dims = LaunchDims { grid: (blocks, 1, 1), block: (32, 1, 1), shared: 0 };
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.launch(SORT, name, dims, args) }
+    }
+
+    /// The order in which `n` entries come by their keys, the last one first of all; those of equal keys as they were. In
+    /// scratch, as places of 64 bits. A key is its address and how many numbers it has at most.
+    ///
+    /// # Safety
+    /// Each key has `n` elements of type `I` that this dispatch may read.
+    pub(in super::super) unsafe fn sorted_order<I: SparseIndex>(
+        &mut self,
+        keys: &[(u64, usize)],
+        n: usize,
+    ) -> Result<u64> {
+        /// As in `sort.cu`.
+        const TILE: usize = 4096;
+        const DIGITS: usize = 256;
+        let (tiles, places) = (n.div_ceil(TILE), n.saturating_mul(size_of::<u64>()));
+        let (mut order, mut other) = (self.scratch(places)?, self.scratch(places)?);
+        let counted = DIGITS.saturating_mul(tiles);
+        let (counts, sum) =
+            (self.scratch(counted.saturating_add(1).saturating_mul(size_of::<i64>()))?, self.scratch(8)?);
+        // SAFETY: the parameters in order and type, here and below: the orders have `n` places, the counts one for each digit
+        // of each tile and one more; the keys are the caller's promise.
+        unsafe { self.each(SORT, c"sort_begin", n, &[order.into(), n.into()]) }?;
+        for (keys, most) in keys {
+            let largest = most.saturating_sub(1) as u64;
+            for shift in (0..u64::BITS.saturating_sub(largest.leading_zeros())).step_by(8) {
+                let args =
+                    [(*keys).into(), order.into(), n.into(), u64::from(shift).into(), tiles.into(), counts.into()];
+                let moved = [args.as_slice(), &[other.into()]].concat();
+                // SAFETY: as above.
+                unsafe {
+                    self.tiles(I::pick([c"sort_count_4", c"sort_count_8"]), tiles, &args)?;
+                    self.accumulate::<i64>(counts, counted, sum)?;
+                    self.tiles(I::pick([c"sort_move_4", c"sort_move_8"]), tiles, &moved)?;
+                }
+                (order, other) = (other, order);
+            }
+        }
+        Ok(order)
+    }
+
+    /// Of sorted entries: how many places come before each of them, and behind the last, in scratch; and where their number
+    /// lies.
+    ///
+    /// # Safety
+    /// Both have `n` elements of type `I` that this dispatch may read.
+    pub(in super::super) unsafe fn places_before<I: SparseIndex>(
+        &mut self,
+        [rows, columns]: [u64; 2],
+        n: usize,
+    ) -> Result<(u64, u64)> {
+        let (places, count) = (self.scratch(n.saturating_add(1).saturating_mul(size_of::<I>()))?, self.scratch(8)?);
+        let args = [rows.into(), columns.into(), n.into(), places.into()];
+        // SAFETY: the parameters in order and type; the caller's promise; scratch that is long enough.
+        unsafe {
+            self.each(SORT, I::pick([c"first_of_place_4", c"first_of_place_8"]), n, &args)?;
+            self.accumulate::<I>(places, n, count)?;
+        }
+        Ok((places, count))
     }
 
     /// Launches warps that take `rows` rows by a counter and wait for each other: the flags and the counter follow `args`,

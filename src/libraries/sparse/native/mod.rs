@@ -18,5 +18,5 @@ mod status;
 pub(super) use descriptors::{dense_matrix, dense_vector};
 pub(crate) use handle::Cusparse;
 pub(super) use handle::Factor;
-pub(super) use kernels::{ENTRIES, Pick, SOLVE, STRUCTURE};
+pub(super) use kernels::{ARRANGE, ENTRIES, PRODUCTS, Pick, SOLVE, SORT, STRUCTURE};
 pub(super) use status::NOT_SUPPORTED;

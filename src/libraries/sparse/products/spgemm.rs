@@ -4,10 +4,12 @@ use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::{Rows, spgemm};
 use super::super::made::Producer;
-use super::super::routine::Routine;
+#[cfg(feature = "sparse")]
+use super::super::native::{PRODUCTS, Pick};
+use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 use crate::op::{Cost, Spans};
-use crate::{DeviceBuffer, Error, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Compressed rows without their arrays.
@@ -75,6 +77,37 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
         Cost::default()
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda<O: crate::Op>(
+        &self,
+        queue: &mut Enqueue<'_, O>,
+        (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,
+        offsets: u64,
+        [indices, values]: [u64; 2],
+    ) -> Result<()> {
+        // Where each entry of A stands in its row of B.
+        let next = queue.scratch(a1.bytes())?;
+        let args = [
+            a0.address().into(),
+            a1.address().into(),
+            a2.address().into(),
+            a1.len().into(),
+            b0.address().into(),
+            b1.address().into(),
+            b2.address().into(),
+            b1.len().into(),
+            self.alpha.into(),
+            self.a.count.into(),
+            next.into(),
+            offsets.into(),
+            indices.into(),
+            values.into(),
+        ];
+        // SAFETY: the parameters in order and type; A's columns are rows of B, for both were validated and their sizes
+        // compared; what is stored was counted.
+        unsafe { queue.warps(PRODUCTS(T::DTYPE)?, I::pick([c"multiply_4", c"multiply_8"]), self.a.count, &args) }
+    }
+
     #[cfg(feature = "host")]
     fn count(&self, (a0, a1, a2, b0, b1, b2): (&[I], &[I], &[T], &[I], &[I], &[T]), offsets: &mut [I]) -> usize {
         spgemm::count(&self.a.rows(a0, a1, a2), &self.b.rows(b0, b1, b2), offsets)
@@ -132,6 +165,30 @@ impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((a0, a1, a2, b0, b1, b2, m0, m1), (values,)) = (*queue.reads(), *queue.writes());
+        let args = [
+            a0.into(),
+            a1.into(),
+            a2.into(),
+            a1.len().into(),
+            b0.into(),
+            b1.into(),
+            b2.into(),
+            b1.len().into(),
+            self.alpha.into(),
+            self.a.count.into(),
+            m0.into(),
+            m1.into(),
+            m1.len().into(),
+            values.into(),
+        ];
+        // SAFETY: the parameters in order and type; A's columns are rows of B, for both were validated and their sizes
+        // compared; there is a value for each entry of the mask (checked).
+        unsafe { queue.warps(PRODUCTS(T::DTYPE)?, I::pick([c"masked_4", c"masked_8"]), self.a.count, &args) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -152,8 +209,11 @@ fn check_shapes(a: (usize, usize), b: (usize, usize), mask: Option<(usize, usize
 }
 
 impl Sparse {
-    /// `alpha * A * B` of two sparse matrices in the same format (`cusparseSpGEMM`), with sorted indices. An entry is
-    /// stored wherever a product was added, also where the sum is zero. Waits for the number of entries.
+    /// `alpha * A * B` of two sparse matrices in the same format, with sorted indices. An entry is stored wherever a product
+    /// was added, also where the sum is zero. Waits for the number of entries.
+    ///
+    /// On a GPU it is done by kernels of our own, not by `cusparseSpGEMM`: with the same bits each time, for every type of
+    /// values and of indices, in a worker process too, and with an index for each entry of A as its only workspace.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the sizes do not fit or the product has more entries than the index type counts; a

@@ -9,7 +9,7 @@ use super::super::host::spmm;
 use super::super::layout::store;
 use super::super::layout::{DenseAt, Layout};
 #[cfg(feature = "sparse")]
-use super::super::layout::{Format, operation};
+use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "sparse")]
 use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, dense_matrix};
 use super::super::routine::{Call, Routine};
@@ -165,7 +165,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args) };
         }
         let (layout, trans) = match (self.layout.format, self.spec.trans_of_a()) {
-            (Format::Csc, Transpose::Yes) => (self.layout.turned(), Transpose::No),
+            (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (self.layout.turned(), Transpose::No),
             (_, trans) => (self.layout, trans),
         };
         const DEFAULT: u32 = 0;
@@ -227,6 +227,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
 impl Sparse {
     /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C.
+    ///
+    /// Where A does not lie by the rows of `op(A)` (transposed rows or coordinates, columns as they are), cuSPARSE adds the
+    /// products to C as they come, in any order and in the type of C: for halves each addition is rounded. Turn such a matrix
+    /// once, and its sums are kept in f32 and rounded once, with the same bits each time.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does not

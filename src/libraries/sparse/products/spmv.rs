@@ -9,7 +9,7 @@ use super::super::layout::Layout;
 #[cfg(feature = "host")]
 use super::super::layout::store;
 #[cfg(feature = "sparse")]
-use super::super::layout::{Format, operation};
+use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "sparse")]
 use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, dense_vector};
 use super::super::routine::{Call, Routine};
@@ -138,7 +138,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         }
         // The transpose of compressed columns is compressed rows as they are: deterministic, and faster.
         let (layout, trans) = match (self.layout.format, self.spec.trans) {
-            (Format::Csc, Transpose::Yes) => (self.layout.turned(), Transpose::No),
+            (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (self.layout.turned(), Transpose::No),
             (_, trans) => (self.layout, trans),
         };
         const DEFAULT: u32 = 0;

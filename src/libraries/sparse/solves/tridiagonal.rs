@@ -4,6 +4,8 @@ use super::super::Sparse;
 use super::super::element::SolveElement;
 #[cfg(feature = "host")]
 use super::super::host::{split, tridiagonal::Diagonals};
+#[cfg(feature = "sparse")]
+use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 use crate::op::{Cost, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
@@ -134,15 +136,20 @@ impl<T: SolveElement> Routine for Solve<T> {
         if n == 0 || columns == 0 || batch == 0 {
             return Ok(());
         }
+        if n < 3 {
+            // cuSPARSE wants three rows at least.
+            let (systems, step) = if batch == 1 { (columns, 0) } else { (batch, stride) };
+            let arrays = [lower.into(), d.into(), upper.into(), b.into()];
+            let args = [arrays.as_slice(), &[n.into(), systems.into(), step.into(), stride.into()]].concat();
+            // SAFETY: the parameters in order and type; the systems lie inside their buffers (checked).
+            return unsafe { queue.each(SOLVE(T::DTYPE)?, c"tiny_tridiagonal_all", systems, &args) };
+        }
         let number = |name, x: usize| {
             i32::try_from(x)
                 .map_err(|_| Error::unsupported(format!("{name} is {x}, and cuSPARSE counts by 32 bits here")))
         };
         let (m, columns) = (number("n", n)?, number("columns", columns)?);
         let (stride, count) = (number("stride", stride)?, number("batch", batch)?);
-        if n < 3 {
-            return Err(Error::unsupported(format!("tridiagonal systems of {n} rows on a GPU: cuSPARSE wants 3")));
-        }
         // What is not read must be zero: the first below the diagonal and the last above it.
         let (lower_at, upper_at) = (queue.scratch(lower.bytes())?, queue.scratch(upper.bytes())?);
         let size = size_of::<T>() as u64;

@@ -1,0 +1,211 @@
+// Products of two sparse matrices, all of them and at given places. A warp takes a row of the product.
+#include "number.cuh"
+
+#define SUM typename Value<V>::Sum
+
+// Warps of a block, rows of B that a lane holds at once, and columns that are summed at once where there are more rows.
+#define WARPS 4
+#define HELD 2
+#define WINDOW 256
+// Merged where no more than one column of so many has a product.
+#define SPARSE 8
+#define NO_COLUMN (~0ull)
+
+// A row of B that goes into a row of the product: what is left of it.
+template <class I> struct Rest { u64 at, end, column; };
+template <class I> DEVICE Rest<I> rest(const I *offsets, const I *columns, u64 nnz, I row) {
+    u64 end = clamp(offsets[row + 1], nnz), at = clamp(offsets[row], end);
+    return {at, end, at < end ? (u64)columns[at] : NO_COLUMN};
+}
+
+// Entries of one row of the product: counted, or stored from `to` on. Few rows of B: merged, each with its next column in a
+// register. Gives the end.
+template <class V, class I>
+DEVICE u64 merge(const I *a_columns, const V *a_values, u64 start, u64 end, const I *b_offsets, const I *b_columns,
+                 const V *b_values, u64 b_nnz, SUM alpha, u64 to, I *indices, V *values) {
+    unsigned lane = threadIdx.x % LANES;
+    Rest<I> rests[HELD];
+    for (int i = 0; i < HELD; ++i) {
+        u64 place = start + lane + i * LANES;
+        rests[i] = place < end ? rest(b_offsets, b_columns, b_nnz, a_columns[place]) : Rest<I>{0, 0, NO_COLUMN};
+    }
+    for (;; ++to) {
+        u64 least = NO_COLUMN;
+        for (int i = 0; i < HELD; ++i) least = rests[i].column < least ? rests[i].column : least;
+        least = warp_min(least);
+        if (least == NO_COLUMN) return to;
+        SUM sum = zero<SUM>();
+        for (int i = 0; i < HELD; ++i) {
+            Rest<I> &rest = rests[i];
+            if (rest.column != least) continue;
+            if (indices)
+                sum = sum + Value<V>::widen(a_values[start + lane + i * LANES]) * Value<V>::widen(b_values[rest.at]);
+            rest.at += 1;
+            rest.column = rest.at < rest.end ? (u64)b_columns[rest.at] : NO_COLUMN;
+        }
+        if (!indices) continue;
+        sum = warp_sum(sum);
+        if (lane == 0) {
+            indices[to] = (I)least;
+            values[to] = Value<V>::narrow(alpha * sum);
+        }
+    }
+}
+
+// The same for many rows of B: so many columns at a time, summed in the order in which A stores its entries. `next` has a place
+// for each entry of A: where in its row of B the window begins.
+template <class V, class I>
+DEVICE u64 sweep(const I *a_columns, const V *a_values, u64 start, u64 end, const I *b_offsets, const I *b_columns,
+                 const V *b_values, u64 b_nnz, SUM alpha, u64 to, I *indices, V *values, I *next, SUM *sums,
+                 unsigned char *seen) {
+    unsigned lane = threadIdx.x % LANES;
+    for (u64 place = start + lane; place < end; place += LANES)
+        next[place] = (I)rest(b_offsets, b_columns, b_nnz, a_columns[place]).at;
+    for (;;) {
+        u64 least = NO_COLUMN;
+        for (u64 place = start + lane; place < end; place += LANES) {
+            u64 at = (u64)next[place], stop = clamp(b_offsets[a_columns[place] + 1], b_nnz);
+            u64 column = at < stop ? (u64)b_columns[at] : NO_COLUMN;
+            least = column < least ? column : least;
+        }
+        least = warp_min(least);
+        if (least == NO_COLUMN) return to;
+        for (unsigned slot = lane; slot < WINDOW; slot += LANES) {
+            sums[slot] = zero<SUM>();
+            seen[slot] = 0;
+        }
+        sync_warp();
+        for (u64 first = start; first < end; first += LANES) {
+            u64 own = first + lane, at = 0, stop = 0;
+            bool inside = false;
+            if (own < end) {
+                at = (u64)next[own], stop = clamp(b_offsets[a_columns[own] + 1], b_nnz);
+                inside = at < stop && (u64)b_columns[at] - least < WINDOW;
+            }
+            // The entries of A whose rows of B have something here, one after the other: all lanes walk a row together.
+            unsigned these = ballot(inside);
+            for (u64 place = first; these; ++place, these >>= 1) {
+                if (!(these & 1)) continue;
+                u64 from = (u64)next[place], until = clamp(b_offsets[a_columns[place] + 1], b_nnz);
+                SUM factor = indices ? Value<V>::widen(a_values[place]) : zero<SUM>();
+                for (bool more = true; more; ) {
+                    u64 here = from + lane;
+                    u64 slot = here < until ? (u64)b_columns[here] - least : WINDOW;
+                    bool mine = slot < WINDOW;
+                    if (mine) {
+                        // The columns of a row differ, so no two lanes have the same.
+                        if (indices) sums[slot] = sums[slot] + factor * Value<V>::widen(b_values[here]);
+                        seen[slot] = 1;
+                    }
+                    unsigned taken = ones(ballot(mine));
+                    from += taken;
+                    more = taken == LANES;
+                }
+                sync_warp();
+                if (lane == 0) next[place] = (I)from;
+                sync_warp();
+            }
+        }
+        for (unsigned first = 0; first < WINDOW; first += LANES) {
+            unsigned slot = first + lane;
+            bool has = seen[slot];
+            unsigned mask = ballot(has);
+            if (has && indices) {
+                indices[to + lower(mask)] = (I)(least + slot);
+                values[to + lower(mask)] = Value<V>::narrow(alpha * sums[slot]);
+            }
+            to += ones(mask);
+        }
+        sync_warp();
+    }
+}
+
+// The same for one row of B.
+template <class V, class I>
+DEVICE u64 copy(V factor, Rest<I> rest, const I *b_columns, const V *b_values, SUM alpha, u64 to, I *indices, V *values) {
+    u64 len = rest.end - rest.at;
+    for (u64 i = threadIdx.x % LANES; indices && i < len; i += LANES) {
+        indices[to + i] = b_columns[rest.at + i];
+        values[to + i] = Value<V>::narrow(alpha * (Value<V>::widen(factor) * Value<V>::widen(b_values[rest.at + i])));
+    }
+    return to + len;
+}
+
+template <class V, class I>
+DEVICE void multiply(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
+                     const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, I *next, I *offsets, I *indices,
+                     V *values, SUM *sums, unsigned char *seen) {
+    u64 step = (u64)gridDim.x * (blockDim.x / LANES);
+    for (u64 row = thread_index() / LANES; row < rows; row += step) {
+        u64 end = clamp(a_offsets[row + 1], a_nnz), start = clamp(a_offsets[row], end);
+        u64 to = indices ? (u64)offsets[row] : 0;
+        // How many products there are, and over how many columns.
+        u64 products = 0, first = NO_COLUMN, before_last = NO_COLUMN;
+        for (u64 place = start + threadIdx.x % LANES; place < end; place += LANES) {
+            Rest<I> r = rest(b_offsets, b_columns, b_nnz, a_columns[place]);
+            if (r.at == r.end) continue;
+            u64 last = ~(u64)b_columns[r.end - 1];
+            products += r.end - r.at;
+            first = r.column < first ? r.column : first;
+            before_last = last < before_last ? last : before_last;
+        }
+        products = warp_sum(products), first = warp_min(first), before_last = warp_min(before_last);
+        if (products == 0)
+            ;
+        else if (end - start == 1)
+            to = copy(a_values[start], rest(b_offsets, b_columns, b_nnz, a_columns[start]), b_columns, b_values, alpha, to,
+                      indices, values);
+        else if (end - start <= HELD * LANES && products <= (~before_last - first) / SPARSE)
+            to = merge(a_columns, a_values, start, end, b_offsets, b_columns, b_values, b_nnz, alpha, to, indices, values);
+        else
+            to = sweep(a_columns, a_values, start, end, b_offsets, b_columns, b_values, b_nnz, alpha, to, indices, values,
+                       next, sums, seen);
+        if (!indices && threadIdx.x % LANES == 0) offsets[row + 1] = (I)to;
+    }
+}
+
+// At the entries of a pattern: each looks for its column in the rows of B, in the order in which A stores its entries.
+template <class V, class I>
+DEVICE void masked(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
+                   const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, const I *m_offsets,
+                   const I *m_columns, u64 m_nnz, V *values) {
+    u64 step = (u64)gridDim.x * (blockDim.x / LANES);
+    for (u64 row = thread_index() / LANES; row < rows; row += step) {
+        u64 a_end = clamp(a_offsets[row + 1], a_nnz), a_start = clamp(a_offsets[row], a_end);
+        u64 end = clamp(m_offsets[row + 1], m_nnz), start = clamp(m_offsets[row], end);
+        for (u64 place = start + threadIdx.x % LANES; place < end; place += LANES) {
+            I wanted = m_columns[place];
+            SUM sum = zero<SUM>();
+            for (u64 a = a_start; a < a_end; ++a) {
+                u64 stop = clamp(b_offsets[a_columns[a] + 1], b_nnz), low = clamp(b_offsets[a_columns[a]], stop);
+                u64 high = stop;
+                while (low < high) {
+                    u64 middle = low + (high - low) / 2;
+                    if (b_columns[middle] < wanted) low = middle + 1; else high = middle;
+                }
+                if (low < stop && b_columns[low] == wanted)
+                    sum = sum + Value<V>::widen(a_values[a]) * Value<V>::widen(b_values[low]);
+            }
+            values[place] = Value<V>::narrow(alpha * sum);
+        }
+    }
+}
+
+#define EACH_PRODUCT(V, S, I, i)                                                                                         \
+    KERNEL multiply_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,        \
+                        const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, I *next, I *offsets,        \
+                        I *indices, V *values) {                                                                         \
+        SHARED S sums[WARPS][WINDOW];                                                                                    \
+        SHARED unsigned char seen[WARPS][WINDOW];                                                                        \
+        multiply(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, rows, next, offsets, \
+                 indices, values, sums[threadIdx.x / LANES], seen[threadIdx.x / LANES]);                                 \
+    }                                                                                                                    \
+    KERNEL masked_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,          \
+                      const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, const I *m_offsets,           \
+                      const I *m_columns, u64 m_nnz, V *values) {                                                        \
+        masked(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, rows, m_offsets,     \
+               m_columns, m_nnz, values);                                                                                \
+    }
+// Compiled once for each element type: VALUE, and the type of its sums, FACTOR.
+EACH_PRODUCT(VALUE, FACTOR, int, 4)
+EACH_PRODUCT(VALUE, FACTOR, i64, 8)
