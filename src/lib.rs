@@ -91,6 +91,8 @@ pub use op::{
     SlicesMut, Spans, WritesOf,
 };
 pub use rng::Rng;
+#[doc(hidden)]
+pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};

@@ -13,6 +13,9 @@
 #[path = "loom/sync.rs"]
 mod sync;
 
+#[path = "loom/clock.rs"]
+mod clock;
+
 #[path = "loom/subject.rs"]
 mod subject;
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod cache;
+pub mod clock;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod dispatch;

@@ -7,20 +7,18 @@
 //!
 //! Threads start when there is something to do and end when there has been nothing for a while.
 
+use crate::clock::{self, Timing};
 use crate::engine::process;
 use crate::host::Runnable;
 use crate::sync::{Arc, Condvar, Mutex};
 use parking_lot::MutexGuard;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 /// Builds at a time.
 const BUILDS: usize = 2;
 /// Threads that neither blocking calls nor builds can occupy.
 const SPARE: usize = 2;
-/// A thread that has had nothing to do for so long ends.
-const IDLE: Duration = Duration::from_secs(5);
 
 /// Builds a plan.
 pub(super) type Build = Box<dyn FnOnce() + Send>;
@@ -31,6 +29,7 @@ pub(crate) struct Helpers {
     wake: Condvar,
     /// Calls that may block at a time.
     blocking: usize,
+    timing: &'static Timing,
     era: u32,
 }
 
@@ -73,8 +72,8 @@ impl State {
 
 impl Helpers {
     /// For so many blocking calls at a time.
-    pub(super) fn new(blocking: usize) -> Arc<Self> {
-        Arc::new(Helpers { state: Mutex::default(), wake: Condvar::new(), blocking, era: process::era() })
+    pub(super) fn new(blocking: usize, timing: &'static Timing) -> Arc<Self> {
+        Arc::new(Helpers { state: Mutex::default(), wake: Condvar::new(), blocking, timing, era: process::era() })
     }
 
     /// All that it was to follow is bound: has it enqueued.
@@ -142,9 +141,16 @@ impl Helpers {
                 break;
             }
             state.idle += 1;
-            let timed_out = self.wake.wait_for(&mut state, IDLE).timed_out();
+            let end = self.timing.clock.after(self.timing.sweeps.helper_idle);
+            let is_over = || clock::is_over(end);
+            while !is_over() && state.waiting() == 0 && !state.closed {
+                match end {
+                    Some(end) => drop(self.wake.wait_until(&mut state, end.wake_at())),
+                    None => self.wake.wait(&mut state),
+                }
+            }
             state.idle -= 1;
-            if timed_out && state.waiting() == 0 {
+            if is_over() && state.waiting() == 0 {
                 break;
             }
         }

@@ -8,12 +8,13 @@ use super::api::Code;
 use super::context::{Bound, Context};
 use super::fault;
 use super::ring::Retired;
+use crate::clock;
 use crate::engine::life::Stand;
 use crate::engine::process;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
+use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
 use std::thread::Thread;
-use std::time::Duration;
 
 /// Wakes the housekeeping thread. Cheap when it is awake: one swap.
 pub(crate) struct Nudge {
@@ -23,13 +24,6 @@ pub(crate) struct Nudge {
     thread: Mutex<Option<Thread>>,
     core: OnceLock<Weak<Core>>,
 }
-
-/// Between two sweeps. Each asks the driver about every busy slot, and the driver has one lock for all threads.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(8);
-
-/// How long the end of an epoch whose context is gone waits for who holds a slot.
-const FORSAKEN: Duration = Duration::from_secs(5);
 
 /// The engine's end of it.
 pub(crate) struct Keeper {
@@ -95,7 +89,8 @@ impl Nudge {
 
     fn keep(&self, core: &Arc<Core>) {
         process::watch_exit_again();
-        let mut pause = FIRST_PAUSE;
+        let sweeps = &core.timing.sweeps;
+        let mut pause = sweeps.first;
         loop {
             if process::era() != self.era {
                 return;
@@ -114,22 +109,22 @@ impl Nudge {
                 continue;
             }
             // First a little patience: whoever nudged is usually about to call again, and reaps on the way.
-            std::thread::sleep(pause);
+            clock::pause(pause);
             if self.closing.load(Ordering::Acquire) {
                 continue;
             }
             if process::unless_exiting(|| core.sweep()).unwrap_or(false) {
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(sweeps.longest);
                 continue;
             }
             process::unless_exiting(|| core.free_excess());
-            pause = FIRST_PAUSE;
+            pause = sweeps.first;
             self.awake.swap(false, Ordering::SeqCst);
             // Somebody may have queued something after the sweep, and found us awake.
             if core.has_queued() && !self.awake.swap(true, Ordering::AcqRel) {
                 continue;
             }
-            std::thread::park_timeout(Duration::from_secs(5));
+            std::thread::park_timeout(sweeps.doze);
             self.awake.store(true, Ordering::Release);
         }
     }
@@ -177,7 +172,7 @@ impl Core {
                 }
                 _ => {}
             }
-            std::thread::sleep(Duration::from_micros(200));
+            clock::pause(self.timing.waits.glance);
         };
         // Everything in flight is known to be over now, so whoever still waits has its answer without the driver; the
         // flag keeps the others out of it.
@@ -186,7 +181,7 @@ impl Core {
             if process::exiting() {
                 return;
             }
-            std::thread::sleep(Duration::from_micros(200));
+            clock::pause(self.timing.waits.glance);
         }
         self.destroy(bound);
     }
@@ -206,18 +201,32 @@ impl Core {
         })
     }
 
+    /// The lease of a slot whose context is gone, unless its holder keeps it for too long.
+    fn lease_of_the_forsaken<'c>(&self, slot: &'c super::slot::Slot) -> Option<MutexGuard<'c, super::slot::State>> {
+        let end = self.timing.clock.after(self.timing.sweeps.forsaken);
+        loop {
+            let state = match end {
+                Some(end) => slot.lease.try_lock_until(end.wake_at()),
+                None => Some(slot.lease.lock()),
+            };
+            if state.is_some() || clock::is_over(end) {
+                return state;
+            }
+        }
+    }
+
     /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it. Where
     /// the context was lost it never goes, and nobody is waited for.
     fn outlive_results(&self, era: u32) {
         let stays = || self.left.load(Ordering::Acquire) || self.context.lost();
-        let mut pause = Duration::from_millis(1);
+        let mut pause = self.timing.sweeps.first;
         while self.pinned.outstanding() > 0 && !stays() {
             if process::era() != era {
                 return;
             }
             // A result that its program forgot never comes: whoever waits for it costs next to nothing.
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_secs(1));
+            clock::pause(pause);
+            pause = (pause * 2).min(self.timing.sweeps.results);
         }
         if process::exiting() {
             return;
@@ -261,7 +270,7 @@ impl Core {
         for slot in self.all_slots() {
             slot.shared.frees.clear();
             // A call of a library may be blocked there for good: what is its stays as it is.
-            let Some(mut state) = slot.lease.try_lock_for(FORSAKEN) else {
+            let Some(mut state) = self.lease_of_the_forsaken(slot) else {
                 self.counters.leaked.fetch_add(1 + slot.shared.live.count() as u64, Ordering::Relaxed);
                 continue;
             };

@@ -10,6 +10,7 @@ use super::staging::Patience;
 use super::submit::{Phase, Undone};
 use super::task::{CudaTask, Leg};
 use crate::buffer::Views;
+use crate::clock::{self, Deadline, Timing};
 use crate::device::Options;
 use crate::dispatch::raw::Raw;
 #[cfg(target_os = "linux")]
@@ -26,7 +27,7 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What it follows, and whether it needs what that wrote.
 pub(super) type Edges = SmallVec<[(Completion, bool); 6]>;
@@ -159,19 +160,19 @@ impl Frame {
     }
 
     /// Looks now and then until that is so, or the time is out.
-    fn wait(&self, how: Wait, until: Option<Instant>, is_so: &dyn Fn() -> bool) -> bool {
-        let mut backoff = Backoff::new();
+    fn wait(&self, how: Wait, until: Option<Deadline>, is_so: &dyn Fn() -> bool) -> bool {
+        let mut backoff = Backoff::new(&self.epoch.timing.waits);
         loop {
             if is_so() {
                 return true;
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if clock::is_over(until) {
                 return is_so(); // much may have happened between that look and this one at the clock
             }
             match how {
                 Wait::Spin => std::hint::spin_loop(),
                 Wait::Yield => std::thread::yield_now(),
-                Wait::Rayon if !is_stealing() && steal_one() => backoff = Backoff::new(),
+                Wait::Rayon if !is_stealing() && steal_one() => backoff = Backoff::new(&self.epoch.timing.waits),
                 _ => backoff.pause(until),
             }
         }
@@ -250,7 +251,7 @@ impl<O: Op> LateTask<O> {
     }
 
     /// It is enqueued, or failed.
-    fn wait_enqueued(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait_enqueued(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.frame.wait(how, until, &|| self.inner.get().is_some() || self.frame.has_failed())
     }
 
@@ -316,7 +317,7 @@ impl<O: Op> Task<HostOf<O>> for LateTask<O> {
         self.is_settled_now()
     }
 
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         if !self.wait_enqueued(how, until) {
             return false;
         }
@@ -324,6 +325,10 @@ impl<O: Op> Task<HostOf<O>> for LateTask<O> {
             Some(task) => task.wait(how, until),
             None => true,
         }
+    }
+
+    fn timing(&self) -> &'static Timing {
+        self.frame.epoch.timing
     }
 
     fn take(&self) -> Result<HostOf<O>> {

@@ -11,10 +11,6 @@ use super::follow::Follow;
 use super::slot::{Slot, State};
 use crate::sync::{AtomicUsize, Ordering};
 use parking_lot::MutexGuard;
-use std::time::Duration;
-
-/// For one slot, before the others are tried again.
-const ONE_WAIT: Duration = Duration::from_millis(1);
 
 thread_local! {
     static HOME: usize = {
@@ -68,7 +64,7 @@ impl Core {
         loop {
             // There is at least one: the builder refuses zero, and `open` makes as many as it was asked for.
             let slot = &self.slots[turn % self.slots.len()];
-            if let Some(state) = slot.lease.try_lock_for(ONE_WAIT) {
+            if let Some(state) = slot.lease.try_lock_for(self.timing.staging.one_wait) {
                 return Lease { slot, state };
             }
             if let Some(lease) = self.slots.iter().find_map(try_lease) {

@@ -145,7 +145,8 @@ impl Core {
                 return Err(fault::classify(epoch, code, "cuStreamCreate"));
             }
             let (context, life) = (first.context.clone(), first.life.clone());
-            let slot = Slot::new(number, stream, context, life, first.epoch.clone(), first.reclaim.clone());
+            let (epoch, reclaim) = (first.epoch.clone(), first.reclaim.clone());
+            let slot = Slot::new(number, stream, context, life, epoch, reclaim, first.timing);
             let _ = slot.shared.core.set(Arc::downgrade(self));
             slots.push(slot);
         }

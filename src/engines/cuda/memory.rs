@@ -9,18 +9,15 @@ use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::buffer::{Allocation, Home, Track};
+use crate::clock;
 use crate::device::{Config, PoolInfo, is_patient};
 use crate::engine::{Completion, Epoch};
 use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
-use std::time::{Duration, Instant};
 
 /// Frees wait behind a dispatch in small portions, so that no dispatch pays for many.
 pub(crate) const FREES_PER_LEASE: usize = 4;
-
-/// How long who wants memory waits for other threads that let go of some just now, or hold the slot that some waits on.
-const IN_OTHERS_HANDS: Duration = Duration::from_secs(5);
 
 /// The pool of one epoch.
 #[derive(Debug)]
@@ -229,18 +226,20 @@ impl CudaEngine {
 impl Core {
     /// Gives up tables, waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
-        let (start, mut looks) = (Instant::now(), 0);
+        let (timing, mut looks) = (self.timing, 0);
+        let start = timing.clock.start();
         loop {
             let dropped = self.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
             // What others have in hand comes back, unlike what the device has: it may never end.
-            let others = (self.is_swept_by_others() || self.has_frees_of_others()) && start.elapsed() < IN_OTHERS_HANDS;
-            if !left || !(is_patient(start, looks) || others) {
+            let others = self.is_swept_by_others() || self.has_frees_of_others();
+            let others = others && start.elapsed() < timing.memory.others;
+            if !left || !(is_patient(timing, start, looks) || others) {
                 break;
             }
             epoch.go_on()?;
             looks += 1;
-            std::thread::sleep(Duration::from_micros(200));
+            clock::pause(timing.waits.glance);
         }
         self.trim(epoch)
     }

@@ -94,6 +94,7 @@ pub(crate) use slot::{Mark, State as SlotState};
 pub(crate) use staging::{Reserved, Staged, Staging};
 pub(crate) use tables::Series;
 
+use crate::clock::Timing;
 use crate::engine::Epoch;
 use crate::engine::flow::{Flow, Mark as LateMark};
 use crate::error::Text;
@@ -140,6 +141,7 @@ pub(crate) struct Core {
     /// Nothing of this epoch is left on the context, or it was given up.
     pub(crate) left: crate::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) timing: &'static Timing,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }
 

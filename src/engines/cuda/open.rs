@@ -158,11 +158,19 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
             let _ = unsafe { api.mem_pool_destroy(pool.0.0) };
             return Err(fault::error(code, "cuStreamCreate"));
         }
-        slots.push(Slot::new(index, stream, context.clone(), life.clone(), epoch.clone(), reclaim.clone()));
+        slots.push(Slot::new(
+            index,
+            stream,
+            context.clone(),
+            life.clone(),
+            epoch.clone(),
+            reclaim.clone(),
+            config.timing,
+        ));
     }
     let pools = Pool::all(config.slots, config.libraries);
     let core = Arc::new(Core {
-        pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit)),
+        pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit, config.timing)),
         reclaim,
         slots: slots.into_boxed_slice(),
         #[cfg(target_os = "linux")]
@@ -178,11 +186,12 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         context: context.clone(),
         pool,
         late: Arc::new(Flow::new()),
-        helpers: Helpers::new(pools.iter().map(Pool::len).sum()),
+        helpers: Helpers::new(pools.iter().map(Pool::len).sum(), config.timing),
         pools,
         plans: Plans::new(),
         keeper,
         left: AtomicBool::new(false),
+        timing: config.timing,
         counters,
         epoch,
     });

@@ -12,9 +12,9 @@ use super::context::Context;
 use super::handed_on::{self, Piece};
 use super::hands::{Hands, InHand};
 use super::staging::Patience;
+use crate::clock::Timing;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
-use std::time::Duration;
 
 /// The smallest block.
 const LEAST: usize = 4 << 10;
@@ -27,9 +27,6 @@ const SLAB: usize = 1 << 20;
 /// Bytes of a small slot.
 pub(crate) const SLOT: usize = 64;
 const SLOTS_AT_ONCE: usize = 1024;
-
-/// For the turn to recut, before a block is looked for again: the driver may take long over giving memory back.
-const ONE_WAIT: Duration = Duration::from_millis(1);
 
 /// The pool of one epoch.
 pub(crate) struct PinnedPool {
@@ -46,6 +43,7 @@ pub(crate) struct PinnedPool {
     outstanding: AtomicU64,
     pub(super) hands: Hands,
     limit: u64,
+    timing: &'static Timing,
 }
 
 /// What the driver made at once: blocks of one class, or small slots.
@@ -90,7 +88,7 @@ pub(crate) enum NoBlock {
 }
 
 impl PinnedPool {
-    pub(crate) fn new(context: Arc<Context>, limit: u64) -> Self {
+    pub(crate) fn new(context: Arc<Context>, limit: u64, timing: &'static Timing) -> Self {
         PinnedPool {
             context,
             free: std::array::from_fn(|_| SegQueue::new()),
@@ -103,6 +101,7 @@ impl PinnedPool {
             outstanding: AtomicU64::new(0),
             hands: Hands::default(),
             limit,
+            timing,
         }
     }
 
@@ -167,7 +166,8 @@ impl PinnedPool {
             return Ok(block);
         }
         let _recutting = loop {
-            let turn = self.recutting.try_lock_for(ONE_WAIT);
+            // The driver may take long over giving memory back.
+            let turn = self.recutting.try_lock_for(self.timing.staging.one_wait);
             // Whoever holds or held the lock has all free blocks in hand, and may have made what is wanted; others come back.
             if let Some(block) = self.free_block(bytes) {
                 return Ok(block);

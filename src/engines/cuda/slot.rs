@@ -10,6 +10,7 @@ use super::reclaim::Reclaim;
 use super::ring::{Retired, Ring};
 use super::sequence::Sequence;
 use super::{Core, Native, fault};
+use crate::clock::Timing;
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::engine::life::Life;
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) sequence: Sequence,
     pub(crate) life: Arc<Life>,
     pub(crate) context: Arc<Context>,
+    pub(crate) timing: &'static Timing,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
     pub(crate) core: OnceLock<Weak<Core>>,
     pub(crate) reclaim: Arc<Reclaim>,
@@ -100,6 +102,7 @@ impl Slot {
         life: Arc<Life>,
         epoch: Arc<OnceLock<Weak<Epoch>>>,
         reclaim: Arc<Reclaim>,
+        timing: &'static Timing,
     ) -> Self {
         Slot {
             shared: Arc::new(Shared {
@@ -107,6 +110,7 @@ impl Slot {
                 sequence: Sequence::new(),
                 life,
                 context,
+                timing,
                 epoch,
                 core: OnceLock::new(),
                 reclaim,
@@ -328,7 +332,7 @@ impl Mark {
 
     /// Waits until it is over, or nobody will ever know. The caller has no lease.
     pub(crate) fn outlast(&self) {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::new(&self.slot.timing.waits);
         while !self.poll() && !self.slot.over() {
             backoff.pause(None);
         }

@@ -5,6 +5,7 @@ use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
 use super::slot::Shared;
 use super::sweep;
 use super::{Core, CudaEngine, Native, fault};
+use crate::clock::{self, Clock};
 use crate::copy::parallel;
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
@@ -14,7 +15,6 @@ use crate::{Error, Result};
 use cudarc::driver::sys::CUevent;
 use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
-use std::time::{Duration, Instant};
 
 /// Bytes of a piece of a large copy: small enough that the CPU's share of one piece hides behind the link's share of the
 /// one before, large enough that several threads are worth waking for it.
@@ -22,13 +22,6 @@ const LARGE_PIECE: usize = 8 << 20;
 /// Bytes of a piece of a smaller copy, which one thread moves: waking helpers would cost as much as they bring.
 const SMALL_PIECE: usize = 512 << 10;
 const _: () = assert!(LARGE_PIECE <= LARGEST);
-
-/// How long a staging request waits for blocks to come back before it says that there are none.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The same while nothing is in flight and nobody has any in hand: what is left lies in results that nobody has fetched,
-/// which may never come.
-const IDLE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How hard a dispatch looks for staging.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,8 +92,8 @@ impl Staged {
 
 impl Arriving {
     fn arrive(&self, piece: &Piece) -> Result<()> {
-        let mut backoff = Backoff::new();
-        let start = Instant::now();
+        let timing = self.slot.timing;
+        let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(&timing.waits));
         let Some((ticket, event)) = piece.mark.or_else(|| self.end.get().copied()) else {
             return Err(Error::library("a download whose end was not recorded"));
         };
@@ -108,7 +101,7 @@ impl Arriving {
             if self.slot.over() && !self.slot.sequence.reached(ticket) {
                 return Err(ended(&self.slot));
             }
-            if start.elapsed() < Duration::from_millis(5) { std::hint::spin_loop() } else { backoff.pause(None) }
+            if start.elapsed() < timing.staging.spin { std::hint::spin_loop() } else { backoff.pause(None) }
         }
         Ok(())
     }
@@ -179,9 +172,10 @@ impl CudaEngine {
     /// One at a time waits for several: two that have a part each of what there is would wait for each other. But who is
     /// called from within a sweep may be under this very turn.
     fn turn(&self, epoch: &Epoch) -> Result<Option<MutexGuard<'_, ()>>> {
-        let until = Instant::now() + PATIENCE;
-        while !sweep::is_under_way_here() && Instant::now() < until {
-            let turn = self.core.pinned.reserving.try_lock_for(Duration::from_millis(10));
+        let (clock, staging) = (self.core.timing.clock, &self.core.timing.staging);
+        let start = clock.start();
+        while !sweep::is_under_way_here() && start.elapsed() < staging.patience {
+            let turn = self.core.pinned.reserving.try_lock_for(staging.turn);
             epoch.admit()?;
             if turn.is_some() {
                 return Ok(turn);
@@ -211,18 +205,21 @@ impl Core {
     /// A block, waiting for others to come back while the limit leaves none. `own`: times that the caller counts as having
     /// some in hand.
     pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize, own: u64) -> Result<Block> {
-        let until = Instant::now() + PATIENCE;
-        let mut backoff = Backoff::new();
+        let (clock, staging) = (self.timing.clock, &self.timing.staging);
+        let end = clock.after(staging.patience);
+        let mut backoff = Backoff::new(&self.timing.waits);
         // Since when, and how often, nothing was left to come back *before* there was no block. Not once: what another
         // submitter has just taken out of its ring, or a waiter emptied, it may not have dropped yet.
-        let (mut since, mut idle) = (Instant::now(), 0);
+        let (mut since, mut idle) = (clock.start(), 0);
         loop {
             epoch.go_on()?;
             match self.try_block(epoch, bytes, Patience::Some)? {
                 Ok(block) => return Ok(block),
-                Err(NoBlock::Limit) if (idle < 20 || since.elapsed() < IDLE_PATIENCE) && Instant::now() < until => {
+                Err(NoBlock::Limit)
+                    if (idle < 20 || since.elapsed() < staging.idle_patience) && !clock::is_over(end) =>
+                {
                     if self.sweep() || self.pinned.hands.count() > own {
-                        (since, idle) = (Instant::now(), 0);
+                        (since, idle) = (clock.start(), 0);
                     } else {
                         idle += 1;
                     }

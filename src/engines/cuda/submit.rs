@@ -25,7 +25,6 @@ use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
 impl CudaEngine {
     pub(crate) fn submit<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
@@ -65,7 +64,7 @@ impl CudaEngine {
     /// to remember an end of its own, of work that is not enqueued.)
     #[cold]
     fn submit_when_bound<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::new(&self.core.timing.waits);
         loop {
             if Around::of(&s).is_bound()? {
                 match self.core.submit(&mut s, Patience::Some, &[]) {
@@ -299,7 +298,7 @@ impl Core {
         let _bound = self.bind(epoch)?;
         self.begin(around, follows, (shared, state), retired, name)?;
         let timer = if s.options.timed { Some(self.start_timer(epoch, state)?) } else { None };
-        let submitted = given.traced.then(Instant::now);
+        let submitted = given.traced.then(|| self.timing.clock.start());
         #[cfg(feature = "nvtx")]
         let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
         let mut queue = Enqueue::new(

@@ -8,10 +8,11 @@ use super::ring::Cargo;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
 use super::timer::Timer;
+use crate::clock::{self, Clock, Deadline, Stopwatch, Timing, Waits};
 use crate::dispatch::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left};
-use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Made, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
@@ -20,7 +21,7 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::sync::Weak;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const PENDING: u8 = 0;
 const CLAIMED: u8 = 1;
@@ -86,7 +87,7 @@ pub(super) struct Extra {
     pub(super) _kept: Contained<Kept>,
     pub(super) timer: Option<Timer>,
     /// When it was submitted, where a trace is told of its end.
-    pub(super) submitted: Option<Instant>,
+    pub(super) submitted: Option<Stopwatch>,
     pub(super) label: Option<&'static str>,
 }
 
@@ -104,7 +105,11 @@ impl Flight {
         self.extra.is_some() || !matches!(self.landed.get_mut(), Landed::Nothing)
     }
 
-    fn submitted(&self) -> Option<Instant> {
+    fn waits(&self) -> &'static Waits {
+        &self.mark.slot.timing.waits
+    }
+
+    fn submitted(&self) -> Option<Stopwatch> {
         self.extra.as_ref()?.submitted
     }
 }
@@ -189,13 +194,13 @@ impl Flight {
     }
 
     /// Looks now and then until it is settled or the time is out.
-    fn poll_with(&self, told: &dyn Told, until: Option<Instant>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
-        let mut backoff = Backoff::new();
+    fn poll_with(&self, told: &dyn Told, until: Option<Deadline>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
+        let mut backoff = Backoff::new(self.waits());
         loop {
             if self.look(told) {
                 return true;
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if clock::is_over(until) {
                 // Much may have happened between that look and this one at the clock.
                 return self.look(told);
             }
@@ -204,7 +209,7 @@ impl Flight {
     }
 
     /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
-    fn spin(&self, told: &dyn Told, limit: Option<Duration>, until: Option<Instant>) -> bool {
+    fn spin(&self, told: &dyn Told, limit: Option<Duration>, until: Option<Deadline>) -> bool {
         if self.look(told) {
             return true;
         }
@@ -222,9 +227,8 @@ impl Flight {
             if limit.is_none() && until.is_none() {
                 continue;
             }
-            let now = Instant::now();
-            let start = *start.get_or_insert(now);
-            if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
+            let start = start.get_or_insert_with(|| Clock::SYSTEM.start());
+            if limit.is_some_and(|limit| start.elapsed() >= limit) || clock::is_over(until) {
                 return self.look(told); // see `poll_with`
             }
         }
@@ -244,7 +248,7 @@ impl Flight {
         self.poll_with(told, None, &mut |backoff| backoff.pause(None))
     }
 
-    fn wait(&self, told: &dyn Told, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, told: &dyn Told, how: Wait, until: Option<Deadline>) -> bool {
         // A result that was waited for is taken with another wait.
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
@@ -253,11 +257,11 @@ impl Flight {
             Wait::Spin => self.spin(told, None, until),
             Wait::Yield => self.poll_with(told, until, &mut |_| std::thread::yield_now()),
             Wait::Adaptive => {
-                self.spin(told, Some(SPIN), until) || self.poll_with(told, until, &mut |b| b.pause(until))
+                self.spin(told, Some(self.waits().spin), until) || self.poll_with(told, until, &mut |b| b.pause(until))
             }
-            Wait::Rayon if !is_stealing() => {
-                self.poll_with(told, until, &mut |b| if steal_one() { *b = Backoff::new() } else { b.pause(until) })
-            }
+            Wait::Rayon if !is_stealing() => self.poll_with(told, until, &mut |b| {
+                if steal_one() { *b = Backoff::new(self.waits()) } else { b.pause(until) }
+            }),
             Wait::Block if until.is_none() => self.block(told),
             Wait::Block | Wait::Rayon => self.poll_with(told, until, &mut |b| b.pause(until)),
         }
@@ -319,8 +323,12 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
         self.flight.is_settled(self)
     }
 
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.flight.wait(self, how, until)
+    }
+
+    fn timing(&self) -> &'static Timing {
+        self.mark.slot.timing
     }
 
     fn take(&self) -> Result<HostOf<O>> {

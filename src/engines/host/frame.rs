@@ -4,15 +4,16 @@ use super::HostEngine;
 use super::fault_plan::Fault;
 use super::follower::{Core, Follower};
 use super::inside::Inside;
+use crate::clock::{self, Clock, Deadline, Stopwatch};
 use crate::device::Options;
-use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Then, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Parker, Subscribed, Then, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, Told};
 use crate::worker::Relay;
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const OPEN: u8 = 0;
 /// Somebody settles it.
@@ -31,7 +32,7 @@ pub(super) struct Frame {
     pub(super) engine: Arc<HostEngine>,
     /// How far its end has come: one of [`OPEN`], [`CLAIMED`], [`COUNTED`].
     pub(super) end: AtomicU8,
-    pub(super) submitted: Option<Instant>,
+    pub(super) submitted: Option<Stopwatch>,
     pub(super) fault: Option<Fault>,
     pub(super) timed: bool,
     pub(super) label: Option<&'static str>,
@@ -55,7 +56,7 @@ impl HostEngine {
             number,
             engine: self.clone(),
             end: AtomicU8::new(OPEN),
-            submitted: traced.then(Instant::now),
+            submitted: traced.then(|| epoch.timing.clock.start()),
             fault: self.plan().and_then(|plan| plan.next_op()),
             timed: options.timed,
             label: options.label,
@@ -71,7 +72,7 @@ impl Frame {
             return (Err(error), None);
         }
         let _inside = Inside::enter();
-        let start = self.timed.then(Instant::now);
+        let start = self.timed.then(|| self.epoch.timing.clock.start());
         let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
         (result, start.map(|start| start.elapsed()))
     }
@@ -90,7 +91,7 @@ impl Frame {
         match &self.fault {
             None => {}
             Some(Fault::Fail) => return Err(Error::library("failed by the fault plan")),
-            Some(Fault::Delay(time)) => std::thread::sleep(*time),
+            Some(Fault::Delay(time)) => self.epoch.timing.clock.sleep(*time),
             Some(Fault::Poison) => {
                 self.epoch.fault("poisoned by the fault plan", None);
                 return Err(self.epoch.verdict());
@@ -143,18 +144,17 @@ impl Frame {
         self.core.is_settled()
     }
 
-    pub(super) fn wait(&self, told: &dyn Told, how: Wait, until: Option<Instant>) -> bool {
-        let past = |until: Option<Instant>| until.is_some_and(|until| Instant::now() >= until);
+    pub(super) fn wait(&self, told: &dyn Told, how: Wait, until: Option<Deadline>) -> bool {
         if self.is_settled(told) {
             return true;
         }
-        let mut looks = 0u32;
+        let (waits, mut looks) = (&self.epoch.timing.waits, 0u32);
         match how {
             Wait::Spin | Wait::Yield => loop {
                 if self.is_settled(told) {
                     return true;
                 }
-                if past(until) {
+                if clock::is_over(until) {
                     return self.is_settled(told); // much may have happened between the look and that at the clock
                 }
                 looks = looks.saturating_add(1);
@@ -162,7 +162,7 @@ impl Frame {
                 if how == Wait::Spin && looks < 1 << 16 { std::hint::spin_loop() } else { std::thread::yield_now() }
             },
             Wait::Adaptive => {
-                let start = Instant::now();
+                let start = Clock::SYSTEM.start();
                 loop {
                     // The clock is dearer than the look.
                     for _ in 0..64 {
@@ -171,25 +171,25 @@ impl Frame {
                         }
                         std::hint::spin_loop();
                     }
-                    if start.elapsed() >= SPIN || past(until) {
+                    if start.elapsed() >= waits.spin || clock::is_over(until) {
                         return self.park(told, until);
                     }
                 }
             }
             Wait::Rayon if !is_stealing() => {
-                let mut backoff = Backoff::new();
+                let mut backoff = Backoff::new(waits);
                 loop {
                     if self.is_settled(told) {
                         return true;
                     }
-                    if past(until) {
+                    if clock::is_over(until) {
                         return self.is_settled(told);
                     }
                     if !steal_one() {
                         // Nothing to run: the own pool may finish, or new jobs may come.
                         backoff.pause(until);
                     } else {
-                        backoff = Backoff::new();
+                        backoff = Backoff::new(waits);
                     }
                 }
             }
@@ -232,7 +232,7 @@ impl Frame {
         error
     }
 
-    pub(super) fn park(&self, told: &dyn Told, until: Option<Instant>) -> bool {
+    pub(super) fn park(&self, told: &dyn Told, until: Option<Deadline>) -> bool {
         let parker = Arc::new(Parker::default());
         self.subscribe(told, &parker);
         // The end of the epoch wakes everybody, also while another thread is still settling this very node.
@@ -240,7 +240,7 @@ impl Frame {
             if self.is_settled(told) {
                 break true;
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if clock::is_over(until) {
                 break false;
             }
             if self.epoch.dead() {

@@ -15,6 +15,7 @@
 use super::follower::{Core, Follower, Runnable};
 use super::frame::Frame;
 use crate::buffer::{Allocation, Elems, View};
+use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left, Raw};
 use crate::dispatch::{Parker, Submission, Subscribed, Task, TaskOf, Then, Wait};
@@ -26,7 +27,7 @@ use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::ops::Deref;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 struct Node<O: Op> {
     frame: Frame,
@@ -203,8 +204,12 @@ impl<O: Op> Task<HostOf<O>> for Node<O> {
         self.frame.is_settled(self)
     }
 
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.frame.wait(self, how, until)
+    }
+
+    fn timing(&self) -> &'static Timing {
+        self.frame.epoch.timing
     }
 
     fn take(&self) -> Result<HostOf<O>> {

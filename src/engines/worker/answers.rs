@@ -11,6 +11,7 @@
 //! `task.rs`; that a dispatch is over is also entered in a list of finished places, from which the client reaps.
 
 use super::segment::Segment;
+use crate::clock::Clock;
 use crate::sync::{Arc, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -71,13 +72,17 @@ impl Answers {
 
     /// The worker began to work on it.
     pub(super) fn start(&self, place: u32) {
-        self.segment.word(self.at(place) + STARTED).store(now(), Ordering::Relaxed);
+        self.start_at(place, Clock::SYSTEM.nanos());
     }
 
-    /// How long the worker has been at it, if it has begun.
-    pub(super) fn running(&self, place: u32) -> Option<Duration> {
+    pub(super) fn start_at(&self, place: u32, nanos: u64) {
+        self.segment.word(self.at(place) + STARTED).store(nanos, Ordering::Relaxed);
+    }
+
+    /// How long the worker has been at it by `clock`, if it has begun.
+    pub(super) fn running(&self, place: u32, clock: Clock) -> Option<Duration> {
         let started = self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed);
-        (started != 0).then(|| Duration::from_nanos(now().saturating_sub(started)))
+        (started != 0).then(|| Duration::from_nanos(clock.nanos().saturating_sub(started)))
     }
 
     /// So many of the first bytes that were asked for are where they were asked to.
@@ -169,12 +174,6 @@ impl Answers {
     }
 }
 
-/// Nanoseconds of the clock that all processes of the machine share.
-pub(super) fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
-}
-
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
@@ -191,9 +190,9 @@ mod tests {
         let (client, worker) = sides();
         client.reset(5);
         assert_eq!(client.state(5).load(Ordering::Acquire), PENDING);
-        assert_eq!((client.finished(0), client.running(5)), (None, None));
+        assert_eq!((client.finished(0), client.running(5, Clock::SYSTEM)), (None, None));
         worker.start(5);
-        assert!(client.running(5).is_some());
+        assert!(client.running(5, Clock::SYSTEM).is_some());
         let bytes: [u8; 64] = std::array::from_fn(|i| i as u8);
         worker.answer(5, DONE, &bytes, Some(Duration::from_nanos(77)));
         assert_eq!(client.state(5).load(Ordering::Acquire), DONE);
@@ -208,17 +207,18 @@ mod tests {
             client.reset(3);
             let sleeper = client.clone();
             let thread = std::thread::spawn(move || {
-                let start = std::time::Instant::now();
-                while sleeper.sleep(3, Duration::from_secs(120), || true) {}
-                start.elapsed()
+                // For ever, unless somebody wakes it: a wake-up that is missing hangs the test.
+                while sleeper.sleep(3, Duration::from_secs(1 << 20), || true) {}
             });
-            std::thread::sleep(Duration::from_millis(20));
+            while client.state(3).load(Ordering::Acquire) != WAITED {
+                std::thread::yield_now();
+            }
             if lost {
                 client.lose(10)
             } else {
                 worker.answer(3, DONE, &[0; 64], None)
             }
-            assert!(thread.join().unwrap() < Duration::from_secs(60));
+            thread.join().unwrap();
             assert_eq!(client.state(3).load(Ordering::Acquire), if lost { LOST } else { DONE });
         }
     }

@@ -6,17 +6,14 @@
 
 use super::Block;
 use super::link::Link;
+use crate::clock::Clock;
 use crate::dispatch::Backoff;
 use crate::sync::{Arc, AtomicU32, Ordering};
 use crate::{Error, Result};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 /// What is copied out at a time; shorter downloads are taken out when they are done.
 pub(super) const PIECE: usize = 8 << 20;
-
-/// How long is spun for a piece: longer than the link takes for one.
-const SPIN: Duration = Duration::from_micros(500);
 
 /// The block that a download comes to. The dispatch has it until it is settled, the result until it is taken out.
 pub struct Arriving {
@@ -55,7 +52,8 @@ impl Arriving {
     /// Waits until the first `bytes` bytes are there; all of them only once the dispatch is settled, so that who has the
     /// result finds what the dispatch held given back.
     fn arrive(&self, bytes: usize) -> Result<()> {
-        let (start, mut backoff) = (Instant::now(), Backoff::new());
+        let timing = self.link.timing;
+        let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(&timing.waits));
         loop {
             if self.block.is_forked() {
                 return Err(Error::forked());
@@ -66,7 +64,7 @@ impl Arriving {
                 None if arrived >= bytes as u64 && bytes < self.len() => return Ok(()),
                 // Answered, or about to be: settled by whoever comes first.
                 None if arrived == u64::MAX => self.link.reap(),
-                None if start.elapsed() < SPIN => std::hint::spin_loop(),
+                None if start.elapsed() < timing.watch.piece_spin => std::hint::spin_loop(),
                 None => {
                     self.link.reap(); // so that an end is noted, whoever else looks
                     backoff.pause(None);

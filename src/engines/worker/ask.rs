@@ -16,13 +16,13 @@ use super::link::Link;
 use super::order;
 use super::turn::{Follows, Turn};
 use crate::buffer::{Allocation, Home};
-use crate::dispatch::{Backoff, SPIN};
+use crate::clock::Clock;
+use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use crate::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// What a client asks. `id` is the module's number, `kernel` the kernel's in it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -147,9 +147,10 @@ impl WorkerEngine {
         });
         let flight: Arc<dyn Flight> = asked.clone();
         let turn = self.link.send(epoch, order::ASK, &flight, &Follows::default(), &body)?;
-        let (start, mut backoff) = (Instant::now(), Backoff::new());
+        let waits = &epoch.timing.waits;
+        let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(waits));
         while !asked.look() {
-            if start.elapsed() < SPIN { std::hint::spin_loop() } else { backoff.pause(None) }
+            if start.elapsed() < waits.spin { std::hint::spin_loop() } else { backoff.pause(None) }
         }
         let answer = asked.answer.lock().take();
         let answer = answer.unwrap_or_else(|| Err(Error::library("a question without an answer")));

@@ -51,6 +51,7 @@ impl Awake {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ManualClock;
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_stretch_in_which_nothing_ran_counts_for_one_round() {
-        let start = Instant::now();
+        let start = ManualClock::new().clock().now();
         let mut clock = Awake::new(start);
         for at in [10, 20, 5_020, 5_030, 9_030, 9_040] {
             clock.tick(start + ms(at), ms(10));
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn of_many_stretches_none_is_counted_again() {
-        let start = Instant::now();
+        let start = ManualClock::new().clock().now();
         let mut clock = Awake::new(start);
         (1..=1_000).for_each(|n| clock.tick(start + ms(100 * n), ms(10)));
         assert_eq!((clock.frozen.len(), clock.lived(ms(100_000))), (STRETCHES, ms(10_000)));

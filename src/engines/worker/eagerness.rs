@@ -4,36 +4,36 @@
 //! asleep. Who looks for that long gives as much of a core away; so it is done only where waits were short enough that
 //! looking saw their ends.
 
+use crate::clock::Watch;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// The longest look.
-const MOST: Duration = Duration::from_micros(200);
-/// What a wait counts for at most, so that a few short ones make up for it.
-const COUNTED: Duration = Duration::from_micros(500);
 
 /// One worker's.
 pub(super) struct Eagerness {
     /// Looked for in any case: about a round trip when both sides are busy.
     least: Duration,
+    /// The longest look.
+    most: Duration,
+    /// What a wait counts for at most, so that a few short ones make up for it.
+    counted: Duration,
     /// How long waits took lately, in nanoseconds: a mean in which the newest counts for an eighth.
     recent: AtomicU64,
 }
 
 impl Eagerness {
-    pub(super) fn new(least: Duration) -> Self {
-        Eagerness { least, recent: AtomicU64::new(0) }
+    pub(super) fn new(least: Duration, watch: &Watch) -> Self {
+        Eagerness { least, most: watch.longest_spin, counted: watch.counted, recent: AtomicU64::new(0) }
     }
 
     /// How long to look now: twice as long as it takes, for half of all waits are longer than the mean.
     pub(super) fn limit(&self) -> Duration {
         let recent = Duration::from_nanos(self.recent.load(Ordering::Relaxed));
-        if recent <= MOST { (2 * recent).min(MOST).max(self.least) } else { self.least }
+        if recent <= self.most { (2 * recent).min(self.most).max(self.least) } else { self.least }
     }
 
     /// A wait took so long, whether it slept in the end or not. (Two that learn at a time may forget one of the two.)
     pub(super) fn learn(&self, waited: Duration) {
-        let waited = waited.min(COUNTED).as_nanos() as u64;
+        let waited = waited.min(self.counted).as_nanos() as u64;
         let recent = self.recent.load(Ordering::Relaxed);
         self.recent.store(recent - recent / 8 + waited / 8, Ordering::Relaxed);
     }
@@ -42,11 +42,12 @@ impl Eagerness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Timing;
 
     #[test]
     fn one_looks_as_long_as_waits_take_and_not_where_they_take_long() {
         let us = Duration::from_micros;
-        let eagerness = Eagerness::new(us(20));
+        let eagerness = Eagerness::new(us(20), &Timing::standard().watch);
         let learn = |n, waited| (0..n).for_each(|_| eagerness.learn(waited));
         assert_eq!(eagerness.limit(), us(20));
         learn(30, us(70));
@@ -54,7 +55,7 @@ mod tests {
         learn(30, us(5));
         assert_eq!(eagerness.limit(), us(20));
         learn(30, us(150));
-        assert_eq!(eagerness.limit(), MOST);
+        assert_eq!(eagerness.limit(), us(200));
         learn(30, Duration::from_secs(5));
         assert_eq!(eagerness.limit(), us(20), "nobody looks for what takes seconds");
         learn(30, us(70));

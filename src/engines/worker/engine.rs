@@ -21,7 +21,6 @@ use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::sync::{OnceLock, Weak};
-use std::time::{Duration, Instant};
 
 /// A worker, as its client sees it.
 pub(crate) struct WorkerEngine {
@@ -300,12 +299,13 @@ impl WorkerEngine {
         let question = Arc::new(Question { link: self.link.clone(), place, answer, looking });
         let flight: Arc<dyn Flight> = question.clone();
         self.link.send(epoch, order::MEMORY, &flight, &Follows::default(), &[])?;
-        let (start, mut backoff) = (Instant::now(), Backoff::new());
+        let timing = epoch.timing;
+        let (start, mut backoff) = (timing.clock.start(), Backoff::new(&timing.waits));
         while !question.retire() {
             if epoch.dead() {
                 return Err(epoch.verdict());
             }
-            if start.elapsed() > Duration::from_secs(10) {
+            if start.elapsed() > timing.watch.question {
                 return Err(Error::Timeout { waited: start.elapsed(), site: crate::error::Site::none() });
             }
             backoff.pause(None);

@@ -3,15 +3,14 @@
 //! The worker says so in a word beside the lane's number: since when the order that it is at has been in a first use, until
 //! that order is carried out. (What is asked of a library just after its first handle was made may load its kernels.)
 
-use super::answers::now;
 use super::layout;
 use super::segment::Segment;
+#[cfg(feature = "cuda")]
+use crate::clock::Clock;
+use crate::clock::Timing;
 use crate::sync::{Arc, Ordering};
 use std::cell::RefCell;
 use std::time::Duration;
-
-/// For so long at most: a driver can hang in a first use as well.
-pub(super) const LONGEST: Duration = Duration::from_secs(120);
 
 thread_local! {
     /// The lane whose orders this thread carries out.
@@ -30,7 +29,7 @@ pub(super) fn begin() {
         if let Some((control, lane)) = mine {
             // The time of the first, where an order makes several.
             let since = control.word(layout::first_use(*lane));
-            let _ = since.compare_exchange(0, now(), Ordering::Relaxed, Ordering::Relaxed);
+            let _ = since.compare_exchange(0, Clock::SYSTEM.nanos(), Ordering::Relaxed, Ordering::Relaxed);
         }
     });
 }
@@ -44,7 +43,7 @@ pub(super) fn end(control: &Segment, lane: usize) {
 }
 
 /// For the client: the worker is at one in this lane, and not for too long.
-pub(super) fn is_under_way(control: &Segment, lane: usize) -> bool {
+pub(super) fn is_under_way(control: &Segment, lane: usize, timing: &Timing) -> bool {
     let since = control.word(layout::first_use(lane)).load(Ordering::Relaxed);
-    since != 0 && Duration::from_nanos(now().saturating_sub(since)) < LONGEST
+    since != 0 && Duration::from_nanos(timing.clock.nanos().saturating_sub(since)) < timing.watch.first_use
 }

@@ -1,13 +1,14 @@
 //! The dispatches in flight by the places of their answers, and the places that are free.
 
 use super::answers::{Answers, PLACES};
+use crate::clock::{self, Clock, Deadline, Timing};
 use crate::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A dispatch in flight, without its types.
 pub(super) trait Flight: Send + Sync {
@@ -54,8 +55,6 @@ pub(super) fn calling<T>(what: impl FnOnce() -> T) -> T {
     what()
 }
 
-/// How long another thread may take to settle what it has claimed, when the worker is gone. Nobody waits for this.
-const SWEEPING: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 20 });
 /// Places that go from the pool to a lane at a time.
 const BORROWED: usize = 64;
 /// Places whose entries are made at a time.
@@ -145,14 +144,14 @@ pub(super) struct Swept(Vec<Arc<dyn Flight>>);
 impl Swept {
     /// Settles the rest and lets go of all: calls the user's code. False when some of it could not be settled: another
     /// thread has claimed it, and may find that it cannot settle it yet.
-    pub(super) fn settle(self) -> bool {
+    pub(super) fn settle(self, timing: &Timing) -> bool {
         let mut flights = self.0;
-        let start = Instant::now();
-        while !flights.is_empty() && start.elapsed() < SWEEPING {
+        let (start, pace) = (timing.clock.start(), Clock::SYSTEM.start());
+        while !flights.is_empty() && start.elapsed() < timing.watch.settling {
             let (settled, left): (Vec<_>, _) = flights.into_iter().partition(|flight| flight.retire());
             settled.into_iter().for_each(let_go);
             flights = left;
-            std::thread::sleep(start.elapsed().min(Duration::from_millis(20)));
+            clock::pause(pace.elapsed().min(timing.watch.reap_all));
         }
         let settled = flights.is_empty();
         flights.into_iter().for_each(let_go);
@@ -206,14 +205,14 @@ impl Reaper {
         self.reap_by(answers, || self.finished.try_lock());
     }
 
-    /// The same, and waits for those who are at it, at most until `until`. (A hook that asks is at it itself.)
-    pub(super) fn reap_all(&self, answers: &Answers, until: Instant) {
+    /// The same, and waits for those who are at it, at most until `end`, with pauses. (A hook that asks is at it itself.)
+    pub(super) fn reap_all(&self, answers: &Answers, (end, pause): (Option<Deadline>, Duration)) {
         loop {
             self.reap_by(answers, || Some(self.finished.lock()));
-            if self.at_work.load(Ordering::Acquire) == 0 || Instant::now() >= until {
+            if self.at_work.load(Ordering::Acquire) == 0 || clock::is_over(end) {
                 return;
             }
-            std::thread::sleep(Duration::from_micros(20));
+            clock::pause(pause);
         }
     }
 

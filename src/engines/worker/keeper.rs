@@ -19,6 +19,7 @@ use super::janitor::Janitor;
 use super::link::Link;
 use super::message::{self, Message};
 use super::process::Process;
+use crate::clock::Clock;
 use crate::device::WorkerSettings;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
@@ -28,19 +29,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-
-/// While work is in flight: how long what has finished may go unnoticed by those who do not ask.
-const TICK: Duration = Duration::from_millis(2);
-/// With nothing to do for this long, it sleeps until the next look at the heart.
-const RESTLESS: Duration = Duration::from_millis(50);
-/// How long what closed its socket may take to end by itself, and so to tell how.
-const LAST_BREATH: Duration = Duration::from_millis(50);
-/// How long the settling of its work waits for the status of a worker that ended, nobody knows why.
-const REAPING: Duration = Duration::from_millis(500);
-/// How long a worker that was told to end may take, and so may what nobody is served by any more.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// The time between two looks whether anybody waits for what is in flight: each goes through all of it.
-const ASKING: Duration = Duration::from_millis(50);
 
 struct Keeper {
     link: Arc<Link>,
@@ -71,6 +59,7 @@ impl Outcome {
 #[derive(Default)]
 struct Useless {
     since: Option<(Instant, &'static str)>,
+    /// The last look whether anybody waits for what is in flight: each goes through all of it.
     asked: Option<Instant>,
 }
 
@@ -80,14 +69,17 @@ impl Useless {
         if self.since.is_none() && link.doomed.load(Ordering::Acquire) {
             self.since = Some((now, "its generation was over, and it hung"));
         }
-        if self.since.is_none() && link.closing.load(Ordering::Acquire) && self.asked.is_none_or(|at| now - at > ASKING)
-        {
+        let long_ago = |at| now.saturating_duration_since(at) > link.timing.watch.asking;
+        if self.since.is_none() && link.closing.load(Ordering::Acquire) && self.asked.is_none_or(long_ago) {
             self.asked = Some(now);
             if link.is_forsaken() {
-                self.since = Some((Instant::now(), "its device was dropped, and nobody waited for what it was doing"));
+                self.since =
+                    Some((link.timing.clock.now(), "its device was dropped, and nobody waited for what it was doing"));
             }
         }
-        self.since.filter(|(since, _)| now.saturating_duration_since(*since) > FAREWELL).map(|(_, why)| why)
+        self.since
+            .filter(|(since, _)| now.saturating_duration_since(*since) > link.timing.watch.farewell)
+            .map(|(_, why)| why)
     }
 }
 
@@ -126,23 +118,24 @@ pub(super) fn start(
 
 impl Keeper {
     fn run(mut self, janitor: Janitor) {
+        let (timing, watch) = (self.link.timing, &self.link.timing.watch);
         // Everybody who waits is told by this thread: it comes to the end of this, whatever it meets.
         let watched = catch_unwind(AssertUnwindSafe(|| self.watch(&janitor)));
         let end = match watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked")) {
             Outcome::Known(end) => end,
             Outcome::Asked => {
                 let _ = self.socket.shutdown(std::net::Shutdown::Both);
-                if self.process.wait(FAREWELL).is_none() {
+                if self.process.wait(watch.farewell, timing).is_none() {
                     self.process.kill();
-                    self.process.wait(REAPING);
+                    self.process.wait(watch.reaping, timing);
                 }
                 End { message: "the worker was closed".into(), code: None }
             }
             Outcome::Gone => {
-                let mut ended = self.process.wait(LAST_BREATH);
+                let mut ended = self.process.wait(watch.last_breath, timing);
                 if ended.is_none() {
                     self.process.kill();
-                    ended = self.process.wait(REAPING);
+                    ended = self.process.wait(watch.reaping, timing);
                 }
                 let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
                 End { message: format!("worker process {} ended ({how})", self.link.pid), code: None }
@@ -161,9 +154,10 @@ impl Keeper {
     /// Until the worker ends or is to end.
     fn watch(&mut self, janitor: &Janitor) -> Outcome {
         let _ = self.socket.set_read_timeout(Some(self.heartbeat));
-        let mut beats = (self.link.beats(), Instant::now());
-        let mut looked = Instant::now();
-        let mut restless = Instant::now();
+        let (clock, watch) = (self.link.timing.clock, &self.link.timing.watch);
+        let mut beats = (self.link.beats(), clock.now());
+        let mut looked = beats.1;
+        let mut restless = Clock::SYSTEM.start();
         let mut awake = Awake::new(looked);
         let mut useless = Useless::default();
         loop {
@@ -178,16 +172,16 @@ impl Keeper {
             if self.link.closing.load(Ordering::Acquire) && in_flight == 0 {
                 return Outcome::Asked;
             }
-            let now = Instant::now();
+            let now = clock.now();
             if let Some(why) = useless.look(&self.link, now) {
                 return Outcome::because(why);
             }
             if in_flight > 0 {
-                restless = now;
+                restless = Clock::SYSTEM.start();
             }
-            let idle = now - restless > RESTLESS;
+            let idle = restless.elapsed() > watch.restless;
             self.link.bell.set_idle(idle);
-            let mut nap = if idle { self.heartbeat / 4 } else { TICK };
+            let mut nap = if idle { self.heartbeat / 4 } else { watch.tick };
             if let Some(limit) = self.watchdog.filter(|_| in_flight > 0) {
                 nap = nap.min(limit / 4);
                 if let Some(outcome) = self.too_slow(limit, &mut awake) {
@@ -196,7 +190,7 @@ impl Keeper {
             }
             // Entered or left over while it fell asleep: seen here, or the bell is rung.
             if idle && self.link.is_busy() {
-                nap = TICK;
+                nap = watch.tick;
             }
             match self.listen(nap) {
                 Ok(None) => {}
@@ -204,7 +198,7 @@ impl Keeper {
                 Err(error) => return Outcome::because(format!("the worker cannot be heard: {error}")),
             }
             let beat = self.link.beats();
-            let now = Instant::now();
+            let now = clock.now();
             let slept = now - looked;
             looked = now;
             if let Some(limit) = self.watchdog {
@@ -223,7 +217,7 @@ impl Keeper {
     fn too_slow(&self, limit: Duration, awake: &mut Awake) -> Option<Outcome> {
         let (time, op) = self.link.slowest(limit)?;
         // This process may have been stopped since the last round, right here too.
-        awake.tick(Instant::now(), limit / 8);
+        awake.tick(self.link.timing.clock.now(), limit / 8);
         let time = awake.lived(time);
         (time > limit).then(|| {
             Outcome::because(format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"))
@@ -233,7 +227,8 @@ impl Keeper {
     /// Waits for the worker's end, the socket or the bell.
     fn listen(&mut self, nap: Duration) -> Result<Option<Outcome>> {
         let failed = |e: rustix::io::Errno| Error::library(format!("poll: {e}"));
-        let timeout = Timespec::try_from(nap.max(Duration::from_micros(500))).ok();
+        let timeout =
+            Timespec::try_from(self.link.timing.clock.slice(nap).max(self.link.timing.watch.shortest_nap)).ok();
         let handle = self.process.handle();
         let (ended, heard, rung) = {
             let both = [self.socket.as_fd(), self.bell.as_fd()];
@@ -279,7 +274,7 @@ impl Keeper {
     /// It has ended. What it said before lies in the socket, whose other end a process may hold that was forked from this
     /// one while the worker was started: then no end of it is ever read.
     fn last_words(&mut self) -> Outcome {
-        let _ = self.socket.set_read_timeout(Some(TICK));
+        let _ = self.socket.set_read_timeout(Some(self.link.timing.watch.tick));
         loop {
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
             if !poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0) {

@@ -5,6 +5,7 @@ use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
 use super::process::Process;
 use super::segment::Segment;
 use super::{inherited, layout, program};
+use crate::clock::{Clock, Timing};
 use crate::device::{DeviceInfo, WorkerSettings};
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -14,10 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long an error waits for the end of the worker that it is about.
-const PARTING: Duration = Duration::from_secs(2);
+use std::time::Duration;
 
 /// A worker with its device open.
 pub(super) struct Started {
@@ -71,7 +69,7 @@ fn choose(set: Option<&Path>, named: Option<OsString>, privileged: bool) -> Resu
 }
 
 /// Starts a worker and waits until its device is open.
-pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<Started> {
+pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Timing) -> Result<Started> {
     let program = choose(settings.program.as_deref(), std::env::var_os("WINDLASS_WORKER"), program::is_privileged())?;
     let failed =
         |what: &str, e: std::io::Error| Error::library(format!("the worker could not be started: {what}: {e}"));
@@ -113,7 +111,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder) -> Result<St
         Err(error) => {
             drop(socket);
             process.kill();
-            let ended = process.wait(PARTING);
+            let ended = process.wait(timing.watch.failed_start, timing);
             let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
             if ended.is_none() {
                 // A kill can hang in the kernel; no zombie stays.
@@ -178,7 +176,8 @@ fn greet(
     files: &[OwnedFd; 2],
     patience: Duration,
 ) -> Result<Greeted, Option<Error>> {
-    let start = Instant::now();
+    // The socket's timeouts are the kernel's.
+    let start = Clock::SYSTEM.start();
     let _ = socket.set_read_timeout(Some(patience));
     let _ = socket.set_write_timeout(Some(patience));
     let late = || {

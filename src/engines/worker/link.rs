@@ -12,7 +12,7 @@ use super::segment::Segment;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{layout, ring, seat, told};
-use crate::dispatch::SPIN;
+use crate::clock::Timing;
 use crate::engine::{Epoch, process};
 use crate::error::Site;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
@@ -22,7 +22,7 @@ use rustix::thread::futex;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is shared by an epoch's engine, its work in flight and its keeper.
 pub(crate) struct Link {
@@ -50,6 +50,7 @@ pub(crate) struct Link {
     /// What of the shared memory nobody of us has written there.
     garbage: OnceLock<String>,
     pub(super) counters: Arc<Counters>,
+    pub(super) timing: &'static Timing,
 }
 
 impl Link {
@@ -60,12 +61,14 @@ impl Link {
         bell: Arc<OwnedFd>,
         counters: Arc<Counters>,
     ) -> Arc<Self> {
+        let timing = counters.timing;
+        let spin = if bulk.is_pinned() { 3 * timing.waits.spin } else { timing.waits.spin };
         let (control, flights) = (Arc::new(control), Arc::<Flights>::default());
         Arc::new(Link {
             pid,
             era: process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
-            eagerness: Eagerness::new(if bulk.is_pinned() { 3 * SPIN } else { SPIN }),
+            eagerness: Eagerness::new(spin, &timing.watch),
             lanes: std::array::from_fn(|index| Lane::new(&control, &flights, index)),
             reaper: Reaper::new(&flights),
             flights: Mutex::new(Some(flights)),
@@ -77,8 +80,9 @@ impl Link {
             closing: AtomicBool::new(false),
             doomed: AtomicBool::new(false),
             concluded: AtomicU64::new(0),
-            watchdog: Mutex::default(),
+            watchdog: Mutex::new(Watchdog::new(timing)),
             garbage: OnceLock::new(),
+            timing,
             counters,
         })
     }
@@ -220,7 +224,8 @@ impl Link {
     /// The same, and waits for other threads that are at it: unless that takes long.
     pub(super) fn reap_all(&self) {
         if !process::forked_since(self.era) {
-            self.reaper.reap_all(&self.answers, Instant::now() + Duration::from_millis(20));
+            let end = self.timing.clock.after(self.timing.watch.reap_all);
+            self.reaper.reap_all(&self.answers, (end, self.timing.waits.shortest_pause));
         }
     }
 
@@ -314,7 +319,7 @@ impl Link {
 
     /// Settles what a loss has left, and lets go of what belonged to it: calls the user's code.
     pub(super) fn clear_up(&self, swept: Swept) {
-        let settled = swept.settle();
+        let settled = swept.settle(self.timing);
         *self.spills.lock() = HashMap::new();
         // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
         // killed a moment ago may still write.)
@@ -327,9 +332,10 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::{DONE, now};
-    use super::super::{first_use, order};
+    use super::super::answers::DONE;
+    use super::super::order;
     use super::*;
+    use crate::clock::ManualClock;
     use crate::sync::AtomicU32;
 
     /// Somebody has claimed it, and never comes to the end.
@@ -348,17 +354,20 @@ mod tests {
         }
     }
 
-    fn link() -> Arc<Link> {
+    fn link(clock: ManualClock) -> Arc<Link> {
         let segment = |len| Segment::create("windlass-test", len).unwrap().0;
         let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
-        Link::new(0, segment(layout::CONTROL), segment(1 << 20), Arc::new(bell), Arc::new(Counters::new(None)))
+        let mut timing = Timing::by(clock);
+        timing.watch.settling = Duration::ZERO; // nobody comes to the end in these tests
+        let timing = timing.keep();
+        Link::new(0, segment(layout::CONTROL), segment(1 << 20), Arc::new(bell), Arc::new(Counters::new(None, timing)))
     }
 
     /// Whoever has claimed an answered dispatch may still be reading the answer.
     #[test]
     fn a_loss_lets_go_of_the_answers_only_once_all_are_settled() {
         for claimed in [true, false] {
-            let link = link();
+            let link = link(ManualClock::new());
             let flight = Arc::new(Claimed::default());
             let entered: Arc<dyn Flight> = flight.clone();
             let after = Follows::default().ahead(0, |_| 0);
@@ -378,44 +387,42 @@ mod tests {
 
     #[test]
     fn a_first_use_is_left_out_of_the_watchdogs_time_until_it_takes_too_long() {
-        let (link, pause) = (link(), Duration::from_millis(30));
+        let (clock, pause) = (ManualClock::new(), Duration::from_secs(30));
+        let link = link(clock);
         let since = link.control.word(layout::first_use(3));
         let slowest = || {
-            std::thread::sleep(pause);
+            clock.advance(pause);
             link.slowest(Duration::ZERO).unwrap().0
         };
         assert!(matches!(link.lanes[0].tell(&link, order::ALLOC, &[]), Ok(Sent::Done(..))));
-        assert_eq!((slowest(), slowest() >= pause), (Duration::ZERO, true));
+        assert_eq!([slowest(), slowest()], [Duration::ZERO, pause]);
         // In another lane: it may keep the driver from all.
-        since.store(now(), Ordering::Relaxed);
-        assert_eq!((slowest(), slowest()), (Duration::ZERO, Duration::ZERO));
-        // A machine that was started a moment ago has no such time.
-        if let Some(long_ago) = now().checked_sub(first_use::LONGEST.as_nanos() as u64) {
-            since.store(long_ago, Ordering::Relaxed);
-            assert!(slowest() >= pause && slowest() >= 2 * pause);
-        }
+        since.store(link.timing.clock.nanos(), Ordering::Relaxed);
+        assert_eq!([slowest(), slowest(), slowest()], [Duration::ZERO; 3]);
+        // Four times 30 s are two minutes: it hangs.
+        assert_eq!([slowest(), slowest()], [pause, 2 * pause]);
         since.store(0, Ordering::Relaxed);
-        assert!(slowest() >= 3 * pause);
+        assert_eq!(slowest(), 3 * pause);
     }
 
     /// Whoever would see that it is over stands in the driver behind the first use.
     #[test]
     fn what_runs_beside_a_first_use_is_not_held_to_have_run_all_that_time() {
-        let (link, pause) = (link(), Duration::from_millis(30));
+        let (clock, pause) = (ManualClock::new(), Duration::from_secs(30));
+        let link = link(clock);
         let flight: Arc<dyn Flight> = Arc::new(Claimed::default());
         let sent = link.lanes[0].send(&link, order::MEMORY, &flight, &Follows::default().ahead(0, |_| 0), &[]);
         assert!(matches!(sent, Ok(Sent::Done(..))));
-        link.answers.start(flight.place().load(Ordering::Relaxed));
+        link.answers.start_at(flight.place().load(Ordering::Relaxed), link.timing.clock.nanos());
         let slowest = || {
-            std::thread::sleep(pause);
+            clock.advance(pause);
             link.slowest(Duration::ZERO).unwrap()
         };
-        let (time, name) = slowest();
-        assert!(time >= pause && name == "claimed", "{time:?} at {name}");
+        assert_eq!(slowest(), (pause, "claimed"));
         let since = link.control.word(layout::first_use(3));
-        since.store(now(), Ordering::Relaxed);
-        assert_eq!((slowest().0, slowest().0), (Duration::ZERO, Duration::ZERO));
+        since.store(link.timing.clock.nanos(), Ordering::Relaxed);
+        assert_eq!([slowest().0, slowest().0], [Duration::ZERO; 2]);
         since.store(0, Ordering::Relaxed);
-        assert!(slowest().0 >= pause && slowest().0 >= 2 * pause);
+        assert_eq!([slowest().0, slowest().0], [pause, 2 * pause]);
     }
 }

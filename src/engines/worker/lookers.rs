@@ -5,12 +5,13 @@
 //! against work which only waits.
 
 use super::reply::Reply;
+use crate::clock::{self, Clock, Timing};
 use crate::dispatch::{Task, Then};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Work of an engine that tells nobody when it settles.
 #[derive(Default)]
@@ -186,32 +187,23 @@ impl Flying {
     }
 }
 
-/// With nothing to see for this long, it looks every now and then only.
-const RESTLESS: Duration = Duration::from_micros(200);
-/// The same while something large arrives: the sleep between two looks, which the system makes several times as long as it
-/// is meant, is half of what a piece takes on the link; and who waits copies each piece out while the next is on its way.
-const ARRIVING: Duration = Duration::from_millis(2);
-
-/// The pauses between two looks when nothing was seen for a while: each look takes the driver's lock, and where a kernel runs
-/// for minutes nobody misses a part in sixteen of what it takes.
-const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-
-/// The next of them, when nothing was seen for `quiet`.
-fn pause(quiet: Duration) -> Duration {
-    (quiet / 16).clamp(PAUSES.0, PAUSES.1)
+/// The pause before the next look when nothing was seen for `quiet`, if there is to be one: each look takes the driver's lock,
+/// and where a kernel runs for minutes nobody misses a part in sixteen of what it takes. While something large arrives who
+/// waits copies each piece out while the next is on its way.
+fn pause(quiet: Duration, arriving: bool) -> Option<Duration> {
+    let serving = &Timing::standard().serving;
+    let restless = if arriving { serving.arriving } else { serving.restless };
+    (quiet > restless).then(|| (quiet / 16).max(serving.shortest_pause).min(serving.longest_pause))
 }
-
-/// How long there is looked for more after the last work was done: about a round trip.
-const SPIN: Duration = Duration::from_micros(100);
 
 /// What comes next; sleeps when there has been nothing for a while.
 fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError> {
-    let start = Instant::now();
+    let (start, spin) = (Clock::SYSTEM.start(), Timing::standard().serving.look_spin);
     loop {
         match receiver.try_recv() {
             Ok(next) => return Ok(next),
             Err(TryRecvError::Disconnected) => return Err(RecvError),
-            Err(TryRecvError::Empty) if start.elapsed() > SPIN => return receiver.recv(),
+            Err(TryRecvError::Empty) if start.elapsed() > spin => return receiver.recv(),
             Err(TryRecvError::Empty) => std::thread::yield_now(),
         }
     }
@@ -220,14 +212,14 @@ fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError
 /// Looks over and over; sleeps when there is nothing in flight.
 fn look_around(receiver: &Receiver<Option<Record>>) {
     let mut flying = Flying::default();
-    let mut quiet = Instant::now();
+    let mut quiet = Clock::SYSTEM.start();
     loop {
         if flying.is_empty() {
             match next(receiver) {
                 Ok(new) => new.into_iter().for_each(|new| flying.add(new)),
                 Err(_) => return,
             }
-            quiet = Instant::now();
+            quiet = Clock::SYSTEM.start();
         }
         let mut news = false;
         for new in receiver.try_iter() {
@@ -235,17 +227,16 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
             new.into_iter().for_each(|new| flying.add(new));
         }
         if flying.look() | news {
-            quiet = Instant::now();
+            quiet = Clock::SYSTEM.start();
         }
-        let looked = quiet.elapsed();
-        if looked > if flying.is_arriving() { ARRIVING } else { RESTLESS } {
-            match receiver.recv_timeout(pause(looked)) {
+        if let Some(pause) = pause(quiet.elapsed(), flying.is_arriving()) {
+            match receiver.recv_timeout(pause) {
                 Ok(new) => {
-                    quiet = Instant::now();
+                    quiet = Clock::SYSTEM.start();
                     new.into_iter().for_each(|new| flying.add(new));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(pause(looked)), // the rest is looked at to its end
+                Err(RecvTimeoutError::Disconnected) => clock::pause(pause), // the rest is looked at to its end
             }
         }
     }
@@ -308,7 +299,7 @@ mod tests {
                 then: Box::new(move || ended.lock().push(at)),
             });
         }
-        let begun = || [0, 1, 2, 3].map(|place| answers.running(place).is_some());
+        let begun = || [0, 1, 2, 3].map(|place| answers.running(place, Clock::SYSTEM).is_some());
         assert!(!flying.look());
         assert_eq!(begun(), [false; 4], "what they follow is not done");
         works.iter().for_each(|work| work.0.store(MAY_RUN, Ordering::Relaxed));
@@ -327,25 +318,26 @@ mod tests {
     }
     #[test]
     fn the_longer_nothing_is_seen_the_more_seldom_it_is_looked_at() {
-        let [short, long, endless] = [Duration::from_micros(201), Duration::from_millis(8), Duration::from_secs(600)];
-        assert_eq!([short, long, endless].map(pause), [PAUSES.0, Duration::from_micros(500), PAUSES.1]);
+        let us = Duration::from_micros;
+        assert_eq!(
+            [us(200), us(201), us(8_000), us(600_000_000)].map(|quiet| pause(quiet, false)),
+            [None, Some(us(20)), Some(us(500)), Some(us(1_000))]
+        );
+        assert_eq!([us(2_000), us(3_200)].map(|quiet| pause(quiet, true)), [None, Some(us(200))]);
+    }
+
+    #[test]
+    fn what_ends_is_seen_however_long_nothing_was() {
         let (sender, receiver) = channel();
         let looking = std::thread::spawn(move || look_around(&receiver));
         let (work, (ended, end)) = (Fake::default(), channel());
         let reply = Reply { outlet: outlet(), place: 0 };
-        let then: Then = Box::new(move || ended.send(Instant::now()).unwrap());
+        let then: Then = Box::new(move || ended.send(()).unwrap());
         let record = Record { queue: 0, place: 0, work: Box::new(work.clone()), reply, begun: false, arrived: 0, then };
         sender.send(Some(record)).unwrap();
         while work.1.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now(); // the thread has not begun
         }
-        std::thread::sleep(Duration::from_millis(50));
-        let start = Instant::now();
-        let before = work.1.load(Ordering::Relaxed);
-        std::thread::sleep(Duration::from_millis(200));
-        let looks = work.1.load(Ordering::Relaxed) - before;
-        let most = 50 + start.elapsed().as_millis() as u32; // one a millisecond by now
-        assert!(looks < most, "{looks} looks in {:?}", start.elapsed());
         work.0.store(DONE, Ordering::Relaxed);
         assert!(end.recv_timeout(Duration::from_secs(60)).is_ok());
         drop(sender);

@@ -6,6 +6,7 @@
 //! is none, the number serves as long as the child is known not to be reaped.
 
 use super::hunger::{Hunger, Kills};
+use crate::clock::{self, Deadline, Timing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -13,7 +14,7 @@ use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, waitid};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A child of this process.
 pub(super) struct Process {
@@ -54,11 +55,11 @@ impl Process {
     }
 
     /// Waits for its end, at most `limit`.
-    pub(super) fn wait(&mut self, limit: Duration) -> Option<Ended> {
-        let until = Instant::now() + limit;
+    pub(super) fn wait(&mut self, limit: Duration, timing: &Timing) -> Option<Ended> {
+        let until = timing.clock.after(limit);
         loop {
             let ended = self.look();
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.map_or(limit, Deadline::slice);
             if ended.is_some() || left.is_zero() {
                 return ended;
             }
@@ -66,9 +67,9 @@ impl Process {
                 // Readable, and for a moment nobody's to reap: tried again.
                 (Some(handle), Ok(left)) => match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&left)) {
                     Ok(0) | Err(Errno::INTR) => {}
-                    _ => std::thread::sleep(Duration::from_micros(50)),
+                    _ => clock::pause(timing.waits.shortest_pause),
                 },
-                _ => std::thread::sleep(Duration::from_micros(200)),
+                _ => clock::pause(timing.waits.glance),
             }
         }
     }
@@ -170,11 +171,11 @@ mod tests {
     #[test]
     fn a_child_tells_how_it_ended() {
         for mut process in start("exit 7") {
-            let ended = process.wait(Duration::from_secs(20)).unwrap();
+            let ended = process.wait(Duration::from_secs(60), Timing::standard()).unwrap();
             assert_eq!((ended.to_string(), process.look()), ("exit status 7".into(), Some(ended)));
         }
         for mut process in start("exec sleep 60") {
-            assert_eq!((process.look(), process.wait(Duration::from_millis(5))), (None, None));
+            assert_eq!((process.look(), process.wait(Duration::ZERO, Timing::standard())), (None, None));
             process.kill();
             let how = process.wait_long().to_string();
             assert!(how.contains("SIGKILL"), "{how}");

@@ -5,6 +5,7 @@
 
 use super::order::Suffer;
 use super::server::Reply;
+use crate::clock;
 #[cfg(feature = "host")]
 use crate::op::Cost;
 use crate::{Error, Result};
@@ -43,7 +44,7 @@ impl Relay {
             Some(Suffer::Fail) => Err(Error::library("failed by the fault plan")),
             Some(Suffer::Poison) => self.reply.poison("poisoned by the fault plan"),
             Some(Suffer::Delay(nanos)) => {
-                std::thread::sleep(Duration::from_nanos(nanos));
+                clock::pause(Duration::from_nanos(nanos));
                 Ok(())
             }
         }

@@ -12,9 +12,10 @@
 //! The reader trusts no length: a frame that does not fit what is there is an error, not a read past the end.
 
 use super::segment::Segment;
+use crate::clock::Clock;
 use crate::sync::{Arc, Ordering, fence};
 use crate::{Error, Result};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The ring's own words come first.
 const HEAD: usize = 0;
@@ -115,7 +116,7 @@ impl Ring {
 
     /// Waits until there is a frame: spins for `spin`, then sleeps, at most `limit` in all.
     pub(super) fn wait(&self, spin: Duration, limit: Duration) -> bool {
-        let start = Instant::now();
+        let start = Clock::SYSTEM.start();
         loop {
             for _ in 0..LOOKS {
                 if !self.is_empty() {
@@ -239,7 +240,7 @@ mod tests {
             for want in 0..count {
                 while !reader.pop(&mut frame).unwrap() {
                     // It may be woken too often.
-                    let (start, most) = (std::time::Instant::now(), Duration::from_secs(20));
+                    let (start, most) = (Clock::SYSTEM.start(), Duration::from_secs(60));
                     assert!(reader.wait(Duration::ZERO, most) || start.elapsed() < most, "nobody woke the reader");
                 }
                 assert_eq!(frame, want.to_le_bytes());
@@ -249,8 +250,9 @@ mod tests {
             while writer.push(&[&i.to_le_bytes()]) == Pushed::Full {
                 std::thread::yield_now();
             }
-            if i % 100 == 0 {
-                std::thread::sleep(Duration::from_millis(1));
+            // Now and then it has read all, and sleeps or is about to.
+            while i % 100 == 0 && writer.segment.half(ASLEEP).load(Ordering::Relaxed) == 0 && !thread.is_finished() {
+                std::thread::yield_now();
             }
         }
         thread.join().unwrap();

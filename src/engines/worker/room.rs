@@ -3,30 +3,30 @@
 use super::answers::PLACES;
 use super::arena::Block;
 use super::link::Link;
+use crate::clock::Stopwatch;
 use crate::dispatch::Backoff;
 use crate::engine::Epoch;
 use crate::error::Site;
 use crate::sync::Ordering;
 use crate::{Error, Result};
-use std::time::{Duration, Instant};
 
-/// How long room is waited for while nothing finishes. The worker reads on whatever its device does, unless the device is
-/// inline.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Since when there is none.
+/// Since when there is none, and how much had finished by then. It is not waited for long while nothing finishes: the worker
+/// reads on whatever its device does, unless the device is inline.
 #[derive(Default)]
-pub(super) struct Patience(Option<(Instant, Backoff, u64)>);
+pub(super) struct Patience(Option<(Stopwatch, Backoff, u64)>);
 
 impl Patience {
     /// Waits a little for room in a ring.
     pub(super) fn wait(&mut self, link: &Link) -> Result<()> {
         let finished = link.answers.count();
-        let (since, backoff, before) = self.0.get_or_insert_with(|| (Instant::now(), Backoff::new(), finished));
+        let (since, backoff, before) = self.0.get_or_insert_with(|| {
+            let (since, backoff) = link.begin_to_wait();
+            (since, backoff, finished)
+        });
         if *before != finished {
-            (*since, *before) = (Instant::now(), finished); // there will be room
+            (*since, *before) = (link.timing.clock.start(), finished); // there will be room
         }
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > link.timing.watch.room {
             return Err(Error::Busy { in_flight: link.in_flight(), limit: PLACES as u64, site: Site::none() });
         }
         backoff.pause(None);
@@ -35,6 +35,10 @@ impl Patience {
 }
 
 impl Link {
+    fn begin_to_wait(&self) -> (Stopwatch, Backoff) {
+        (self.timing.clock.start(), Backoff::new(&self.timing.waits))
+    }
+
     /// Nothing is in flight, and nobody is about to let go of what was.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight() == 0 && self.reaper.is_at_rest()
@@ -42,7 +46,7 @@ impl Link {
 
     /// Shared memory for `len` bytes.
     pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
-        let mut waiting: Option<(Instant, Backoff)> = None;
+        let mut waiting: Option<(Stopwatch, Backoff)> = None;
         // How often nothing was in flight any more *before* room was looked for. Not once: what another thread has just
         // settled it may not have dropped yet.
         let mut idle = 0;
@@ -54,9 +58,9 @@ impl Link {
                 return Ok(block);
             }
             let total = arena.bytes() as u64;
-            let (since, backoff) = waiting.get_or_insert_with(|| (Instant::now(), Backoff::new()));
+            let (since, backoff) = waiting.get_or_insert_with(|| self.begin_to_wait());
             // What nobody is working on is held by results that were not taken: no wait would bring it back.
-            if len as u64 > total || idle > 2 || since.elapsed() > PATIENCE {
+            if len as u64 > total || idle > 2 || since.elapsed() > self.timing.watch.room {
                 let site = Site::none();
                 return Err(Error::OutOfMemory { requested: len as u64, free: 0, total, limit: total, site });
             }

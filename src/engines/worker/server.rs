@@ -16,6 +16,7 @@ use super::segment::Segment;
 use super::turn::{self, LANES};
 use super::welcome::{self, Admitted};
 use super::{Lent, first_use, layout, wire};
+use crate::clock::{self, Clock, Stopwatch, Timing};
 use crate::device::Device;
 use crate::dispatch::raw::Left;
 use crate::sync::{Arc, Ordering};
@@ -23,19 +24,10 @@ use crate::{Error, Result};
 use rustix::thread::futex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 pub(super) use super::reply::Reply;
 #[cfg(test)]
 pub(super) use super::welcome::accept;
-
-/// How long the worker looks for the next order before it sleeps: about a round trip.
-const SPIN: Duration = Duration::from_micros(30);
-/// The same where a GPU is on the way.
-const GPU_SPIN: Duration = Duration::from_micros(100);
-
-/// How long after the first order memory may not be back yet that a worker before this one held.
-const SETTLING: Duration = Duration::from_secs(1);
 
 /// The serving process.
 pub(super) struct Server {
@@ -49,7 +41,7 @@ pub(super) struct Server {
     memory: Memory,
     posts: [Post; LANES],
     /// When the first memory was asked for.
-    began: OnceLock<Instant>,
+    began: OnceLock<Stopwatch>,
 }
 
 /// An operation on its way into the device.
@@ -110,7 +102,8 @@ impl Server {
     /// Carries out the orders of one lane, one after the other.
     fn work(&self, lane: usize) {
         let ring = Ring::new(self.control.clone(), layout::orders(lane), layout::ORDERS_CAPACITY);
-        let spin = if self.is_gpu() { GPU_SPIN } else { SPIN };
+        let serving = &Timing::standard().serving;
+        let spin = if self.is_gpu() { serving.gpu_spin } else { serving.spin };
         let mut frame = Vec::new();
         let mut number = 0;
         first_use::belongs_to(lane, &self.control);
@@ -118,8 +111,8 @@ impl Server {
             match ring.pop(&mut frame) {
                 Ok(true) => {}
                 Ok(false) => {
-                    let start = Instant::now();
-                    if ring.wait(spin, Duration::from_millis(500)) && start.elapsed() > spin {
+                    let start = Clock::SYSTEM.start();
+                    if ring.wait(spin, serving.nap) && start.elapsed() > spin {
                         self.lookers.rouse();
                     }
                     continue;
@@ -150,9 +143,9 @@ impl Server {
     fn follow(&self, lane: usize, number: u64) {
         let Some(post) = self.posts.get(lane) else { self.garbled(Error::library("an order that follows no lane")) };
         let carried = self.control.word(layout::carried(lane));
-        let start = Instant::now();
+        let (start, serving) = (Clock::SYSTEM.start(), &Timing::standard().serving);
         while carried.load(Ordering::Acquire) < number {
-            if start.elapsed() > SPIN {
+            if start.elapsed() > serving.spin {
                 return post.wait(carried, number);
             }
             std::thread::yield_now();
@@ -230,15 +223,16 @@ impl Server {
     /// In place of a worker that was lost, some memory of a GPU may not be back yet: it comes when that one is reaped.
     /// And what the client gave back before this may be further back in another lane.
     fn allocate(&self, bytes: usize, len: usize, freeing: &[u64]) -> Result<Arc<crate::buffer::Region>> {
-        let began = self.began.get_or_init(Instant::now);
+        let began = self.began.get_or_init(|| Clock::SYSTEM.start());
+        let serving = &Timing::standard().serving;
         let mut freeing = freeing.iter().map(|word| turn::unpack(*word));
         loop {
             match self.device.region(bytes, len) {
                 Err(Error::OutOfMemory { .. }) if freeing.len() > 0 => {
                     freeing.by_ref().take(1).for_each(|(lane, number)| self.follow(lane, number));
                 }
-                Err(Error::OutOfMemory { .. }) if self.is_gpu() && began.elapsed() < SETTLING => {
-                    std::thread::sleep(Duration::from_millis(5));
+                Err(Error::OutOfMemory { .. }) if self.is_gpu() && began.elapsed() < serving.settling => {
+                    clock::pause(serving.settling_pause);
                 }
                 answer => return answer,
             }
@@ -249,7 +243,7 @@ impl Server {
     /// of what did get in, and are waited for: not the device, to which other lanes bring more and more.
     #[cfg(feature = "cuda")]
     fn calm(&self, places: &[Place]) {
-        let mut backoff = crate::dispatch::Backoff::new();
+        let mut backoff = crate::dispatch::Backoff::new(&Timing::standard().waits);
         let tracks = self.memory.in_flight(places);
         while !tracks.iter().all(|track| track.all().all(crate::engine::Completion::poll)) {
             backoff.pause(None);

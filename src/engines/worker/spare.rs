@@ -7,23 +7,22 @@
 
 use super::engine::WorkerEngine;
 use crate::Result;
+use crate::clock::{self, Timing};
 use crate::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// How one is started.
 type Start = Arc<dyn Fn() -> Result<WorkerEngine> + Send + Sync>;
 
-/// The pause before one is replaced that was lost while it waited, or could not be started; it doubles with each in a row.
-const PAUSE: Duration = Duration::from_millis(100);
-/// So often at most: then it is nearly two minutes.
+/// So often at most the pause doubles: then it is nearly two minutes.
 const DOUBLINGS: u32 = 10;
 
 /// The place of the one that waits.
-#[derive(Default)]
 pub(super) struct Spare {
     state: Mutex<State>,
     /// Something has happened that one who pauses must know.
     news: Condvar,
+    timing: &'static Timing,
 }
 
 #[derive(Default)]
@@ -44,14 +43,18 @@ struct State {
 
 impl State {
     /// One more was lost, or could not be started: how long to wait for the next.
-    fn pause(&mut self) -> Duration {
-        let pause = PAUSE.saturating_mul(1 << self.lost.min(DOUBLINGS));
+    fn pause(&mut self, timing: &Timing) -> Duration {
+        let pause = timing.watch.standby_pause.saturating_mul(1 << self.lost.min(DOUBLINGS));
         self.lost = self.lost.saturating_add(1);
         pause
     }
 }
 
 impl Spare {
+    pub(super) fn new(timing: &'static Timing) -> Self {
+        Spare { state: Mutex::default(), news: Condvar::new(), timing }
+    }
+
     /// Starts one, unless there is one or the device is closed. Returns at once.
     pub(super) fn prepare(self: &Arc<Self>, start: impl Fn() -> Result<WorkerEngine> + Send + Sync + 'static) {
         {
@@ -85,7 +88,13 @@ impl Spare {
         loop {
             let start = {
                 let mut state = self.state.lock();
-                self.news.wait_while_for(&mut state, |state| !state.closed && !state.hurry, pause);
+                let end = self.timing.clock.after(pause);
+                while !state.closed && !state.hurry && !clock::is_over(end) {
+                    match end {
+                        Some(end) => drop(self.news.wait_until(&mut state, end.wake_at())),
+                        None => self.news.wait(&mut state),
+                    }
+                }
                 state.hurry = false;
                 match state.start.clone() {
                     Some(start) => start,
@@ -100,7 +109,7 @@ impl Spare {
                 Err(error) => {
                     let mut state = self.state.lock();
                     state.failed = Some(error.to_string());
-                    pause = state.pause();
+                    pause = state.pause(self.timing);
                 }
             }
         }
@@ -128,7 +137,7 @@ impl Spare {
             if engine.is_none() {
                 return;
             }
-            (engine, state.pause())
+            (engine, state.pause(self.timing))
         };
         drop(engine);
         self.fill(pause);

@@ -5,22 +5,20 @@ use super::link::Link;
 use super::message::DeviceOrder;
 use super::spare::Spare;
 use super::{keeper, launch};
+use crate::clock;
 use crate::device::{Config, Kind, Opened};
 use crate::engine::Engine;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::trace::Counters;
 use crate::{Error, Result};
-use std::time::{Duration, Instant};
-
-/// How long the start of a worker waits for the one before to be gone.
-const PARTING: Duration = Duration::from_secs(5);
+use std::time::Duration;
 
 /// Starts the first worker of a device.
 pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     let order = device_order(config, None)?;
     let (mut engine, limit, label) = start(config, order, counters.clone())?;
     let (info, label) = (engine.info.clone(), name_of(&label));
-    engine.spare = config.worker.standby.then(Arc::default);
+    engine.spare = config.worker.standby.then(|| Arc::new(Spare::new(config.timing)));
     #[cfg(feature = "cuda")]
     {
         engine.hold = info.pci.as_deref().and_then(super::hold::Hold::new).map(Arc::new);
@@ -50,6 +48,7 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
     };
     #[cfg(not(feature = "host"))]
     let threads = Some(0);
+    let (shortest, longest) = config.timing.watch.beat;
     Ok(DeviceOrder {
         ordinal: match config.kind {
             Kind::Cuda(ordinal) => Some(ordinal),
@@ -62,14 +61,13 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
         memory_limit: config.memory_limit,
         staging_limit: config.staging_limit,
         test: false,
-        beat: (config.worker.heartbeat / 8).clamp(Duration::from_millis(1), Duration::from_millis(250)).as_millis()
-            as u64,
+        beat: (config.worker.heartbeat / 8).max(shortest).min(longest).as_millis() as u64,
     })
 }
 
 fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
     let inline = order.threads.is_none() && order.ordinal.is_none();
-    let mut started = launch::start(&config.worker, order)?;
+    let mut started = launch::start(&config.worker, order, config.timing)?;
     if started.info.kind == crate::DeviceKind::Cuda {
         started.bulk.pin(); // the worker registers it with the driver
     }
@@ -113,19 +111,20 @@ impl WorkerEngine {
         let start = |order| start(config, order, counters.clone()).map(|(engine, ..)| engine);
         let alone = self.link.ending.is_gone();
         match start(order.clone()) {
-            Err(_) if !alone && self.await_gone(PARTING) => start(order),
+            Err(_) if !alone && self.await_gone(config.timing.recovery.parting) => start(order),
             started => started,
         }
     }
 
     /// Waits until the worker's process is no more, and all that it held. False when that takes longer than `limit`.
     pub(crate) fn await_gone(&self, limit: Duration) -> bool {
-        let start = Instant::now();
+        let timing = self.link.timing;
+        let start = timing.clock.start();
         while !self.link.ending.is_gone() {
             if start.elapsed() > limit {
                 return false;
             }
-            std::thread::sleep(Duration::from_micros(200));
+            clock::pause(timing.waits.glance);
         }
         true
     }

@@ -14,15 +14,16 @@ use super::arriving::{Arriving, PIECE};
 use super::flights::{Flight, calling};
 use super::link::Link;
 use crate::buffer::Allocation;
+use crate::clock::{self, Clock, Deadline, Stopwatch, Timing};
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
-use crate::dispatch::{Backoff, Parker, SPIN, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Op, contained};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
 use smallvec::SmallVec;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const PENDING: u8 = 0;
 const CLAIMED: u8 = 1;
@@ -30,9 +31,6 @@ const CLAIMED: u8 = 1;
 const COUNTED: u8 = 2;
 const DONE: u8 = 3;
 const FAILED: u8 = 4;
-
-/// The longest sleep on a flag.
-const NAP: Duration = Duration::from_millis(100);
 
 /// The one allocation of a dispatch: all that is the same for every operation, and the operation.
 pub(super) struct WorkerTask<O: Op> {
@@ -56,7 +54,7 @@ pub(super) struct Flying {
     state: AtomicU8,
     outcome: Mutex<Outcome>,
     /// For a trace: what it is, and since when.
-    traced: Option<(OpInfo, Instant)>,
+    traced: Option<(OpInfo, Stopwatch)>,
 }
 
 struct Outcome {
@@ -95,7 +93,7 @@ impl Flying {
             place: AtomicU32::new(0),
             state: AtomicU8::new(PENDING),
             outcome: Mutex::new(Outcome { keep, block, answer: None, time: None, abandoned: false }),
-            traced: info.map(|info| (info, Instant::now())),
+            traced: info.map(|info| (info, epoch.timing.clock.start())),
         }
     }
 
@@ -219,12 +217,12 @@ impl Flying {
         })
     }
 
-    fn poll_with(&self, until: Option<Instant>, mut between: impl FnMut()) -> bool {
+    fn poll_with(&self, until: Option<Deadline>, mut between: impl FnMut()) -> bool {
         loop {
             if self.look() {
                 return true;
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if clock::is_over(until) {
                 // Much may have happened between that look and this one at the clock.
                 return self.look();
             }
@@ -233,8 +231,8 @@ impl Flying {
     }
 
     /// Spins for `limit`.
-    fn spin(&self, limit: Option<Duration>, until: Option<Instant>) -> bool {
-        let start = Instant::now();
+    fn spin(&self, limit: Option<Duration>, until: Option<Deadline>) -> bool {
+        let start = Clock::SYSTEM.start();
         loop {
             for _ in 0..64 {
                 if self.look() {
@@ -242,23 +240,25 @@ impl Flying {
                 }
                 std::hint::spin_loop();
             }
-            let now = Instant::now();
-            if limit.is_some_and(|limit| now - start >= limit) || until.is_some_and(|until| now >= until) {
+            let spent = start.elapsed();
+            if limit.is_some_and(|limit| spent >= limit) || clock::is_over(until) {
                 return self.look(); // see `poll_with`
             }
-            if now - start > SPIN {
+            if spent > self.epoch.timing.waits.spin {
                 std::thread::yield_now(); // where cores are few, the worker may need this one
             }
         }
     }
 
     /// Sleeps on the flag.
-    fn park(&self, until: Option<Instant>) -> bool {
+    fn park(&self, until: Option<Deadline>) -> bool {
+        let timing = self.epoch.timing;
         let done = self.poll_with(until, || {
-            let left = until.map_or(NAP, |until| until.saturating_duration_since(Instant::now()));
+            let most = timing.watch.nap;
+            let left = until.map_or(most, |until| until.slice().min(most));
             let ours = || self.state.load(Ordering::Acquire) == PENDING; // race "used again": looked once more
-            if !self.link.answers.sleep(self.here(), left.min(NAP), ours) {
-                std::thread::sleep(Duration::from_micros(20)); // answered, and not yet ours to see
+            if !self.link.answers.sleep(self.here(), left, ours) {
+                clock::pause(timing.waits.shortest_pause); // answered, and not yet ours to see
             }
         });
         self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
@@ -266,7 +266,7 @@ impl Flying {
     }
 
     /// Waits; false when the time ran out first.
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         if self.look() {
             return true;
         }
@@ -274,7 +274,7 @@ impl Flying {
             Wait::Spin => self.spin(None, until),
             Wait::Yield => self.poll_with(until, std::thread::yield_now),
             Wait::Adaptive => {
-                let start = Instant::now();
+                let start = Clock::SYSTEM.start();
                 let done = self.spin(Some(self.link.eagerness.limit()), until) || self.park(until);
                 if done {
                     self.link.eagerness.learn(start.elapsed());
@@ -282,8 +282,9 @@ impl Flying {
                 done
             }
             Wait::Rayon if !is_stealing() => {
-                let mut backoff = Backoff::new();
-                self.poll_with(until, || if steal_one() { backoff = Backoff::new() } else { backoff.pause(until) })
+                let waits = &self.epoch.timing.waits;
+                let mut backoff = Backoff::new(waits);
+                self.poll_with(until, || if steal_one() { backoff = Backoff::new(waits) } else { backoff.pause(until) })
             }
             Wait::Block | Wait::Rayon => self.park(until),
         }
@@ -354,8 +355,12 @@ impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
         self.flying.look()
     }
 
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool {
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.flying.wait(how, until)
+    }
+
+    fn timing(&self) -> &'static Timing {
+        self.flying.epoch.timing
     }
 
     fn take(&self) -> Result<HostOf<O>> {

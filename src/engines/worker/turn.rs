@@ -8,6 +8,7 @@
 use super::segment::Segment;
 use super::{first_use, layout};
 use crate::buffer::View;
+use crate::clock::Timing;
 use crate::engine::Completion;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use smallvec::SmallVec;
@@ -38,8 +39,8 @@ impl Progress {
     }
 
     /// The worker makes a library's handle there or loads code, which takes long once.
-    pub(super) fn is_in_first_use(&self) -> bool {
-        !self.over.load(Ordering::Relaxed) && first_use::is_under_way(&self.control, self.lane)
+    pub(super) fn is_in_first_use(&self, timing: &Timing) -> bool {
+        !self.over.load(Ordering::Relaxed) && first_use::is_under_way(&self.control, self.lane, timing)
     }
 
     /// The worker is gone, and all that it was sent is settled.

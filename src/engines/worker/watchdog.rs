@@ -4,11 +4,13 @@ use super::answers::{Answers, DONE};
 use super::flights::Flights;
 use super::lane::Lane;
 use super::turn::LANES;
+use crate::clock::Timing;
 use crate::sync::Ordering;
 use std::time::{Duration, Instant};
 
 /// What was seen at the last look.
 pub(super) struct Watchdog {
+    timing: &'static Timing,
     looked: Option<Instant>,
     /// Answers so far, and since when there were no more and nothing was in its first use.
     finished: (u64, Instant),
@@ -21,19 +23,18 @@ pub(super) struct Watchdog {
     unanswered: Option<Instant>,
 }
 
-impl Default for Watchdog {
-    fn default() -> Self {
+impl Watchdog {
+    pub(super) fn new(timing: &'static Timing) -> Self {
         Watchdog {
+            timing,
             looked: None,
-            finished: (0, Instant::now()),
+            finished: (0, timing.clock.now()),
             first_use: None,
             carried: [None; LANES],
             unanswered: None,
         }
     }
-}
 
-impl Watchdog {
     /// The longest time at one thing, and the thing; `None` too when the last look was less than `pause` ago.
     pub(super) fn look(
         &mut self,
@@ -42,16 +43,16 @@ impl Watchdog {
         flights: &Flights,
         lanes: &[Lane; LANES],
     ) -> Option<(Duration, &'static str)> {
-        let now = Instant::now();
+        let now = self.timing.clock.now();
         if self.looked.is_some_and(|looked| now - looked < pause) {
             return None;
         }
         self.looked = Some(now);
-        if lanes.iter().any(|lane| lane.progress.is_in_first_use()) {
+        if lanes.iter().any(|lane| lane.progress.is_in_first_use(self.timing)) {
             self.first_use = Some(now);
         }
         let running = (0..flights.used()).filter_map(|place| {
-            let time = answers.running(place)?;
+            let time = answers.running(place, self.timing.clock)?;
             // Looked at after: a place that was given on meanwhile has its time set back first.
             (answers.state(place).load(Ordering::Acquire) < DONE).then_some((time, place))
         });

@@ -6,13 +6,13 @@
 
 use super::Image;
 use super::key::Key;
+use crate::clock::Deadline;
 use crate::engine::process;
 use crate::error::Site;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
 /// A compilation under way.
 pub(super) struct Flight {
@@ -34,7 +34,7 @@ impl Flight {
     }
 
     /// Waits; `None` when the time ran out first.
-    pub(super) fn wait(&self, until: Option<Instant>) -> Option<Result<Image>> {
+    pub(super) fn wait(&self, until: Option<Deadline>) -> Option<Result<Image>> {
         if process::forked_since(self.era) {
             return Some(Err(Error::DeviceLost {
                 cause: "this process was forked from the one that compiles".into(),
@@ -47,7 +47,7 @@ impl Flight {
             match until {
                 None => self.landed.wait(&mut answer),
                 Some(until) => {
-                    if self.landed.wait_until(&mut answer, until).timed_out() {
+                    if self.landed.wait_until(&mut answer, until.wake_at()).timed_out() && until.is_over() {
                         break;
                     }
                 }
@@ -179,6 +179,7 @@ fn stay() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::sync::{AtomicUsize, Ordering};
     use std::sync::Barrier;
     use std::time::Duration;
@@ -219,7 +220,7 @@ mod tests {
         let (flight, leads) = flights.join(&Key::test(1));
         let (other, follows) = flights.join(&Key::test(1));
         assert!(leads && !follows && !other.is_done());
-        assert_eq!(other.wait(Some(Instant::now() + Duration::from_millis(1))).map(|_| ()), None);
+        assert_eq!(other.wait(Clock::SYSTEM.after(Duration::from_millis(1))).map(|_| ()), None);
         flights.fly(&flight, Some(&Key::test(1)), || Err(Error::invalid("source", "bad")));
         assert!(matches!(other.wait(None), Some(Err(Error::InvalidArgument { .. }))));
         let (flight, _) = flights.join(&Key::test(1));
@@ -243,7 +244,7 @@ mod tests {
         }
         drop(held);
         let own = Flight::default();
-        assert!(!own.is_done() && own.wait(Some(Instant::now())).is_none());
+        assert!(!own.is_done() && own.wait(Clock::SYSTEM.after(Duration::ZERO)).is_none());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::Image;
 use super::flight::Flight;
+use crate::clock::Clock;
 use crate::sync::Arc;
 use crate::{Error, Result};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A compilation under way, from [`Compiler::compile_pending`](super::Compiler::compile_pending).
 ///
@@ -56,10 +57,8 @@ impl PendingCompile {
     pub fn await_timeout(self, limit: Duration) -> Result<Result<Image>, Self> {
         let answer = match &self.state {
             State::Done(answer) => return Ok(answer.clone()),
-            State::UnderWay(flight) => match Instant::now().checked_add(limit) {
-                Some(until) => flight.wait(Some(until)),
-                None => flight.wait(None),
-            },
+            // A compiler belongs to no device.
+            State::UnderWay(flight) => flight.wait(Clock::SYSTEM.after(limit)),
         };
         answer.ok_or(self)
     }

@@ -166,10 +166,12 @@ fn register<T: Element>(device: &Device, host: Arc<[T]>, there: GpuRef<T>) -> Re
 #[cfg(feature = "host")]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
+    use crate::sync::Ordering;
     use std::sync::mpsc;
 
-    /// A device, and a thread that rebuilds it and has put its mirrors back, but not admitted the new life until it is told
-    /// to, or a while has gone by.
+    /// A device, and a thread that rebuilds it and has put its mirrors back, but does not admit the new life until somebody
+    /// waits for that.
     fn being_rebuilt(device: &Device, ready: &mpsc::Receiver<()>) -> std::thread::JoinHandle<Result<()>> {
         let rebuilt = device.clone();
         let thread = std::thread::spawn(move || rebuilt.rebuild(Duration::from_secs(20)));
@@ -180,9 +182,13 @@ mod tests {
     fn device() -> (Device, mpsc::Receiver<()>) {
         let (tell, ready) = mpsc::channel();
         let tell = std::sync::Mutex::new(tell);
-        let hook = move |_: &Device| {
+        let hook = move |device: &Device| {
             tell.lock().unwrap().send(()).unwrap();
-            std::thread::sleep(Duration::from_millis(100));
+            let start = Clock::SYSTEM.start();
+            while device.inner().supervisor.waiters.load(Ordering::SeqCst) == 0 {
+                assert!(start.elapsed().as_secs() < 60, "nobody waits for the new life");
+                std::thread::yield_now();
+            }
             Ok(())
         };
         (Device::builder().host().before_admission(hook).open().unwrap(), ready)

@@ -1,6 +1,7 @@
 //! How a device is opened.
 
 use super::{Device, Settings};
+use crate::clock::Timing;
 use crate::dispatch::{InFlight, Wait};
 use crate::supervisor::{Hook, RestartPolicy};
 use crate::sync::Arc;
@@ -46,6 +47,7 @@ pub(crate) struct Config {
     /// In a child process.
     pub(crate) isolated: bool,
     pub(crate) worker: WorkerSettings,
+    pub(crate) timing: &'static Timing,
     /// The name that errors give the device, where another process says it.
     pub(crate) label: Option<String>,
 }
@@ -140,6 +142,7 @@ impl DeviceBuilder {
                     oom_score: 0,
                 },
                 label: None,
+                timing: Timing::standard(),
             },
         }
     }
@@ -361,6 +364,13 @@ impl DeviceBuilder {
     /// another.
     pub fn worker_oom_score(mut self, more: u16) -> Self {
         self.config.worker.oom_score = more;
+        self
+    }
+
+    /// Other limits, and another clock: for tests. Not part of the API.
+    #[doc(hidden)]
+    pub fn timing(mut self, timing: Timing) -> Self {
+        self.config.timing = timing.keep();
         self
     }
 

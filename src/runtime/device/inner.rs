@@ -5,6 +5,7 @@ use super::{Config, DeviceInfo, Kind, MemoryInfo};
 use crate::Error;
 use crate::Result;
 use crate::buffer::{Meter, Mirrors};
+use crate::clock;
 use crate::dispatch::{Backoff, InFlight};
 use crate::engine::life::{Life, Stand};
 use crate::engine::{Cause, Engine, Epoch, Parts, process};
@@ -12,7 +13,7 @@ use crate::supervisor::Supervisor;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::trace::{Counters, Stats};
 use std::sync::Weak;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One device through all its lives.
 pub(crate) struct Inner {
@@ -41,7 +42,7 @@ impl Inner {
         static IDS: AtomicU64 = AtomicU64::new(0);
         process::watch_fork();
         let life = Arc::new(Life::new());
-        let counters = Arc::new(Counters::new(config.trace.clone()));
+        let counters = Arc::new(Counters::new(config.trace.clone(), config.timing));
         crate::worker::guard();
         let opened = match config.kind {
             #[cfg(target_os = "linux")]
@@ -163,8 +164,8 @@ impl Inner {
     }
 
     fn wait_for(epoch: &Epoch, limit: Duration, over: impl Fn() -> bool) -> Result<bool> {
-        let until = Instant::now().checked_add(limit);
-        let mut backoff = Backoff::new();
+        let until = epoch.timing.clock.after(limit);
+        let mut backoff = Backoff::new(&epoch.timing.waits);
         loop {
             if over() {
                 return Ok(true);
@@ -172,7 +173,7 @@ impl Inner {
             if epoch.dead() {
                 return Err(epoch.verdict());
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if clock::is_over(until) {
                 // Much may have happened between that look and this one at the clock.
                 return Ok(over());
             }

@@ -2,20 +2,19 @@
 
 use super::Device;
 use crate::buffer::{Allocation, Content, Region, Track};
+use crate::clock::{self, Stopwatch, Timing};
 use crate::engine::{Engine, Epoch};
 use crate::error::Stale;
 use crate::sync::Arc;
 use crate::{DeviceBuffer, Element, Error, Result};
-use std::time::{Duration, Instant};
 
-/// How long an allocation that found no memory waits for work in flight to give some back.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// How often it looks at least: the time may have passed while its thread stood still.
+/// How often an allocation that found no memory looks at least: its time ([`Memory`](clock::Memory)) may have passed while its
+/// thread stood still.
 const LOOKS: usize = 100;
 
 /// Whether one that began to wait then, and has looked so often, looks again.
-pub(crate) fn is_patient(start: Instant, looks: usize) -> bool {
-    looks < LOOKS || start.elapsed() < PATIENCE
+pub(crate) fn is_patient(timing: &Timing, start: Stopwatch, looks: usize) -> bool {
+    looks < LOOKS || start.elapsed() < timing.memory.patience
 }
 
 /// The caller is an operation's host half.
@@ -131,15 +130,15 @@ impl Device {
         }
         // What can never be, and who would wait for himself.
         let hopeless = wanted.bytes as u64 > epoch.meter.limit() || is_inside_an_operation();
-        let (start, mut looks, mut idle) = (Instant::now(), 0, false);
+        let (start, mut looks, mut idle) = (epoch.timing.clock.start(), 0, false);
         loop {
             match self.try_allocate(epoch, wanted) {
                 // One more attempt after all was over.
-                Err(Error::OutOfMemory { .. }) if !hopeless && !idle && is_patient(start, looks) => {
+                Err(Error::OutOfMemory { .. }) if !hopeless && !idle && is_patient(epoch.timing, start, looks) => {
                     looks += 1;
                     idle = epoch.engine.is_idle(epoch);
                     if !idle {
-                        std::thread::sleep(Duration::from_micros(200));
+                        clock::pause(epoch.timing.waits.glance);
                     }
                 }
                 answer => return answer,

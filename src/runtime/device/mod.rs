@@ -193,7 +193,6 @@ impl Device {
     /// # #[cfg(not(feature = "host"))] fn main() {}
     /// ```
     pub fn retrying<T>(&self, mut work: impl FnMut(&Device) -> Result<T>) -> Result<T> {
-        const RECOVERY: Duration = Duration::from_secs(60);
         loop {
             let generation = self.generation();
             let error = match work(self) {
@@ -204,7 +203,7 @@ impl Device {
             if !error.is_data_lost() || !has_failed() {
                 return Err(error);
             }
-            self.wait_healthy(RECOVERY)?;
+            self.wait_healthy(self.inner.config.timing.recovery.retrying)?;
         }
     }
 

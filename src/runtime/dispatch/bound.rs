@@ -48,7 +48,7 @@ impl InFlight {
         if options.goes_on || epoch.is_coming() {
             return Ok(());
         }
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::new(&epoch.timing.waits);
         loop {
             let in_flight = epoch.engine.unfinished(epoch);
             if in_flight < limit {

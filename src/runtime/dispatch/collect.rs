@@ -1,10 +1,11 @@
 //! Waiting for several dispatches.
 
 use super::{Backoff, Parker, PendingDispatch, Subscribed};
+use crate::clock::{self, Deadline, Timing};
 use crate::error::Rejected;
 use crate::op::{Bufs, Output};
 use crate::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Waits for all of them, in order.
 ///
@@ -36,13 +37,18 @@ pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<An
 /// # Ok(()) }
 /// ```
 pub fn await_any_timeout<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, limit: Duration) -> Option<Answer<O>> {
-    take_one(pendings, Instant::now().checked_add(limit))
+    // Where they are of several devices, the limit goes by the clock of the first.
+    take_one(pendings, timing_of(pendings).clock.after(limit))
+}
+
+fn timing_of<O: Output>(pendings: &[PendingDispatch<O>]) -> &'static Timing {
+    pendings.first().map_or_else(Timing::standard, PendingDispatch::timing)
 }
 
 /// The place of a pending, and what [`PendingDispatch::await_result`] gives.
 pub type Answer<O> = (usize, Result<O, Rejected<Bufs<O>>>);
 
-fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Instant>) -> Option<Answer<O>> {
+fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Deadline>) -> Option<Answer<O>> {
     if pendings.is_empty() {
         return None;
     }
@@ -57,16 +63,16 @@ fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Ins
 }
 
 /// Sleeps on all at once; `None` when the time was up. The wakers are taken back before it returns, so nothing piles up on work that lasts.
-fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Instant>) -> Option<usize> {
+fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Deadline>) -> Option<usize> {
     let parker = Arc::new(Parker::default());
-    let mut backoff = Backoff::new();
+    let mut backoff = Backoff::new(&timing_of(pendings).waits);
     let mut polled = false;
     let mut armed = false;
     let index = loop {
         if let Some(index) = pendings.iter().position(PendingDispatch::is_ready) {
             break Some(index);
         }
-        if until.is_some_and(|until| Instant::now() >= until) {
+        if clock::is_over(until) {
             // Much may have happened between that look and this one at the clock.
             break pendings.iter().position(PendingDispatch::is_ready);
         }

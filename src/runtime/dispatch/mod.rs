@@ -33,7 +33,7 @@ pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use pending::{Subscribed, Task, Then};
 pub(crate) use settle::{Settle, Waiter};
 pub use wait::Wait;
-pub(crate) use wait::{Backoff, SPIN, is_stealing, steal_one};
+pub(crate) use wait::{Backoff, is_stealing, steal_one};
 
 use crate::buffer::{Content, Elems, View, Views, Visit};
 use crate::device::Options;

@@ -1,7 +1,7 @@
 //! One sleeping thread.
 
+use crate::clock::Deadline;
 use crate::sync::{Condvar, Mutex};
-use std::time::Instant;
 
 /// A wake-up that is remembered, so that it may come before the sleep.
 #[derive(Default)]
@@ -17,13 +17,14 @@ impl Parker {
     }
 
     /// Sleeps until woken, and uses the wake-up up. False when the time ran out first.
-    pub(crate) fn sleep(&self, until: Option<Instant>) -> bool {
+    pub(crate) fn sleep(&self, until: Option<Deadline>) -> bool {
         let mut woken = self.woken.lock();
         while !*woken {
             match until {
                 None => self.condvar.wait(&mut woken),
                 Some(until) => {
-                    if self.condvar.wait_until(&mut woken, until).timed_out() && !*woken {
+                    let timed_out = self.condvar.wait_until(&mut woken, until.wake_at()).timed_out();
+                    if timed_out && !*woken && until.is_over() {
                         return false;
                     }
                 }

@@ -3,18 +3,21 @@
 #[cfg(target_os = "linux")]
 use super::raw::{Leaving, Left};
 use super::{Parker, Wait};
+use crate::clock::{Deadline, Timing};
 use crate::error::Rejected;
 use crate::op::{Bufs, Immediate, Output, contained};
 use crate::sync::Arc;
 use crate::{Element, Error, Result};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What an engine promises of a piece of work. `H` is the host's part of its answer.
 pub(crate) trait Task<H>: Send + Sync {
     /// The answer is there, also when it is an error. Looks, never waits.
     fn is_settled(&self) -> bool;
     /// Waits; false when the time ran out first.
-    fn wait(&self, how: Wait, until: Option<Instant>) -> bool;
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool;
+    /// The clock and the limits of its device.
+    fn timing(&self) -> &'static Timing;
     /// The host's part, once. Before the work is settled only for an output that is [`Output::EAGER`].
     fn take(&self) -> Result<H>;
     /// What the device left, for another process, instead of [`take`](Self::take).
@@ -112,7 +115,12 @@ impl<H> Work<H> {
         self.task.as_ref().is_none_or(|t| t.is_settled())
     }
 
-    fn wait(&self, until: Option<Instant>) -> bool {
+    /// That of the device; where the result was taken, nothing is left to wait for.
+    fn timing(&self) -> &'static Timing {
+        self.task.as_ref().map_or_else(Timing::standard, |task| task.timing())
+    }
+
+    fn wait(&self, until: Option<Deadline>) -> bool {
         match &self.task {
             Some(_) if crate::host::inside_op() => self.is_ready(),
             Some(task) => task.wait(self.how, until),
@@ -184,7 +192,7 @@ impl<O: Output> PendingDispatch<O> {
 
     /// Waits at most `limit`. True when the answer is there.
     pub fn wait_timeout(&self, limit: Duration) -> bool {
-        self.work.wait(Instant::now().checked_add(limit))
+        self.work.wait(self.work.timing().clock.after(limit))
     }
 
     /// Waits and gives the output with the time that the device spent on it.
@@ -235,6 +243,10 @@ impl<O: Output> PendingDispatch<O> {
         self.work.result()
     }
 
+    pub(super) fn timing(&self) -> &'static Timing {
+        self.work.timing()
+    }
+
     pub(super) fn task(&self) -> Option<&Arc<dyn Task<O::Host>>> {
         self.work.task.as_ref()
     }
@@ -276,7 +288,7 @@ impl<H> PendingHost<H> {
 
     /// Waits at most `limit`, and says whether it is ready.
     pub fn wait_timeout(&self, limit: Duration) -> bool {
-        self.work.wait(Instant::now().checked_add(limit))
+        self.work.wait(self.work.timing().clock.after(limit))
     }
 
     /// Waits and gives the host's part: a scalar, or nothing.
@@ -303,7 +315,7 @@ impl<H> PendingHost<H> {
     /// # Errors
     /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
     pub fn await_timeout(self, limit: Duration) -> Result<Result<H>, Self> {
-        if self.work.wait(Instant::now().checked_add(limit)) { Ok(self.await_result()) } else { Err(self) }
+        if self.work.wait(self.work.timing().clock.after(limit)) { Ok(self.await_result()) } else { Err(self) }
     }
 }
 
@@ -340,9 +352,12 @@ mod tests {
         fn is_settled(&self) -> bool {
             self.0.load(Ordering::SeqCst)
         }
-        fn wait(&self, _: Wait, _: Option<Instant>) -> bool {
+        fn wait(&self, _: Wait, _: Option<Deadline>) -> bool {
             self.0.store(true, Ordering::SeqCst);
             true
+        }
+        fn timing(&self) -> &'static Timing {
+            Timing::standard()
         }
         fn take(&self) -> Result<crate::Landed<f32>> {
             Ok(vec![f32::from(u8::from(self.is_settled()))].into())

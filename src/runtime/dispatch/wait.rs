@@ -1,6 +1,6 @@
 //! How a thread waits.
 
-use std::time::{Duration, Instant};
+use crate::clock::{self, Clock, Deadline, Stopwatch, Waits};
 
 /// How a thread waits for a dispatch: per device ([`DeviceBuilder::wait`](crate::DeviceBuilder::wait)), or per handle
 /// ([`Device::waiting`](crate::Device::waiting)).
@@ -24,41 +24,39 @@ pub enum Wait {
     Rayon,
 }
 
-/// How long [`Wait::Adaptive`] spins: about one round trip of a small op. Beyond it the core is worth more elsewhere.
-pub(crate) const SPIN: Duration = Duration::from_micros(20);
-
-/// Pauses between looks at work that nobody announces: 40 us, and from 16 ms on a 400th of the time already waited, up to
+/// Pauses between looks at work that nobody announces: 40 us ([`Waits`]), and from 16 ms on a 400th of the time already waited, up to
 /// 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time, and a long wait costs nothing.
 ///
 /// The system adds its *timer slack* to a sleep, 50 us unless a thread asks for less: asked for at the first pause, and put
 /// back when the wait is over.
 pub(crate) struct Backoff {
-    begin: Instant,
+    begin: Stopwatch,
+    waits: &'static Waits,
     #[cfg(target_os = "linux")]
     slack: Option<FineTimer>,
 }
 
 impl Backoff {
-    const SHORTEST: Duration = Duration::from_micros(40);
-    const LONGEST: Duration = Duration::from_millis(1);
     /// The part of the time already waited that the next pause may take.
     const PART: u32 = 400;
 
-    pub(crate) fn new() -> Self {
+    /// By the system's clock, whatever that of the device is: a pace.
+    pub(crate) fn new(waits: &'static Waits) -> Self {
         Backoff {
-            begin: Instant::now(),
+            begin: Clock::SYSTEM.start(),
+            waits,
             #[cfg(target_os = "linux")]
             slack: None,
         }
     }
 
     /// Sleeps for the next pause, but not past `until`.
-    pub(crate) fn pause(&mut self, until: Option<Instant>) {
+    pub(crate) fn pause(&mut self, until: Option<Deadline>) {
         #[cfg(target_os = "linux")]
         self.slack.get_or_insert_with(FineTimer::begin);
-        let now = Instant::now();
-        let pause = ((now - self.begin) / Self::PART).clamp(Self::SHORTEST, Self::LONGEST);
-        std::thread::sleep(until.map_or(pause, |until| pause.min(until.saturating_duration_since(now))));
+        let Waits { shortest_pause, longest_pause, .. } = *self.waits;
+        let pause = (self.begin.elapsed() / Self::PART).max(shortest_pause).min(longest_pause);
+        clock::pause(until.map_or(pause, |until| pause.min(until.slice())));
     }
 }
 

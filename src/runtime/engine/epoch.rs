@@ -5,6 +5,7 @@ use super::flow::Flow;
 use super::life::{Life, Stand};
 use super::process;
 use crate::buffer::Meter;
+use crate::clock::Timing;
 use crate::device::Inner;
 use crate::dispatch::Parker;
 use crate::error::{Site, Stale, Text};
@@ -35,6 +36,7 @@ pub(crate) struct Epoch {
     pub(crate) engine: Engine,
     pub(crate) meter: Arc<Meter>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) timing: &'static Timing,
     /// Its operations, but for those that a CUDA engine's slots count.
     pub(crate) flow: Arc<Flow>,
     /// The generation the device is in now.
@@ -77,6 +79,7 @@ impl Epoch {
             engine,
             meter,
             flow: counters.begin(),
+            timing: counters.timing,
             counters,
             now,
             owner,

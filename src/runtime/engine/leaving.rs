@@ -8,21 +8,19 @@
 //! ([`goes_on`]): what is left is an exit in the moment between the two, of the first compilation of a kind.
 
 use super::process;
+use crate::clock::{self, Clock, Timing};
 use crate::{Error, Result, error::Site};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 /// Inside a compiler or linker.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 
-/// What stops is out in some 50 ms. A compiler older than 13 does not stop, and needs what it needs.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Waits for what compiles. It has been told: by then the process is [exiting](process::exiting).
 pub(super) fn leave() {
-    let until = Instant::now() + PATIENCE;
-    while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-        std::thread::sleep(Duration::from_micros(100));
+    // Of the process, not of a device: a manual clock of one would hold up all.
+    let (start, exit) = (Clock::SYSTEM.start(), &Timing::standard().exit);
+    while INSIDE.load(Ordering::SeqCst) > 0 && start.elapsed() < exit.compilers {
+        clock::pause(exit.look);
     }
 }
 
@@ -90,9 +88,9 @@ mod tests {
         let caught = std::panic::catch_unwind(|| unless_leaving(|| -> () { panic!("a wall") }));
         assert!(caught.is_err());
         // Others of this process may be inside for a while.
-        let until = Instant::now() + Duration::from_secs(60);
+        let start = Clock::SYSTEM.start();
         while INSIDE.load(Ordering::SeqCst) > 0 {
-            assert!(Instant::now() < until, "somebody stays inside");
+            assert!(start.elapsed().as_secs() < 60, "somebody stays inside");
             std::thread::yield_now();
         }
     }

@@ -4,6 +4,8 @@
 //! relaxed load; no system call, no lock, so both handlers are safe where they run (a fork handler may only touch
 //! atomics). After `exit` begins libcuda is going away, and a forked child shares handles that it must not use.
 
+#[cfg(feature = "cuda")]
+use crate::clock::{self, Clock, Timing};
 use std::sync::Once;
 #[cfg(feature = "cuda")]
 use std::sync::atomic::AtomicBool;
@@ -39,9 +41,9 @@ extern "C" fn on_exit() {
         return;
     }
     super::leaving::leave();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(2);
-    while KEEPERS.load(Ordering::SeqCst) > 0 && std::time::Instant::now() < until {
-        std::thread::sleep(std::time::Duration::from_micros(100));
+    let (start, exit) = (Clock::SYSTEM.start(), &Timing::standard().exit);
+    while KEEPERS.load(Ordering::SeqCst) > 0 && start.elapsed() < exit.driver {
+        clock::pause(exit.look);
     }
 }
 
@@ -129,16 +131,15 @@ pub(crate) fn watch_exit_after(first: &Once) {
 #[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
 
     #[test]
     fn a_panic_is_no_longer_waited_for() {
         let _ = std::panic::catch_unwind(|| unless_exiting(|| panic!("inside")));
         // Those of other tests come and go.
-        let until = Instant::now() + Duration::from_secs(60);
+        let start = Clock::SYSTEM.start();
         while KEEPERS.load(Ordering::SeqCst) != 0 {
-            assert!(Instant::now() < until, "an exit would wait for nobody");
-            std::thread::sleep(Duration::from_millis(1));
+            assert!(start.elapsed().as_secs() < 60, "an exit would wait for nobody");
+            std::thread::yield_now();
         }
     }
 

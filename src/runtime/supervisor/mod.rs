@@ -28,6 +28,7 @@ pub(crate) use self_test::self_test;
 #[cfg(target_os = "linux")]
 pub(crate) use self_test::work;
 
+use crate::clock;
 use crate::device::{Device, Inner};
 use crate::engine::Epoch;
 use crate::engine::life::Stand;
@@ -35,7 +36,7 @@ use crate::error::Site;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Error, Result};
 use policy::History;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a reason says where the recovery waits for a thread.
 const NO_THREAD: &str = "; no thread for the supervisor yet: ";
@@ -50,6 +51,9 @@ pub(crate) struct Supervisor {
     policy: RestartPolicy,
     state: Mutex<State>,
     changed: Condvar,
+    /// How often somebody began to wait for its health.
+    #[cfg(test)]
+    pub(crate) waiters: crate::sync::AtomicUsize,
 }
 
 struct State {
@@ -69,7 +73,14 @@ impl Supervisor {
     pub(crate) fn new(device: Arc<str>, policy: RestartPolicy) -> Self {
         let state =
             State { phase: Phase::Healthy, history: History::default(), reason: None, seen: None, waiting: None };
-        Supervisor { device, policy, state: Mutex::new(state), changed: Condvar::new() }
+        Supervisor {
+            device,
+            policy,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            #[cfg(test)]
+            waiters: crate::sync::AtomicUsize::new(0),
+        }
     }
 
     fn enter(&self, phase: Phase, reason: Option<String>) {
@@ -99,7 +110,7 @@ impl Supervisor {
         let mut state = self.state.lock();
         // Looked at after: a generation is installed before it is said to be healthy, so this is not one before that.
         let epoch = inner.epoch();
-        let restarts_left = state.history.left(&self.policy, Instant::now());
+        let restarts_left = state.history.left(&self.policy, epoch.timing.clock.now());
         // Whoever sees a fault sets the epoch's flag first, which others are refused by, and comes here a moment later.
         let phase = match (state.phase, epoch.life.stand()) {
             (_, Stand::Lost) => Phase::Lost,
@@ -114,10 +125,13 @@ impl Supervisor {
     /// Waits until it is healthy.
     pub(crate) fn wait_healthy(&self, inner: &Arc<Inner>, limit: Duration) -> Result<Health> {
         rebuild::not_in_its_hook(inner)?;
-        let until = Instant::now().checked_add(limit);
+        #[cfg(test)]
+        self.waiters.fetch_add(1, crate::sync::Ordering::SeqCst);
+        let timing = inner.config.timing;
+        let until = timing.clock.after(limit);
         loop {
             // Before the look: much may happen between that and this.
-            let late = until.is_some_and(|until| Instant::now() >= until);
+            let late = clock::is_over(until);
             let health = self.health(inner);
             match health.phase {
                 Phase::Healthy if inner.epoch().alive() => return Ok(health),
@@ -128,7 +142,7 @@ impl Supervisor {
                 return Err(Error::Timeout { waited: limit, site: Site::none() });
             }
             // Short sleeps: the epoch's flag, which is part of the condition, has no condvar.
-            self.changed.wait_for(&mut self.state.lock(), Duration::from_millis(1));
+            self.changed.wait_for(&mut self.state.lock(), timing.recovery.look);
         }
     }
 
@@ -246,7 +260,7 @@ mod tests {
         assert!(!inner.supervisor.sees_to(0) && old.life.drain());
         assert!(inner.supervisor.claim(&old) && inner.supervisor.sees_to(0));
         inner.on_fault(&old);
-        std::thread::sleep(Duration::from_millis(50));
+        // A fault would be entered by now, and its recovery begun.
         assert_eq!((device.generation(), device.health().phase), (0, Phase::Rebuilding));
     }
 
@@ -258,13 +272,13 @@ mod tests {
         let (inner, old) = (device.inner().clone(), device.epoch());
         assert!(old.life.drain());
         old.fault("it", None);
-        let until = Instant::now() + Duration::from_secs(20);
+        let start = clock::Clock::SYSTEM.start();
         while (device.generation(), device.health().phase) != (1, Phase::Healthy) {
-            assert!(Instant::now() < until, "{:?}", device.health());
+            assert!(start.elapsed().as_secs() < 60, "{:?}", device.health());
             std::thread::yield_now();
         }
         assert!(!inner.supervisor.claim(&old));
         assert_eq!(device.health().phase, Phase::Healthy);
-        device.wait_healthy(Duration::from_millis(50)).unwrap();
+        device.wait_healthy(Duration::ZERO).unwrap();
     }
 }

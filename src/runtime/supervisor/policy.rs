@@ -84,12 +84,13 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ManualClock;
 
     #[test]
     fn restarts_past_the_window_limit_are_refused_until_old_ones_age() {
         let policy = RestartPolicy { restarts: 2, window: Duration::from_secs(10), ..RestartPolicy::default() };
         let mut history = History::default();
-        let start = Instant::now();
+        let start = ManualClock::new().clock().now();
         assert_eq!(history.take(&policy, start), Some(Duration::ZERO));
         assert_eq!(history.take(&policy, start), Some(policy.backoff));
         assert_eq!(history.take(&policy, start + Duration::from_secs(9)), None);
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn without_a_limit_pauses_double_as_well_and_little_is_remembered() {
         let policy = RestartPolicy { restarts: u32::MAX, ..RestartPolicy::default() };
-        let (mut history, now) = (History::default(), Instant::now());
+        let (mut history, now) = (History::default(), ManualClock::new().clock().now());
         let pauses: Vec<_> = (0..6).map(|_| history.take(&policy, now).unwrap().as_millis()).collect();
         assert_eq!(pauses, [0, 10, 20, 40, 80, 160]);
         for _ in 0..1000 {
@@ -116,7 +117,7 @@ mod tests {
     fn pauses_double_up_to_the_longest() {
         let policy = RestartPolicy { restarts: 99, longest: Duration::from_millis(35), ..RestartPolicy::default() };
         let mut history = History::default();
-        let now = Instant::now();
+        let now = ManualClock::new().clock().now();
         let pauses: Vec<_> = (0..6).map(|_| history.take(&policy, now).unwrap().as_millis()).collect();
         assert_eq!(pauses, [0, 10, 20, 35, 35, 35]);
     }

@@ -1,6 +1,7 @@
 //! Making a new life.
 
 use super::{Phase, RestartPolicy, Supervisor, self_test};
+use crate::clock::Timing;
 use crate::device::{Device, Inner};
 use crate::engine::life::Stand;
 use crate::engine::{Cause, Epoch};
@@ -11,17 +12,14 @@ use crate::{Error, Result};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
-use std::time::{Duration, Instant};
-
-/// How long a rebuild that was asked for waits for what the life before holds: a worker's memory and its GPU.
-const PARTING: Duration = Duration::from_secs(5);
+use std::time::Duration;
 
 /// The shortest pause after the n-th attempt in a row that failed, whatever the policy says: a worker program that cannot
 /// start fails at once, and would be started over and over.
-fn breather(failed: u32) -> Duration {
+fn breather(timing: &Timing, failed: u32) -> Duration {
     match failed {
         0 => Duration::ZERO,
-        n => Duration::from_millis(1 << (n - 1).min(10)),
+        n => timing.recovery.breather.saturating_mul(1 << (n - 1).min(10)),
     }
 }
 
@@ -39,7 +37,7 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
             }
             let supervisor = &inner.supervisor;
             supervisor.enter(Phase::Rebuilding, failed.as_ref().map(|e| format!("a rebuild failed: {e}")));
-            let pause = supervisor.state.lock().history.take(&supervisor.policy, Instant::now());
+            let pause = supervisor.state.lock().history.take(&supervisor.policy, old.timing.clock.now());
             let Some(pause) = pause else {
                 let why = old.cause().map(|c| c.message).unwrap_or_default();
                 let RestartPolicy { restarts, window, .. } = supervisor.policy;
@@ -49,7 +47,7 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
             };
             pause
         };
-        std::thread::sleep(pause.max(breather(attempt)));
+        old.timing.clock.sleep(pause.max(breather(old.timing, attempt)));
         let Some(inner) = device.upgrade() else { return };
         match inner.supervisor.attempt(&inner, old.generation + 1) {
             Ok(()) => return,
@@ -115,7 +113,7 @@ impl Supervisor {
             return self.wait_healthy(inner, deadline).map(drop);
         }
         old.engine.retire();
-        old.engine.await_gone(PARTING);
+        old.engine.await_gone(old.timing.recovery.parting);
         match self.attempt(inner, old.generation + 1) {
             Ok(()) => Ok(()),
             // As after a fault: what it needs may be taken for now, by the worker before or by others on the same GPU.

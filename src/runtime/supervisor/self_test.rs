@@ -4,9 +4,6 @@
 use crate::error::Site;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::{Device, DeviceBuffer, Enqueue, Error, Result, Wire};
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[cfg(feature = "cuda")]
 static KERNEL: crate::Ptx = crate::Ptx::new(include_str!("self_test.ptx"));
@@ -81,11 +78,12 @@ fn copies(device: &Device) -> Result<()> {
 }
 
 fn expect(device: &Device, buffer: &DeviceBuffer<u32>, wanted: &[u32]) -> Result<()> {
-    match device.download(buffer)?.await_timeout(PATIENCE) {
+    let patience = device.inner().config.timing.recovery.self_test;
+    match device.download(buffer)?.await_timeout(patience) {
         Ok(Ok(answer)) if *answer == *wanted => Ok(()),
         Ok(Ok(answer)) => Err(Error::library(format!("the self-test answered {answer:?} instead of {wanted:?}"))),
         Ok(Err(rejected)) => Err(rejected.error),
-        Err(_) => Err(Error::Timeout { waited: PATIENCE, site: Site::none() }),
+        Err(_) => Err(Error::Timeout { waited: patience, site: Site::none() }),
     }
 }
 

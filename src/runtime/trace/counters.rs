@@ -2,10 +2,11 @@
 
 use super::{CompileStats, Sink, Trace};
 use crate::Error;
+use crate::clock::{Stopwatch, Timing};
 use crate::engine::flow::Flow;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Counters of one device, through all its lives. Dispatches are counted by each life for itself, and on CUDA per slot, so
 /// that threads with a slot each share no cache line.
@@ -26,17 +27,19 @@ pub(crate) struct Counters {
     fault: Mutex<Option<LastFault>>,
     errors: Mutex<BTreeMap<&'static str, u64>>,
     sink: Option<Sink>,
+    /// The device's clock and limits: all that belongs to it has them from here.
+    pub(crate) timing: &'static Timing,
 }
 
 /// The newest fault, and how long it took to be over.
 struct LastFault {
     cause: String,
-    seen: Instant,
+    seen: Stopwatch,
     over: Option<Duration>,
 }
 
 impl Counters {
-    pub(crate) fn new(trace: Option<Arc<dyn Trace>>) -> Self {
+    pub(crate) fn new(trace: Option<Arc<dyn Trace>>, timing: &'static Timing) -> Self {
         Counters {
             dispatches: AtomicU64::new(0),
             lives: Mutex::default(),
@@ -51,6 +54,7 @@ impl Counters {
             fault: Mutex::default(),
             errors: Mutex::default(),
             sink: Sink::new(trace),
+            timing,
         }
     }
 
@@ -92,7 +96,7 @@ impl Counters {
     #[cold]
     pub(crate) fn faulted(&self, cause: String) {
         self.faults.fetch_add(1, Ordering::Relaxed);
-        *self.fault.lock() = Some(LastFault { cause, seen: Instant::now(), over: None });
+        *self.fault.lock() = Some(LastFault { cause, seen: self.timing.clock.start(), over: None });
     }
 
     /// The next generation was admitted. Gives the time since the fault that it follows, if it follows one.

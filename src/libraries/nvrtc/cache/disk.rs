@@ -8,6 +8,7 @@
 //! Nothing here fails a compilation: a folder that cannot be read or written is a cache that has nothing.
 
 use super::entry::{self, Answer, Refused};
+use crate::clock::Timing;
 use crate::sync::{AtomicU64, Ordering};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,8 +21,6 @@ const ENTRY: &str = "wlk";
 const TEMPORARY: &str = "tmp";
 /// The end of the name of a folder that stood in an entry's place.
 const ASIDE: &str = "aside";
-/// One that is older was left behind by a process that ended meanwhile.
-const ABANDONED: Duration = Duration::from_secs(3600);
 /// The folder is counted anew after so many entries.
 const COUNT_EVERY: u64 = 16;
 
@@ -29,6 +28,7 @@ const COUNT_EVERY: u64 = 16;
 pub(in super::super) struct Disk {
     folder: PathBuf,
     limit: u64,
+    timing: &'static Timing,
     /// Bytes in the folder, as far as this process knows.
     bytes: AtomicU64,
     puts: AtomicU64,
@@ -47,10 +47,15 @@ fn count(counter: &AtomicU64) {
 impl Disk {
     /// In a folder `kernels` of `folder`, at most `limit` bytes. Touches nothing yet.
     pub(in super::super) fn new(folder: &Path, limit: u64) -> Self {
+        Disk::by(folder, limit, Timing::standard())
+    }
+
+    fn by(folder: &Path, limit: u64, timing: &'static Timing) -> Self {
         let zero = || AtomicU64::new(0);
         Disk {
             folder: folder.join("kernels"),
             limit,
+            timing,
             bytes: zero(),
             puts: zero(),
             hits: zero(),
@@ -109,7 +114,7 @@ impl Disk {
         let answer = entry::read(&contents, material);
         if answer.is_ok() {
             // In a read-only folder this fails, and the entry's age is what it is.
-            let _ = file.set_modified(SystemTime::now());
+            let _ = file.set_modified(self.timing.clock.today());
         }
         Ok(answer)
     }
@@ -134,7 +139,7 @@ impl Disk {
         make_folder(&self.folder)?;
         trusted(&std::fs::metadata(&self.folder)?)?;
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let now = SystemTime::now();
+        let now = self.timing.clock.today();
         let age = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         // The time as well: a number of a process comes back, in another container at once.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -156,18 +161,19 @@ impl Disk {
 
     /// Counts the folder, and removes what was used longest ago until there is room again.
     fn bound(&self) -> io::Result<()> {
-        let (mut entries, mut total, now) = (Vec::new(), 0u64, SystemTime::now());
+        let (mut entries, mut total, now) = (Vec::new(), 0u64, self.timing.clock.today());
+        let abandoned = self.timing.files.abandoned;
         for item in std::fs::read_dir(&self.folder)? {
             let Ok(item) = item else { continue };
             let Ok(metadata) = item.metadata() else { continue };
             let path = item.path();
-            let used = metadata.modified().map_or(SystemTime::UNIX_EPOCH, |used| believed(used, now));
+            let used = metadata.modified().map_or(SystemTime::UNIX_EPOCH, |used| believed(used, now, abandoned));
             match path.extension().and_then(|e| e.to_str()) {
                 Some(ENTRY) => {
                     total = total.saturating_add(metadata.len());
                     entries.push((used, metadata.len(), path));
                 }
-                Some(TEMPORARY) if now.duration_since(used).is_ok_and(|age| age > ABANDONED) => {
+                Some(TEMPORARY) if now.duration_since(used).is_ok_and(|age| age > abandoned) => {
                     let _ = std::fs::remove_file(&path);
                 }
                 _ => {}
@@ -197,9 +203,9 @@ impl Disk {
 
 /// When a file was used, by its time. Others write while `now` passes; but what is of a farther future was left by a clock
 /// that has been set back since, and is as old as can be.
-fn believed(used: SystemTime, now: SystemTime) -> SystemTime {
+fn believed(used: SystemTime, now: SystemTime, abandoned: Duration) -> SystemTime {
     let ahead = used.duration_since(now).unwrap_or_default();
-    if ahead > ABANDONED { SystemTime::UNIX_EPOCH } else { used }
+    if ahead > abandoned { SystemTime::UNIX_EPOCH } else { used }
 }
 
 fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {

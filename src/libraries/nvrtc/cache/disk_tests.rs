@@ -1,6 +1,7 @@
 //! The cache on disk, with answers that no compiler made.
 
 use super::*;
+use crate::clock::{Clock, ManualClock};
 use crate::nvrtc::testing::Folder;
 
 fn answer(bytes: usize) -> Answer {
@@ -78,8 +79,9 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     let folder = Folder::new();
     let one = entry::write(&material(1), &answer(1000)).len() as u64;
     let limit = 4 * one;
-    let disk = Disk::new(folder.path(), limit);
-    let pause = || std::thread::sleep(Duration::from_millis(3));
+    let clock = ManualClock::new();
+    let disk = Disk::by(folder.path(), limit, Timing::by(clock).keep());
+    let pause = || clock.advance(Duration::from_secs(1)); // each is used at a time of its own
     for i in 1..=4 {
         disk.put(&material(i), &answer(1000));
         pause();
@@ -93,6 +95,7 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     let there: Vec<u32> = (1..=5).filter(|&i| disk.get(&material(i), any).is_some()).collect();
     assert_eq!(there, [1, 4, 5]);
     for i in 6..60 {
+        pause();
         disk.put(&material(i), &answer(1000));
         assert!(bytes(&disk) <= limit, "{} of {limit}", bytes(&disk));
     }
@@ -103,7 +106,7 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
 fn entries_of_the_future_are_the_first_to_go() {
     let folder = Folder::new();
     let disk = Disk::new(folder.path(), 10_000);
-    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    let tomorrow = Clock::SYSTEM.today() + Duration::from_secs(86_400);
     disk.put(&material(0), &answer(2500));
     std::fs::write(disk.folder().join("left.tmp"), "half").unwrap();
     disk.put(&material(1), &answer(2500));
@@ -124,7 +127,7 @@ fn a_file_that_is_being_written_stays_however_new_it_is() {
     let folder = Folder::new();
     let disk = Disk::new(folder.path(), 10_000);
     folder.write("kernels/1-0-0.tmp", "being written");
-    let soon = SystemTime::now() + Duration::from_secs(60);
+    let soon = Clock::SYSTEM.today() + Duration::from_secs(60);
     File::options().write(true).open(folder.join("kernels/1-0-0.tmp")).unwrap().set_modified(soon).unwrap();
     disk.put(&material(1), &answer(100));
     assert!(folder.join("kernels/1-0-0.tmp").exists());
@@ -157,7 +160,7 @@ fn what_is_not_ours_in_the_folder_stays_and_what_was_left_behind_goes() {
     folder.write("kernels/notes.txt", vec![0; 5000]);
     folder.write("kernels/1-0-0.tmp", "left behind");
     folder.write("kernels/2-0-0.tmp", "being written");
-    let old = SystemTime::now() - 2 * ABANDONED;
+    let old = Clock::SYSTEM.today() - 2 * Timing::standard().files.abandoned;
     File::options().write(true).open(folder.join("kernels/1-0-0.tmp")).unwrap().set_modified(old).unwrap();
     for i in 1..40 {
         disk.put(&material(i), &answer(100));
@@ -272,22 +275,23 @@ fn a_read_only_folder_still_answers() {
 fn readers_never_see_a_part_of_what_many_writers_write() {
     let folder = Folder::new();
     let disk = Disk::new(folder.path(), 64 << 20);
-    let until = std::time::Instant::now() + Duration::from_millis(300);
     let large = answer(200_000);
     disk.put(&material(1), &large);
+    let writing = AtomicU64::new(3);
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 let own = Disk::new(folder.path(), 64 << 20);
-                while std::time::Instant::now() < until {
+                for _ in 0..100 {
                     own.put(&material(1), &large);
                 }
+                writing.fetch_sub(1, Ordering::Release);
                 assert_eq!(counted(&own.failures), 0);
             });
         }
         for _ in 0..2 {
             scope.spawn(|| {
-                while std::time::Instant::now() < until {
+                while writing.load(Ordering::Acquire) > 0 {
                     assert_eq!(disk.get(&material(1), any).as_ref(), Some(&large));
                 }
             });
@@ -305,8 +309,7 @@ fn hammers_one_entry() {
     let Some(folder) = std::env::var_os(HAMMER) else { return };
     let disk = Disk::new(Path::new(&folder), 64 << 20);
     let large = answer(50_000);
-    let until = std::time::Instant::now() + Duration::from_millis(500);
-    while std::time::Instant::now() < until {
+    for _ in 0..200 {
         disk.put(&material(1), &large);
         assert_eq!(disk.get(&material(1), any).as_ref(), Some(&large));
     }

@@ -1,0 +1,49 @@
+//! The end of a wait.
+
+use super::{Clock, SLICE};
+use std::time::{Duration, Instant};
+
+/// A moment of a clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    clock: Clock,
+    at: Instant,
+}
+
+impl Deadline {
+    #[inline]
+    pub(super) fn new(clock: Clock, limit: Duration) -> Option<Self> {
+        clock.now().checked_add(limit).map(|at| Deadline { clock, at })
+    }
+
+    /// It has come.
+    #[inline]
+    pub(crate) fn is_over(self) -> bool {
+        self.clock.now() >= self.at
+    }
+
+    /// The time until it comes.
+    pub(crate) fn left(self) -> Duration {
+        self.at.saturating_duration_since(self.clock.now())
+    }
+
+    /// The system's time at which a thread that waits for an event looks again whether it has come.
+    pub(crate) fn wake_at(self) -> Instant {
+        match self.clock.0 {
+            None => self.at,
+            Some(_) => Instant::now() + self.slice(),
+        }
+    }
+
+    /// The same as a time from now on.
+    pub(crate) fn slice(self) -> Duration {
+        let left = self.left();
+        if self.clock.0.is_some() { left.min(SLICE) } else { left }
+    }
+}
+
+/// There is an end, and it has come.
+#[inline]
+pub(crate) fn is_over(until: Option<Deadline>) -> bool {
+    until.is_some_and(Deadline::is_over)
+}
