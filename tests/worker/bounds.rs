@@ -139,7 +139,7 @@ fn who_can_make_room_is_asked_when_the_limit_is_reached() {
     let _alone = alone();
     let cache: Arc<Mutex<Option<DeviceBuffer<f64>>>> = Arc::default();
     let freed = cache.clone();
-    let callback = move |bytes| bytes == 500_000 * 8 && freed.lock().unwrap().take().is_some();
+    let callback = move |bytes| bytes == 500_000 * 8 - 3_200_000 && freed.lock().unwrap().take().is_some();
     let device = isolated().memory_limit(8_000_000).on_out_of_memory(callback).open().unwrap();
     *cache.lock().unwrap() = Some(device.zeros(600_000).unwrap());
     assert!(matches!(device.zeros::<f64>(500_001).map(drop), Err(Error::OutOfMemory { .. })));

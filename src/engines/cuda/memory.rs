@@ -10,7 +10,7 @@ use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::buffer::{Allocation, Home, Track};
 use crate::clock;
-use crate::device::{Config, PoolInfo, is_patient};
+use crate::device::{Config, MOST_ASKED, PoolInfo, is_patient};
 use crate::engine::{Completion, Epoch};
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -124,8 +124,20 @@ impl CudaEngine {
             Err(Error::OutOfMemory { .. }) => {}
             other => return other,
         }
-        self.make_room(epoch, bytes, config)?;
-        self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error))
+        // The ladder: reap, wait boundedly for what is parked, trim; then ask the user, as long as that helps.
+        self.core.give_back(epoch)?;
+        let again = || self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error));
+        let mut answer = again();
+        for _ in 0..MOST_ASKED {
+            match &answer {
+                Err(error) if config.made_room(error) => {
+                    self.core.give_back(epoch)?;
+                    answer = again();
+                }
+                _ => break,
+            }
+        }
+        answer
     }
 
     /// The same between two phases of an operation, which was admitted long ago: without asking the user for room.
@@ -182,15 +194,6 @@ impl CudaEngine {
             .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
         let home = Home::Cuda(PoolBytes { slot: slot.clone(), place: slot.live.enter(address) });
         Ok(Allocation::new(address, bytes as u64, home, epoch.meter.clone()))
-    }
-
-    /// The ladder: reap, wait boundedly for what is parked, trim, ask the user.
-    fn make_room(&self, epoch: &Arc<Epoch>, bytes: usize, config: &Config) -> Result<()> {
-        self.core.give_back(epoch)?;
-        if config.made_room(bytes as u64) {
-            self.core.give_back(epoch)?;
-        }
-        Ok(())
     }
 
     /// Tells what there is beside what was asked for. Takes a lease: the caller must have none.

@@ -53,12 +53,19 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Asks the user to give memory back: `bytes` are wanted. Whether a last try is worth it.
-    pub(crate) fn made_room(&self, bytes: u64) -> bool {
-        let Some(callback) = &self.on_out_of_memory else { return false };
-        catch_unwind(AssertUnwindSafe(|| callback(bytes))).unwrap_or(false)
+    /// Asks the user to give back what is missing, if it is memory that is. Whether another try is worth it.
+    pub(crate) fn made_room(&self, error: &Error) -> bool {
+        let (Some(callback), Error::OutOfMemory { requested, free, .. }) = (&self.on_out_of_memory, error) else {
+            return false;
+        };
+        // Enough bytes, but not in one piece: how many would help, nobody knows.
+        let missing = if free < requested { requested - free } else { *requested };
+        catch_unwind(AssertUnwindSafe(|| callback(missing))).unwrap_or(false)
     }
 }
+
+/// How often one allocation asks for room: who frees one thing at a time is asked again.
+pub(crate) const MOST_ASKED: usize = 64;
 
 /// How a worker process is started and watched.
 #[derive(Clone, Debug)]
@@ -280,10 +287,29 @@ impl DeviceBuilder {
         self
     }
 
-    /// Called with the bytes requested when device memory has run out, or the [limit](Self::memory_limit) is reached, and all
-    /// that was parked has been given back, and what is in flight was waited for, up to half a second; true when something
-    /// was freed, so that a last try is worth it. Called with no lock held, on the thread that wants the memory: it may use
-    /// the device. A panic in it counts as false.
+    /// Called with the bytes that are missing when device memory has run out, or the [limit](Self::memory_limit) is reached,
+    /// and all that was parked has been given back, and what is in flight was waited for, up to half a second; true when
+    /// something was freed, so that another try is worth it. When that fails too it is called again, with what is missing
+    /// then, until it answers false (or has been called 64 times). Where there are bytes enough but not in one piece it is
+    /// told all that were asked for. Called with no lock held, on the thread that wants the memory: it may use the device.
+    /// A panic in it counts as false.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use std::sync::{Arc, Mutex};
+    /// use windlass::{Device, DeviceBuffer};
+    /// let cache: Arc<Mutex<Vec<DeviceBuffer<u8>>>> = Arc::default();
+    /// let behind = cache.clone();
+    /// let drop_one = move |_missing| behind.lock().is_ok_and(|mut cache| cache.pop().is_some());
+    /// let device = Device::builder().host().memory_limit(1 << 20).on_out_of_memory(drop_one).open()?;
+    /// for _ in 0..4 {
+    ///     let kept = device.zeros(200_000)?;
+    ///     cache.lock().unwrap().push(kept);
+    /// }
+    /// device.zeros::<u8>(600_000)?; // two of the four gave way
+    /// assert_eq!(cache.lock().unwrap().len(), 2);
+    /// # Ok(()) }
+    /// ```
     ///
     /// On an isolated device it is called when the limit refuses. What the worker's GPU has no room for comes later, as the
     /// error of what uses the buffer.

@@ -1,7 +1,8 @@
 //! Making buffers.
 
-use super::Device;
+use super::{Device, MOST_ASKED};
 use crate::buffer::{Allocation, Content, Region, Track};
+
 use crate::clock::{self, Stopwatch, Timing};
 use crate::engine::{Engine, Epoch};
 use crate::error::Stale;
@@ -109,17 +110,19 @@ impl Device {
     }
 
     /// Where the engine has no ladder of its own: what is in flight is waited for, then the user is asked to make room, and
-    /// it is tried once more.
+    /// it is tried again, as long as that helps.
     fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
         if epoch.engine.makes_room() {
             return self.try_allocate(epoch, wanted);
         }
-        match self.allocate_patiently(epoch, wanted) {
-            Err(Error::OutOfMemory { .. }) if self.inner.config.made_room(wanted.bytes as u64) => {
-                self.allocate_patiently(epoch, wanted)
+        let mut answer = self.allocate_patiently(epoch, wanted);
+        for _ in 0..MOST_ASKED {
+            match &answer {
+                Err(error) if self.inner.config.made_room(error) => answer = self.allocate_patiently(epoch, wanted),
+                _ => break,
             }
-            answer => answer,
         }
+        answer
     }
 
     /// Buffers that were dropped keep their memory until what uses them is over.

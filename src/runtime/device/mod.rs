@@ -16,7 +16,7 @@ mod open;
 mod settings;
 
 pub use builder::DeviceBuilder;
-pub(crate) use builder::{Config, Kind, WorkerSettings};
+pub(crate) use builder::{Config, Kind, MOST_ASKED, WorkerSettings};
 pub use info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub(crate) use inner::{Inner, Opened};
 #[cfg(all(feature = "cuda", target_os = "linux"))]

@@ -76,7 +76,7 @@ pub enum Error {
         site: Site,
     },
     /// No memory, after everything that could be given back was.
-    #[error("out of memory: {requested} bytes requested, {free} of {total} free, limit {limit}{site}")]
+    #[error("out of memory: {requested} bytes requested, {free} free of {}{site}", within(*total, *limit))]
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
@@ -217,6 +217,11 @@ impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {self}", self.kind())
     }
+}
+
+/// What the free bytes of an [`Error::OutOfMemory`] are a part of.
+fn within(total: u64, limit: u64) -> String {
+    if limit < total || total == 0 { format!("the device's limit of {limit}") } else { format!("{total}") }
 }
 
 /// The place in an error, for the variants that have one: shared or not, as the error is.
