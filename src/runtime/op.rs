@@ -6,7 +6,7 @@ mod made;
 mod ours;
 pub(crate) mod plan;
 
-pub(crate) use contained::{Contained, contained, cost_of};
+pub(crate) use contained::{Contained, contained, cost_of, guarded};
 pub use kind::Kind;
 pub use made::{Made, Make, Next};
 pub(crate) use ours::Ours;

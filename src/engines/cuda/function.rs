@@ -2,11 +2,10 @@
 
 use super::module::LoadedModule;
 use super::ring::Cargo;
-use super::{Core, Enqueue, Native, fault};
+use super::{Core, Native, Queue, fault};
 use crate::Result;
 use crate::engine::Epoch;
 use crate::launch::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
-use crate::op::Op;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, c_void};
@@ -132,9 +131,9 @@ impl Function {
     ///
     /// # Safety
     /// `parameters` point at its parameters, in number, order and size; it touches only what this dispatch may.
-    pub(crate) unsafe fn launch<O: Op>(
+    pub(crate) unsafe fn launch(
         &self,
-        queue: &mut Enqueue<'_, O>,
+        queue: &mut Queue<'_>,
         config: &LaunchConfig,
         parameters: &mut [*mut c_void],
     ) -> Result<()> {

@@ -2,17 +2,15 @@
 
 use super::Core;
 use super::follow::Follows;
-use super::late_task::Edges;
+use super::late_frame::Edges;
 use super::lease::Lease;
 use super::members::Member;
 use super::ring::Retired;
 use super::room;
 use super::slot::Mark;
 use super::staging::Patience;
-use super::submit::{Given, Phase, Undone};
-use super::task::CudaTask;
+use super::under_lease::{Given, Phase, Undone};
 use crate::dispatch::Submission;
-use crate::op::Op;
 use crate::op::plan::AnyPlan;
 use crate::sync::Arc;
 
@@ -27,13 +25,13 @@ pub(super) struct Behind<'a> {
 
 impl Core {
     /// Leases and enqueues behind what is bound by now, and behind `end`, where the phase before it ended.
-    pub(super) fn enqueue_behind<O: Op>(
+    pub(super) fn enqueue_behind(
         self: &Arc<Self>,
-        s: &mut Submission<'_, '_, O>,
+        s: &mut Submission<'_, '_>,
         of: &Behind<'_>,
         phase: Phase<'_>,
         end: &mut Option<Mark>,
-    ) -> Result<Arc<CudaTask<O>>, Undone> {
+    ) -> Result<(), Undone> {
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         for (edge, _) in of.edges {
             self.add(edge, &mut follows);
@@ -45,8 +43,8 @@ impl Core {
             });
         }
         let traced = s.epoch.counters.trace().is_some();
-        let given = Given { landed: self.landing::<O>(s.epoch)?, traced, plans: of.plans, phase };
-        let room = match const { room::may_need::<O>() } && of.operands > room::MOST_WITHOUT {
+        let given = Given { landed: self.landing(s.facts, s.epoch)?, traced, plans: of.plans, phase };
+        let room = match s.facts.listed && of.operands > room::MOST_WITHOUT {
             true => Some(self.room(s.epoch, of.operands, of.patience)?),
             false => None,
         };

@@ -19,47 +19,43 @@
 use super::Core;
 use super::gate::Gate;
 use super::late::Late;
-use super::late_task::{Edges, Frame, LateTask, Work};
+use super::late_frame::{Edges, Frame, Work};
 use super::plans::{Cell, Need};
 use super::submit::Around;
 use crate::buffer::{Content, Track, View};
-use crate::dispatch::{Submission, TaskOf};
+use crate::dispatch::Submission;
 use crate::engine::Completion;
 use crate::host::{Follower, Runnable};
-use crate::op::{Contained, Kind, Op};
+use crate::op::Kind;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
 impl Core {
     /// Publishes a dispatch that is enqueued later, by a helper.
-    pub(super) fn submit_late<O: Op>(
-        self: &Arc<Self>,
-        mut s: Submission<'_, '_, O>,
-        needs: SmallVec<[Need; 1]>,
-    ) -> Result<TaskOf<O>> {
+    pub(super) fn submit_late(self: &Arc<Self>, mut s: Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
         let around = Around::of(&s);
-        let (op, spans, relay) = (s.take_op()?, s.take_spans()?, s.relay.take());
         let late = Late::new();
+        // What it becomes first: behind the publication nothing may fail.
+        let frame = Frame::new(self, (s.epoch, *s.options), late.clone(), s.facts);
+        let number = frame.number;
+        let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
         let edges = {
-            let _gate = if O::GATED.said() { Gate::enter(around) } else { Gate::default() };
+            let _gate = if s.facts.gated { Gate::enter(around) } else { Gate::default() };
             let edges = look(around);
             publish(around, &edges, &late);
             edges
         };
-        let task = Arc::new(LateTask::<O>::new(Frame::new(self, s.epoch, *s.options, late, around.spares)));
         let job: Arc<dyn Runnable> = task.clone();
         follow(&job, &edges);
         let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
         self.find_plans(s.epoch, needs, &job, &plans);
-        let work =
-            Work { op: Contained::new(Some(op)), spans: Some(spans), relay, edges, plans, operands: s.views.len() };
-        task.give(work);
+        task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.views.len() });
         // The guard.
         if job.core().dep_done() {
-            if O::KIND == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
+            if s.facts.kind == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
         }
-        Ok(task)
+        Ok(())
     }
 }
 

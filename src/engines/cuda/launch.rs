@@ -1,9 +1,8 @@
 //! The launch itself, of every kernel.
 
-use super::enqueue::Enqueue;
+use super::queue::Queue;
 use crate::Result;
 use crate::launch::LaunchConfig;
-use crate::op::Op;
 use cudarc::driver::sys::{CUfunction, CUstream};
 use smallvec::SmallVec;
 use std::ffi::c_void;
@@ -57,7 +56,7 @@ fn attributes(config: &LaunchConfig) -> SmallVec<[RawAttribute; 3]> {
     all
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Launches `function`. What the driver refuses at once leaves the stream and the operands as they were.
     ///
     /// # Safety
@@ -96,7 +95,7 @@ impl<O: Op> Enqueue<'_, O> {
         };
         let code = code.ok_or_else(|| crate::Error::unsupported(format!("this driver has no {call}")))?;
         self.check(call, code)?;
-        self.untouched = false;
+        self.left.untouched = false;
         Ok(())
     }
 }

@@ -10,10 +10,11 @@
 use super::slot::Slot;
 use super::turns::Turns;
 use super::{Core, fault};
+use crate::dispatch::Facts;
 use crate::engine::Epoch;
 use crate::host::Runnable;
 use crate::library::{Entry, Placement};
-use crate::op::{Kind, Op};
+use crate::op::Kind;
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
 use cudarc::driver::sys::CUstream;
@@ -79,10 +80,10 @@ impl Pool {
 
 impl Core {
     /// The pool that an op's work goes to; none for the ordinary slots.
-    pub(super) fn pool_of<O: Op>(&self) -> Option<&Pool> {
-        let name = O::POOLED.said().then_some(O::LIBRARY);
+    pub(super) fn pool_of(&self, op: &Facts) -> Option<&Pool> {
+        let name = op.pooled.then_some(op.library);
         let own = self.pools.iter().find(|pool| name.is_some() && pool.library == name);
-        own.or_else(|| self.pools.first().filter(|_| O::KIND != Kind::Enqueue))
+        own.or_else(|| self.pools.first().filter(|_| op.kind != Kind::Enqueue))
     }
 
     /// A member for `job`. `None`: all are held, and the job was parked; it runs again when one is free.

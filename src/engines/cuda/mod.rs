@@ -15,9 +15,11 @@
 //!       ├─ helpers.rs       threads that build plans and enqueue what its submitter could not
 //!       │   └─ members.rs   streams that are held while a call blocks
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls; sweep.rs: how
-//! submit.rs: a dispatch    gate.rs: operands that nobody owns    follow.rs: what it waits for on the device    lease.rs: which slot it gets
-//! late.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_task.rs, late_enqueue.rs: such a dispatch
-//! enqueue.rs: what an op's CUDA half works with    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
+//! submit.rs: a dispatch    gate.rs: operands that nobody owns    follow.rs: what it waits for on the device
+//! lease.rs: which slot it gets    under_lease.rs: what is done there
+//! late.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
+//! dispatch
+//! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
 //! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark
 //! open.rs: opening a GPU    fault.rs: what a status code means
@@ -33,6 +35,7 @@
 pub(crate) mod api;
 mod blocker;
 mod context;
+mod copies;
 mod enqueue;
 mod fault;
 mod follow;
@@ -45,6 +48,7 @@ mod helpers;
 mod housekeeping;
 mod late;
 mod late_enqueue;
+mod late_frame;
 mod late_submit;
 mod late_task;
 mod launch;
@@ -60,6 +64,7 @@ mod peer;
 mod pinned;
 mod plans;
 mod ptx;
+mod queue;
 mod recent;
 mod reclaim;
 #[cfg(target_os = "linux")]
@@ -75,12 +80,15 @@ mod tables;
 mod task;
 mod timer;
 mod turns;
+mod under_lease;
 
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
 pub(crate) use function::Function;
 pub(crate) use housekeeping::Nudge;
 pub(crate) use late::Late;
+pub(crate) use late_frame::{Frame as LateFrame, LateJob};
+pub(crate) use late_task::LateTask;
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
@@ -88,11 +96,13 @@ pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
 pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
+pub(crate) use queue::Queue;
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use ring::Cargo;
 pub(crate) use slot::{Mark, State as SlotState};
 pub(crate) use staging::{Reserved, Staged, Staging};
 pub(crate) use tables::Series;
+pub(crate) use task::{CudaTask, Flight, Leg};
 
 use crate::clock::Timing;
 use crate::engine::Epoch;

@@ -14,10 +14,9 @@
 use super::api::{Code, Driver, codes};
 use super::housekeeping::Nudge;
 use super::limits::Limits;
-use super::{Core, Enqueue, Native, fault};
+use super::{Core, Native, Queue, fault};
 use crate::engine::Epoch;
 use crate::error::{Diagnostic, PTX_INPUT, Site, Stale};
-use crate::op::Op;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::{Error, Result};
 use crossbeam_queue::SegQueue;
@@ -51,7 +50,7 @@ pub(crate) struct LoadedModule {
 
 impl LoadedModule {
     /// Asked under the lease of a slot of an epoch that is alive, so that nothing of another epoch gets in.
-    pub(crate) fn admit<O: Op>(&self, queue: &Enqueue<'_, O>) -> Result<()> {
+    pub(crate) fn admit(&self, queue: &Queue<'_>) -> Result<()> {
         if Arc::ptr_eq(&self.modules, &queue.core.modules) {
             return Ok(());
         }

@@ -11,12 +11,11 @@
 //! answer, because drivers have been seen that copy nothing.
 
 use super::context::Context;
-use super::enqueue::Enqueue;
+use super::queue::Queue;
 use super::slot::Mark;
 use super::submit::Around;
 use super::{Core, CudaEngine, fault};
 use crate::engine::{Completion, Epoch};
-use crate::op::Op;
 use crate::sync::Arc;
 use crate::{Device, Error, Result};
 use cudarc::driver::sys::CUmemAccessDesc;
@@ -145,7 +144,7 @@ impl Core {
     }
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Copies `bytes` bytes from another GPU's memory.
     ///
     /// # Safety

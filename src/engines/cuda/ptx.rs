@@ -5,9 +5,8 @@
 //! nothing.
 
 use super::Native;
-use super::enqueue::Enqueue;
+use super::queue::Queue;
 use crate::launch::{LaunchConfig, LaunchDims};
-use crate::op::Op;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUfunction;
@@ -77,7 +76,7 @@ pub(crate) struct Cached {
 // SAFETY: `name` is the address of a `'static` string, only compared.
 unsafe impl Send for Cached {}
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     pub(super) fn function(&mut self, ptx: &Ptx, name: &'static CStr) -> Result<CUfunction> {
         let id = ptx.id();
         let same = |c: &&Cached| c.module == id && std::ptr::eq(c.name, name.as_ptr());
@@ -93,13 +92,9 @@ impl<O: Op> Enqueue<'_, O> {
 
     /// Launches the kernel `name` of `ptx` on the dispatch's stream.
     ///
-    /// # Errors
-    /// PTX that the driver refuses, a kernel that is not in it, dimensions or shared memory past the device's limits.
-    ///
     /// # Safety
-    /// `args` are the kernel's parameters in number, order and size, and the kernel reads and writes only the dispatch's
-    /// operands (writing none that is only read) and its [`scratch`](Self::scratch) and [`result`](Self::result).
-    pub unsafe fn launch(
+    /// See [`Enqueue::launch`](super::Enqueue::launch).
+    pub(crate) unsafe fn launch(
         &mut self,
         ptx: &'static Ptx,
         name: &'static CStr,

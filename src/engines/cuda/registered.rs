@@ -10,12 +10,11 @@
 use super::slot::Shared;
 use super::staging::Ticket;
 use super::task::Landed;
-use super::{Core, CudaEngine, fault};
+use super::{Core, CudaEngine, Queue, fault};
 use crate::engine::Epoch;
-use crate::op::Op;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::worker::Lent;
-use crate::{Enqueue, Error, Result};
+use crate::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -118,7 +117,7 @@ impl CudaEngine {
     }
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Shared memory to the device. Who lent it does not touch it before the answer.
     ///
     /// # Safety
@@ -165,7 +164,7 @@ impl<O: Op> Enqueue<'_, O> {
             }
             start = end;
         }
-        self.landed = Landed::InPlace(Box::new(progress));
+        self.left.landed = Landed::InPlace(Box::new(progress));
         outcome
     }
 }

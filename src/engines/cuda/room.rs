@@ -4,23 +4,16 @@
 //! whether the table is kept already. What is not used goes back at once. Only ops with lists of operands ask, and of
 //! those only the long ones.
 
-use super::enqueue::Enqueue;
 use super::pinned::{Block, LARGEST};
+use super::queue::Queue;
 use super::staging::Patience;
 use super::{Core, Native};
-use crate::buffer::Elems;
 use crate::engine::Epoch;
-use crate::op::{Op, WritesOf};
 use crate::sync::Arc;
 use crate::{Error, Result};
 
 /// The most operands whose addresses need none: they are parameters of a kernel.
 pub(super) const MOST_WITHOUT: usize = super::tables::MORE;
-
-/// Whether an op may have more.
-pub(super) const fn may_need<O: Op>() -> bool {
-    <O::Reads as Elems>::LISTED || <WritesOf<O> as Elems>::LISTED
-}
 
 /// What a dispatch may write its addresses to.
 #[derive(Default)]
@@ -56,7 +49,7 @@ impl Core {
     }
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Words in scratch, by way of the room. They are copied before this returns.
     pub(super) fn write_staged(&mut self, words: &[u64]) -> Result<u64> {
         let data: &[u8] = bytemuck::cast_slice(words);
@@ -87,7 +80,7 @@ impl<O: Op> Enqueue<'_, O> {
                     return Err(room.refused.take().unwrap_or_else(|| Error::library("more addresses than operands")));
                 };
                 let all = (block.at, block.bytes());
-                self.keep.push(block);
+                self.left.keep.push(block);
                 all
             }
         };

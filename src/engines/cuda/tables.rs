@@ -15,14 +15,13 @@
 //! A table that is not kept is scratch of its dispatch. A few addresses come to the device as parameters of a kernel, which
 //! is cheaper than a copy from staging; those at even distances are computed there.
 
-use super::enqueue::Enqueue;
+use super::queue::Queue;
 use super::room::Room;
 use super::slot::State;
 use super::{Core, Ptx, fault};
 use crate::buffer::Meter;
 use crate::engine::Epoch;
 use crate::launch::{LaunchConfig, LaunchDims};
-use crate::op::Op;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use std::ffi::{CStr, c_void};
@@ -134,7 +133,7 @@ impl Tables {
     }
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// A table of the words that `gather` puts down, in device memory, for work of this dispatch.
     pub(crate) fn table(&mut self, gather: impl FnOnce(&mut Vec<u64>)) -> Result<u64> {
         let mut words = std::mem::take(&mut self.state.tables.words);
@@ -177,8 +176,8 @@ impl<O: Op> Enqueue<'_, O> {
             && let Some(charge) = Charge::new(&self.epoch.meter, bytes)
         {
             // No longer scratch of this dispatch; but what it pushes out is, and so is freed behind its work.
-            self.scratch.retain(|scratch| *scratch != at);
-            let scratch = &mut self.scratch;
+            self.left.scratch.retain(|scratch| *scratch != at);
+            let scratch = &mut self.left.scratch;
             self.state.tables.keep(form, key, at, charge, |out| scratch.push(out));
         }
         Ok(at)
@@ -204,9 +203,10 @@ impl<O: Op> Enqueue<'_, O> {
         let mut parameters: [*mut c_void; 3] = [(&raw mut to).cast(), (&raw mut count).cast(), all.as_mut_ptr().cast()];
         let function = self.function(&KERNELS, name)?;
         // SAFETY: the kernel takes an address, a count and `N` words, and writes so many of them to scratch that holds them.
-        let (untouched, launched) =
-            (self.untouched, unsafe { self.launch_function(function, &LaunchConfig::from(dims), &mut parameters) });
-        self.untouched = untouched;
+        let (untouched, launched) = (self.left.untouched, unsafe {
+            self.launch_function(function, &LaunchConfig::from(dims), &mut parameters)
+        });
+        self.left.untouched = untouched;
         launched.map(|()| to)
     }
 
@@ -227,9 +227,10 @@ impl<O: Op> Enqueue<'_, O> {
             third.step.into(),
         ];
         // SAFETY: the arguments are the kernel's parameters in order and type; it writes scratch that holds so many words.
-        let (untouched, launched) =
-            (self.untouched, unsafe { self.launch(&KERNELS, c"write_even", LaunchDims::for_elements(count)?, &args) });
-        self.untouched = untouched;
+        let (untouched, launched) = (self.left.untouched, unsafe {
+            self.launch(&KERNELS, c"write_even", LaunchDims::for_elements(count)?, &args)
+        });
+        self.left.untouched = untouched;
         launched.map(|()| to)
     }
 }

@@ -12,7 +12,7 @@ use crate::clock::{self, Clock, Deadline, Stopwatch, Timing, Waits};
 use crate::dispatch::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left};
-use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Ongoing, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Made, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
@@ -43,19 +43,19 @@ pub(super) enum Landed {
 /// It goes with its pending: the slot's ring holds a share only where the device, or a trace, still needs something of it
 /// ([`Flight::is_held`], [`Keeps`](crate::op::Keeps)). So a chain whose pendings go at once has the same few bytes for
 /// every dispatch.
-pub(super) struct CudaTask<O: Op> {
-    pub(super) op: Contained<O>,
+pub(crate) struct CudaTask<O: Op> {
+    pub(crate) op: Contained<O>,
     pub(super) flight: Flight,
 }
 
 /// A phase that is not the last one of its op, which stays where it is.
-pub(super) struct Leg {
+pub(crate) struct Leg {
     pub(super) flight: Flight,
 }
 
 impl Leg {
     /// What it left, once it is over.
-    pub(super) fn raw<R: Raw>(&self) -> Result<R> {
+    pub(crate) fn raw<R: Raw>(&self) -> Result<R> {
         let landing = match &*self.flight.landed.lock() {
             // SAFETY: the caller has seen that the phase is over, so the device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
@@ -70,7 +70,7 @@ impl Cargo for Leg {
 }
 
 /// All of a task that does not depend on its op: what is done with that is compiled once.
-pub(super) struct Flight {
+pub(crate) struct Flight {
     pub(super) mark: Mark,
     state: AtomicU8,
     landed: Mutex<Landed>,
@@ -95,13 +95,12 @@ pub(super) struct Extra {
 pub(super) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
 
 impl Flight {
-    #[inline]
     pub(super) fn new(mark: Mark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
         Flight { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
     }
 
     /// Something of it must outlive its pending: memory that the device reads or writes, a timer, a trace to be told.
-    pub(super) fn is_held(&mut self) -> bool {
+    pub(crate) fn is_held(&mut self) -> bool {
         self.extra.is_some() || !matches!(self.landed.get_mut(), Landed::Nothing)
     }
 
@@ -293,6 +292,34 @@ impl Flight {
         self.look(told)
     }
 
+    /// The same for another process; none where that has it already.
+    #[cfg(target_os = "linux")]
+    fn left(&self, told: &dyn Told, eager: bool) -> Result<Option<Landing>> {
+        let in_place = matches!(*self.landed.lock(), Landed::InPlace(_));
+        let landing = self.landing(told, eager && !in_place)?;
+        Ok((!in_place).then_some(landing))
+    }
+
+    /// Nobody will ask for what it left.
+    fn let_go(&self, holds: bool) {
+        if (holds || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
+            self.mark.slot.reclaim.nudge.nudge();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn arrived(&self) -> u64 {
+        match &mut *self.landed.lock() {
+            Landed::InPlace(progress) => progress.look(&self.mark.slot),
+            _ => 0,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn may_run(&self) -> bool {
+        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(Mark::poll))
+    }
+
     fn device_time(&self) -> Option<Duration> {
         if self.mark.slot.over() {
             return None;
@@ -308,17 +335,40 @@ impl<O: Op> Cargo for CudaTask<O> {
 }
 
 impl<O: Op> CudaTask<O> {
+    /// The op and its flight where they stay. The op is copied there at once, and not by way of the stack.
+    pub(crate) fn placed(op: O, flight: Flight) -> Arc<Self> {
+        let place = Arc::<Self>::new_uninit();
+        // SAFETY: room for a task, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
+        unsafe {
+            Arc::as_ptr(&place).cast_mut().cast::<Self>().write(CudaTask { op: Contained::new(op), flight });
+            place.assume_init()
+        }
+    }
+
     /// The host's part of the answer, with the buffers that were made on the way.
     pub(super) fn take_with(&self, made: &mut Made) -> Result<HostOf<O>> {
-        let landing = self.flight.landing(self, O::Output::EAGER.said());
-        landing
-            .and_then(O::Raw::land)
-            .and_then(|raw| self.op.conclude(raw, made))
-            .map_err(|error| self.flight.locate(self, error))
+        let answer = match self.flight.landing(self, O::Output::EAGER.said()) {
+            Ok(landing) => O::Raw::land(landing),
+            Err(error) => Err(error),
+        };
+        let error = match answer {
+            Ok(raw) => match self.op.conclude(raw, made) {
+                Ok(host) => return Ok(host),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        Err(self.flight.locate(self, error))
     }
 }
 
 impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
+    fn take(&self) -> Result<HostOf<O>> {
+        self.take_with(&mut Made::default())
+    }
+}
+
+impl<O: Op> Ongoing for CudaTask<O> {
     fn is_settled(&self) -> bool {
         self.flight.is_settled(self)
     }
@@ -331,27 +381,26 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
         self.mark.slot.timing
     }
 
-    fn take(&self) -> Result<HostOf<O>> {
-        self.take_with(&mut Made::default())
-    }
-
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left> {
-        let in_place = matches!(*self.flight.landed.lock(), Landed::InPlace(_));
-        let landing = self.flight.landing(self, O::Output::EAGER.said() && !in_place);
-        if in_place {
-            return landing.map(|_| Left::Slot([0; 64])).map_err(|error| self.flight.locate(self, error));
+        let outcome = match self.flight.left(self, O::Output::EAGER.said()) {
+            Ok(None) => return Ok(Left::Slot([0; 64])),
+            Ok(Some(landing)) => match O::Raw::land(landing) {
+                Ok(raw) => raw.leave(to),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Err(error) => Err(self.flight.locate(self, error)),
+            left => left,
         }
-        landing.and_then(O::Raw::land).and_then(|raw| raw.leave(to)).map_err(|error| self.flight.locate(self, error))
     }
 
     fn abandon(&self) {
         // The ring lets go of what it holds when its ticket has passed, at the latest when the slot is leased again.
         // Where that frees something worth having, somebody should look sooner.
-        let holds = std::mem::needs_drop::<O>() || self.extra.is_some() || O::Raw::BYTES > 0 || O::Output::EAGER.said();
-        if holds && self.state.load(Ordering::Acquire) < DONE {
-            self.mark.slot.reclaim.nudge.nudge();
-        }
+        self.flight.let_go(std::mem::needs_drop::<O>() || O::Raw::BYTES > 0 || O::Output::EAGER.said());
     }
 
     fn device_time(&self) -> Option<Duration> {
@@ -371,17 +420,11 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn arrived(&self) -> u64 {
-        if !O::Raw::BULK {
-            return 0;
-        }
-        match &mut *self.flight.landed.lock() {
-            Landed::InPlace(progress) => progress.look(&self.mark.slot),
-            _ => 0,
-        }
+        if O::Raw::BULK { self.flight.arrived() } else { 0 }
     }
 
     #[cfg(target_os = "linux")]
     fn may_run(&self) -> bool {
-        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(Mark::poll))
+        self.flight.may_run()
     }
 }

@@ -8,6 +8,7 @@ use crate::clock::{self, Clock, Deadline, Stopwatch};
 use crate::device::Options;
 use crate::dispatch::{Backoff, Parker, Subscribed, Then, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
+use crate::op::{Made, Make};
 use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, Told};
 use crate::worker::Relay;
@@ -22,7 +23,7 @@ const CLAIMED: u8 = 1;
 const COUNTED: u8 = 2;
 
 /// All of a node that does not depend on its op: what is done with that is compiled once.
-pub(super) struct Frame {
+pub(crate) struct Frame {
     pub(super) core: Core,
     /// See [`Runnable::place`](super::Runnable::place).
     pub(super) place: u64,
@@ -37,6 +38,21 @@ pub(super) struct Frame {
     pub(super) timed: bool,
     pub(super) label: Option<&'static str>,
     pub(super) relay: Option<Relay>,
+}
+
+/// How a host half went.
+pub(super) struct Ran {
+    pub(super) result: Result<()>,
+    made: Made,
+    /// How long it took, where that was asked for.
+    pub(super) time: Option<Duration>,
+}
+
+impl Ran {
+    /// The buffers that it made.
+    pub(super) fn take_made(&mut self) -> Option<Box<Made>> {
+        (!self.made.is_empty()).then(|| Box::new(std::mem::take(&mut self.made)))
+    }
 }
 
 impl HostEngine {
@@ -66,15 +82,33 @@ impl HostEngine {
 }
 
 impl Frame {
-    /// Runs the host half, or what stands in its way; and how long it took, where that was asked for.
-    pub(super) fn carry_out(&self, half: &mut dyn FnMut() -> Result<()>) -> (Result<()>, Option<Duration>) {
+    /// Runs the host half, or what stands in its way.
+    pub(super) fn carry_out(&self, half: &mut dyn FnMut(&mut Make<'_>) -> Result<()>) -> Ran {
         if let Err(error) = self.begin() {
-            return (Err(error), None);
+            return Ran { result: Err(error), made: Made::default(), time: None };
         }
         let _inside = Inside::enter();
         let start = self.timed.then(|| self.epoch.timing.clock.start());
+        let mut made = Made::default();
+        let half = || half(&mut Make::new(&self.epoch, &mut made));
         let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
-        (result, start.map(|start| start.elapsed()))
+        Ran { result, made, time: start.map(|start| start.elapsed()) }
+    }
+
+    /// Settles as it ended; what it made and nobody wants goes before that.
+    pub(super) fn conclude_with(&self, told: &dyn Told, ran: Ran) {
+        drop(ran.made);
+        self.conclude(told, ran.result);
+    }
+
+    /// Waits for its end, and gives the error if it failed.
+    pub(super) fn end(&self, told: &dyn Told) -> Result<()> {
+        // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
+        self.wait(told, Wait::Adaptive, None);
+        match self.core.error() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn begin(&self) -> Result<()> {

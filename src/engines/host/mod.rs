@@ -34,9 +34,13 @@ pub(crate) use follower::Core;
 #[cfg(feature = "cuda")]
 pub(crate) use follower::Follower;
 pub(crate) use follower::Runnable;
+#[cfg(feature = "host")]
+pub(crate) use frame::Frame;
 pub(crate) use inside::{inside_op, refuse_inside};
 #[cfg(feature = "host")]
 pub(crate) use machine::{processor_name, total_memory};
+#[cfg(feature = "host")]
+pub(crate) use node::{Keep, Node};
 #[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;
 #[cfg(feature = "host")]

@@ -18,10 +18,10 @@ use crate::buffer::{Allocation, Elems, View};
 use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left, Raw};
-use crate::dispatch::{Parker, Submission, Subscribed, Task, TaskOf, Then, Wait};
+use crate::dispatch::{Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
-use crate::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf, contained, cost_of};
+use crate::op::{Contained, HostOf, Made, Op, WritesOf, contained};
 use crate::sync::{Arc, Mutex};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -29,7 +29,8 @@ use smallvec::SmallVec;
 use std::ops::Deref;
 use std::time::Duration;
 
-struct Node<O: Op> {
+/// One op in flight. What does not depend on the op is its frame's.
+pub(crate) struct Node<O: Op> {
     frame: Frame,
     op: Contained<O>,
     cargo: Mutex<Option<Cargo<O>>>,
@@ -52,14 +53,11 @@ impl<O: Op> Told for Node<O> {
     }
 }
 
-/// What the op works on. Gone before the node settles.
-struct Cargo<O: Op> {
-    reads: Spans<O::Reads>,
-    writes: Spans<WritesOf<O>>,
-    _keep: Keep,
-}
+/// What the op works on, and what keeps that. Gone before the node settles.
+type Cargo<O> = (SpansOf<O>, Keep);
 
-type Keep = SmallVec<[Arc<Allocation>; 4]>;
+/// The memory of the operands.
+pub(crate) type Keep = SmallVec<[Arc<Allocation>; 4]>;
 
 struct Outcome<O: Op> {
     raw: Option<O::Raw>,
@@ -71,33 +69,36 @@ struct Outcome<O: Op> {
 
 impl HostEngine {
     /// Steps 3 to 6.
-    pub(crate) fn submit<O: Op>(self: &Arc<Self>, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
-        let epoch = s.epoch;
-        let (op, (reads, writes)) = (Contained::new(s.take_op()?), s.take_spans()?);
-        epoch.remember(op.subject().copied().unwrap_or(O::NAME));
+    pub(crate) fn submit(self: &Arc<Self>, s: Submission<'_, '_>) -> Result<()> {
+        let (epoch, call) = (s.epoch, s.call);
+        epoch.remember(call.subject());
         let trace = epoch.counters.trace();
         // The user's own code, which may panic: nothing is counted yet, and nobody follows what will never run.
-        let after = trace.map(|t| (t, OpInfo::of(&*op, s.options.label, None)));
+        let after = match trace {
+            Some(trace) => Some((trace, call.info(s.options.label, None)?)),
+            None => None,
+        };
         // In a worker process this thread does nothing but submit, and has just been woken for that.
         #[cfg(target_os = "linux")]
-        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(cost_of(&*op)));
+        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(call.cost()));
         #[cfg(not(target_os = "linux"))]
         let here = false;
         // A user's hook and a plan's delay are not for the submitting thread.
-        let prompt = trace.is_none() && self.plan().is_none() && op.is_prompt();
+        let prompt = trace.is_none() && self.plan().is_none() && call.is_prompt();
         let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
         }
         // After the hook, which may wait for all that is in flight.
         let number = epoch.flow.enter();
-        let node = Arc::new(Node {
-            frame: self.frame((epoch, number), s.options, trace.is_some(), s.relay),
-            op,
-            cargo: Mutex::new(Some(Cargo { reads, writes, _keep: kept(s.views) })),
-            outcome: Mutex::new(Outcome { raw: None, made: None, time: None, abandoned: false }),
-        });
-        let me: Arc<dyn Runnable> = node.clone();
+        let frame = self.frame((epoch, number), s.options, trace.is_some(), s.relay);
+        let me = match call.become_node(frame, kept(s.views)) {
+            Ok(node) => node,
+            Err(error) => {
+                epoch.flow.leave(number);
+                return Err(error);
+            }
+        };
         link(&me, s.views, s.read_count);
         if let Some((trace, info)) = after {
             trace.emit(Event::AfterEnqueue, &info);
@@ -108,10 +109,12 @@ impl HostEngine {
         } else if me.core().dep_done() {
             self.run_here(me);
         }
-        if self.is_inline() {
+        if self.is_inline()
+            && let Some(node) = call.ongoing()
+        {
             node.wait(Wait::Adaptive, None);
         }
-        Ok(node)
+        Ok(())
     }
 }
 
@@ -164,42 +167,48 @@ impl<O: Op> Runnable for Node<O> {
 
     fn dep_done(self: Arc<Self>) {
         if self.core.dep_done() {
-            let engine = self.engine.clone();
+            let engine = Arc::clone(&self.frame.engine);
             engine.start(self);
         }
     }
 
     fn run(self: Arc<Self>) {
         let Some(cargo) = self.cargo.lock().take() else { return };
-        let (mut raw, mut made) = (None, Made::default());
-        let (result, time) = self.carry_out(&mut || {
-            let (reads, writes) = (&cargo.reads, &cargo.writes);
+        let mut raw = None;
+        let mut ran = self.frame.carry_out(&mut |make| {
+            let (reads, writes) = &cargo.0;
             // What used these regions before has settled (its completions were dependencies), what comes after waits for this
             // node, and different operands of one op are different regions, for buffers are unique owners. Where an `alias`
             // makes two of one, and two threads submit through both, its maker has promised that the windows do not overlap.
             // SAFETY: the cargo keeps the allocations, which are this process's memory; so nobody writes what is read and
             // nobody touches what is written.
-            let left = unsafe {
-                let (reads, writes) = (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes));
-                self.op.host_made(reads, writes, &mut Make::new(&self.epoch, &mut made))
-            };
+            let left = unsafe { self.op.host_made(O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes), make) };
             raw = Some(left?);
             Ok(())
         });
         drop(cargo);
-        let mut outcome = self.outcome.lock();
-        outcome.time = time;
-        if !outcome.abandoned {
-            outcome.raw = raw.take();
-            outcome.made = (!made.is_empty()).then(|| Box::new(std::mem::take(&mut made)));
+        {
+            let mut outcome = self.outcome.lock();
+            outcome.time = ran.time;
+            if !outcome.abandoned {
+                outcome.raw = raw.take();
+                outcome.made = ran.take_made();
+            }
         }
-        drop(outcome);
-        drop((raw, made));
-        self.conclude(&*self, result);
+        drop(raw);
+        self.frame.conclude_with(&*self, ran);
     }
 }
 
 impl<O: Op> Task<HostOf<O>> for Node<O> {
+    fn take(&self) -> Result<HostOf<O>> {
+        let raw = self.raw()?;
+        let mut made = self.outcome.lock().made.take().unwrap_or_default();
+        contained(|| self.op.conclude(raw, &mut made)).map_err(|error| self.frame.failed(self, error))
+    }
+}
+
+impl<O: Op> Ongoing for Node<O> {
     fn is_settled(&self) -> bool {
         self.frame.is_settled(self)
     }
@@ -210,12 +219,6 @@ impl<O: Op> Task<HostOf<O>> for Node<O> {
 
     fn timing(&self) -> &'static Timing {
         self.frame.epoch.timing
-    }
-
-    fn take(&self) -> Result<HostOf<O>> {
-        let raw = self.raw()?;
-        let mut made = self.outcome.lock().made.take().unwrap_or_default();
-        contained(|| self.op.conclude(raw, &mut made)).map_err(|error| self.frame.failed(self, error))
     }
 
     #[cfg(target_os = "linux")]
@@ -250,14 +253,18 @@ impl<O: Op> Task<HostOf<O>> for Node<O> {
 }
 
 impl<O: Op> Node<O> {
+    pub(crate) fn new(frame: Frame, op: O, cargo: (SpansOf<O>, Keep)) -> Arc<Self> {
+        let outcome = Outcome { raw: None, made: None, time: None, abandoned: false };
+        let (cargo, outcome) = (Mutex::new(Some(cargo)), Mutex::new(outcome));
+        Arc::new(Node { frame, op: Contained::new(op), cargo, outcome })
+    }
+
     /// What the op left.
     fn raw(&self) -> Result<O::Raw> {
-        // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
-        self.wait(Wait::Adaptive, None);
-        if let Some(error) = self.core.error() {
-            return Err(error);
+        self.frame.end(self)?;
+        match self.outcome.lock().raw.take() {
+            Some(raw) => Ok(raw),
+            None => Err(Error::library("the result was already taken")),
         }
-        let raw = self.outcome.lock().raw.take();
-        raw.ok_or_else(|| Error::library("the result was already taken"))
     }
 }

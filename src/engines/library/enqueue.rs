@@ -3,15 +3,14 @@
 use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
 use super::handles::Held;
 use super::{Code, status};
-use crate::cuda::{Core, Enqueue, SlotState};
+use crate::cuda::{Core, Queue, SlotState};
 use crate::engine::{Epoch, process};
-use crate::op::Op;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::CUstream;
 use std::any::Any;
 
-impl<'q, O: Op> Enqueue<'q, O> {
+impl<'q> Queue<'q> {
     /// The library's functions and this slot's handle, made if need be, for calls that enqueue work.
     ///
     /// # Errors
@@ -91,7 +90,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// Keeps a value until the work of this dispatch is over; then it is dropped, with no lease held: host memory that the
     /// device or the library still reads, a plan that a cache has forgotten.
     pub(crate) fn keep(&mut self, value: impl Any + Send + Sync) {
-        self.kept.push(Arc::new(value));
+        self.left.kept.push(Arc::new(value));
     }
 
     /// Host memory of `bytes` bytes that stays until the work of this dispatch is over, all zero: the host workspace that a

@@ -10,8 +10,7 @@
 //! them first.
 
 use super::Code;
-use crate::cuda::{Core, Enqueue, Nudge};
-use crate::op::Op;
+use crate::cuda::{Core, Nudge, Queue};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
 use std::collections::HashMap;
@@ -128,7 +127,7 @@ impl Core {
     }
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// A native object that the epoch owns from now on: `destroy` is called when its last user is gone, when the device is
     /// idle, and at the latest at the end of the epoch; never with a context that is dead.
     pub(crate) fn object<T: Copy + Send + 'static>(

@@ -3,6 +3,8 @@
 #[cfg(feature = "cuda")]
 use super::contract::{Listed, Placement};
 #[cfg(feature = "cuda")]
+use crate::dispatch::Typed;
+#[cfg(feature = "cuda")]
 use crate::engine::Epoch;
 #[cfg(feature = "cuda")]
 use crate::op::Op;
@@ -48,7 +50,8 @@ pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Re
         _ => 0..engine.core.slots.len(),
     };
     for index in all {
-        engine.core.submit_on(index, device, epoch, Warm::<L>(PhantomData))?;
+        let (mut op, mut spans) = (Some(Warm::<L>(PhantomData)), Some(((), ())));
+        engine.core.submit_on(index, device, epoch, &mut Typed::new(&mut op, &mut spans))?;
     }
     Ok(())
 }

@@ -8,14 +8,14 @@ use super::link::Link;
 use super::order::{self, Alloc, Place, Run, Suffer};
 use super::reply;
 use super::spare::Spare;
-use super::task::{Flying, WorkerTask};
+use super::task::Flying;
 use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
-use crate::buffer::{Allocation, Elems, Home, Shape, Track, View};
+use crate::buffer::{Allocation, Home, Shape, Track, View};
 use crate::device::{DeviceInfo, PoolInfo};
-use crate::dispatch::{Backoff, Submission, Task, TaskOf, Wait};
+use crate::dispatch::{Backoff, Submission, Wait};
 use crate::engine::{Completion, Epoch};
-use crate::op::{Contained, Kind, Op, WritesOf, contained};
+use crate::op::{Kind, guarded};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
@@ -190,50 +190,50 @@ impl WorkerEngine {
     }
 
     /// Steps 3 to 6, but for the order on the device, which is the worker's.
-    pub(crate) fn submit<O: Op>(&self, mut s: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
-        let epoch = s.epoch;
-        let Some(wire) = O::wire() else {
+    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+        let (epoch, call, facts) = (s.epoch, s.call, s.facts);
+        if !call.crosses() {
             return Err(Error::unsupported(format!(
                 "`{}` does not cross to the worker process of {}: it says no way to (`Op::wire`)",
-                O::NAME,
-                epoch.label
-            )));
-        };
-        if O::KIND == Kind::Phased {
-            return Err(Error::unsupported(format!(
-                "`{}` on {}: the buffers that it makes on its way would be the worker's, and have no handles here",
-                O::NAME,
-                epoch.label
+                facts.name, epoch.label
             )));
         }
-        let (op, (reads, writes)) = (s.op()?, s.spans()?);
-        let info = epoch.counters.trace().map(|_| OpInfo::of(op, s.options.label, None));
+        if facts.kind == Kind::Phased {
+            return Err(Error::unsupported(format!(
+                "`{}` on {}: the buffers that it makes on its way would be the worker's, and have no handles here",
+                facts.name, epoch.label
+            )));
+        }
+        let info = match epoch.counters.trace() {
+            Some(_) => Some(call.info(s.options.label, None)?),
+            None => None,
+        };
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
             trace.emit(Event::BeforeEnqueue, info);
         }
         let mut shape = Shape::new();
-        <O::Reads as Elems>::shape(reads, &mut shape);
-        <WritesOf<O> as Elems>::shape(writes, &mut shape);
+        call.shape(&mut shape)?;
         // What follows the reads is worth nothing when the order is not carried out.
-        let spared = if O::SPARES.said() { s.views.len() } else { s.read_count };
-        let mut order = self.order(self.code.of::<O>()?, s.options.timed, (s.views, spared), &shape)?;
-        contained(|| (wire.encode)(op, &mut order))?;
+        let spared = if facts.spares { s.views.len() } else { s.read_count };
+        let mut order = self.order(call.code(self.code)?, s.options.timed, (s.views, spared), &shape)?;
+        guarded(&mut || call.encode(&mut order))?;
         let (order, block) = order.closed();
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
-        let op = s.take_op()?;
-        epoch.remember(op.subject().unwrap_or(&O::NAME));
+        epoch.remember(call.subject());
         let number = epoch.flow.enter();
-        let flying = Flying::new::<O>(&self.link, (epoch, number), keep, block, info);
-        let task = Arc::new(WorkerTask { flying, op: Contained::new(op) });
-        if let Err(error) = self.send(epoch, task.clone(), &order, (s.views, s.read_count), info) {
-            epoch.flow.leave(number);
-            return Err(error);
+        let flying = Flying::new(facts, &self.link, (epoch, number), keep, block, info);
+        let sent = call.become_flight(flying).and_then(|flight| {
+            self.send(epoch, &flight, &order, (s.views, s.read_count), info)?;
+            Ok(flight)
+        });
+        let flight = sent.inspect_err(|_| epoch.flow.leave(number))?;
+        if let Some(flying) = flight.flying() {
+            flying.sent();
+            if self.inline {
+                flying.wait(Wait::Adaptive, None);
+            }
         }
-        task.flying.sent();
-        if self.inline {
-            task.wait(Wait::Adaptive, None);
-        }
-        Ok(task)
+        Ok(())
     }
 
     /// The order for an operation, which its own bytes are to follow.
@@ -261,13 +261,13 @@ impl WorkerEngine {
     fn send(
         &self,
         epoch: &Arc<Epoch>,
-        flight: Arc<dyn Flight>,
+        flight: &Arc<dyn Flight>,
         order: &[u8],
         (views, read_count): (&[View<'_>], usize),
         info: Option<OpInfo>,
     ) -> Result<()> {
         let follows = Follows::gather(views, read_count);
-        let turn = self.link.send(epoch, order::RUN, &flight, &follows, order)?;
+        let turn = self.link.send(epoch, order::RUN, flight, &follows, order)?;
         follows.publish(views, read_count, turn);
         for write in views.iter().skip(read_count) {
             write.written();

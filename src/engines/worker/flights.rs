@@ -1,6 +1,7 @@
 //! The dispatches in flight by the places of their answers, and the places that are free.
 
 use super::answers::{Answers, PLACES};
+use super::task::Flying;
 use crate::clock::{self, Clock, Deadline, Timing};
 use crate::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
 use parking_lot::MutexGuard;
@@ -11,13 +12,17 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A dispatch in flight, without its types.
-pub(super) trait Flight: Send + Sync {
+pub(crate) trait Flight: Send + Sync {
     /// Where its answer comes.
     fn place(&self) -> &AtomicU32;
     /// Settles it if its answer is there. True when it is settled.
     fn retire(&self) -> bool;
     /// The operation.
     fn name(&self) -> &'static str;
+    /// All of an operation that does not depend on what it is.
+    fn flying(&self) -> Option<&Flying> {
+        None
+    }
     /// Somebody is told when it settles: that calls the user's code.
     fn is_traced(&self) -> bool {
         false

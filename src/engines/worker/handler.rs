@@ -10,11 +10,11 @@ use super::distance;
 use super::relay::Relay;
 use super::server::{Server, Task};
 use super::wire::Incoming;
-use crate::buffer::{Elems, Receive, Views};
+use crate::buffer::{Receive, Views};
 use crate::device::Options;
 use crate::dispatch::raw::Leaving;
-use crate::dispatch::{Submission, mark_overwritten};
-use crate::op::{Op, WritesOf};
+use crate::dispatch::{Call, Submission, Typed, mark_overwritten};
+use crate::op::Op;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 
 /// How operations are named to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
+pub(crate) enum Code {
     Offset,
     Name,
 }
@@ -49,18 +49,20 @@ pub(super) fn handler<O: Op>() -> &'static Handler {
 
 impl Code {
     /// The number that names an operation.
-    pub(super) fn of<O: Op>(self) -> Result<u64> {
+    pub(crate) fn of<O: Op>(self) -> Result<u64> {
         match self {
-            Code::Offset => distance::distance(handler::<O>()).map_err(|_| {
-                Error::unsupported(format!(
-                    "`{}` lies in another shared object than windlass itself, and where that lies in a worker process is \
-                     not known: link both into the program, or name a program `windlass-worker`",
-                    O::NAME
-                ))
-            }),
+            Code::Offset => distance::distance(handler::<O>()).map_err(|_| lies_elsewhere(O::NAME)),
             Code::Name => Ok(hash(std::any::type_name::<O>())),
         }
     }
+}
+
+#[cold]
+fn lies_elsewhere(name: &str) -> Error {
+    Error::unsupported(format!(
+        "`{name}` lies in another shared object than windlass itself, and where that lies in a worker process is not known: \
+         link both into the program, or name a program `windlass-worker`"
+    ))
 }
 
 /// FNV-1a: the same in every build.
@@ -135,30 +137,29 @@ impl Registry {
 
 /// Carries one operation out: a dispatch on the worker's own device.
 fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
-    let wire = O::wire().ok_or_else(|| Error::unsupported("an operation that says no way to cross"))?;
+    let (mut op, mut spans) = (None, None);
+    carry_out(&mut Typed::<O>::new(&mut op, &mut spans), server, task)
+}
+
+/// The same, compiled once.
+fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
     let modules = &server.modules;
-    let mut op = Some((wire.decode)(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?);
+    call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive = Receive { views: views.iter(), shape: task.shape.iter() };
+    let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
     let incomplete = || Error::library("an order whose operands are not those of its operation");
-    let reads = <O::Reads as Elems>::receive(&mut receive).ok_or_else(incomplete)?;
-    let read_count = views.len() - receive.views.len();
-    let writes = <WritesOf<O> as Elems>::receive(&mut receive).ok_or_else(incomplete)?;
-    if receive.views.len() != 0 {
-        return Err(incomplete());
-    }
-    if let Some(op) = &op {
-        mark_overwritten(op, &mut views, read_count, &writes);
-    }
+    let read_count = read_count.ok_or_else(incomplete)?;
+    mark_overwritten(call, &mut views, read_count);
     let reply = task.reply;
     let options = Options { timed: task.timed, ..Options::default() };
-    let mut spans = Some((reads, writes));
-    let mut submission = Submission::new(&mut op, &mut spans, &epoch, &options, (&views, read_count));
+    let mut submission = Submission::new(&mut *call, &epoch, &options, (&views, read_count));
     submission.relay = Some(Relay { reply: reply.clone(), suffer: task.suffer });
-    let work = server.device.submit_here(submission)?;
+    server.device.submit_here(submission)?;
+    let work = call.take_ongoing().ok_or_else(|| Error::library("an operation that became nothing"))?;
     let answered = Arc::clone(&work);
     server.when_settled(
         work,

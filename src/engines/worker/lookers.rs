@@ -6,7 +6,7 @@
 
 use super::reply::Reply;
 use crate::clock::{self, Clock, Timing};
-use crate::dispatch::{Task, Then};
+use crate::dispatch::{Ongoing, Then};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ trait Work: Send {
     }
 }
 
-impl<H> Work for Arc<dyn Task<H>> {
+impl Work for Arc<dyn Ongoing> {
     fn is_settled(&self) -> bool {
         (**self).is_settled()
     }
@@ -91,7 +91,7 @@ impl Lookers {
         }
     }
 
-    pub(super) fn add<H: 'static>(&self, work: Arc<dyn Task<H>>, reply: Reply, then: Then) {
+    pub(super) fn add(&self, work: Arc<dyn Ongoing>, reply: Reply, then: Then) {
         let sender = self.0.get_or_init(|| {
             let (sender, receiver) = channel();
             let outlet = reply.outlet.clone();

@@ -196,6 +196,10 @@ pub(crate) use ask::Question;
 pub(crate) use distance::{code_at, code_distance, distance, place};
 #[cfg(target_os = "linux")]
 pub(crate) use engine::{WorkerBytes, WorkerEngine};
+#[cfg(target_os = "linux")]
+pub(crate) use flights::Flight;
+#[cfg(target_os = "linux")]
+pub(crate) use handler::Code;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
@@ -204,6 +208,8 @@ pub(crate) use modules::Modules;
 pub(crate) use relay::Relay;
 #[cfg(target_os = "linux")]
 pub(crate) use succession::open;
+#[cfg(target_os = "linux")]
+pub(crate) use task::{Flying, WorkerTask};
 #[cfg(target_os = "linux")]
 pub(crate) use turn::Turn;
 pub use wire::Wire;

@@ -1,7 +1,7 @@
 //! What a worker adds to the work of its client: a word when it begins, and what a fault plan has for it.
 //!
 //! It travels beside the op, so that each kind of operation is compiled once: the worker submits the very op, and takes
-//! what the device leaves as it is ([`Task::leave`](crate::dispatch::Task::leave)); `finish` runs where it is awaited.
+//! what the device leaves as it is ([`Ongoing::leave`](crate::dispatch::Ongoing::leave)); `finish` runs where it is awaited.
 
 use super::order::Suffer;
 use super::server::Reply;

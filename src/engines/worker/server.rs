@@ -269,9 +269,9 @@ impl Server {
     }
 
     /// Calls `then` when the work is settled.
-    pub(super) fn when_settled<H: 'static>(
+    pub(super) fn when_settled(
         &self,
-        work: Arc<dyn crate::dispatch::Task<H>>,
+        work: Arc<dyn crate::dispatch::Ongoing>,
         reply: Reply,
         then: crate::dispatch::Then,
     ) {

@@ -16,7 +16,7 @@ use super::link::Link;
 use crate::buffer::Allocation;
 use crate::clock::{self, Clock, Deadline, Stopwatch, Timing};
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
-use crate::dispatch::{Backoff, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Facts, Ongoing, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Op, contained};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
@@ -33,13 +33,19 @@ const DONE: u8 = 3;
 const FAILED: u8 = 4;
 
 /// The one allocation of a dispatch: all that is the same for every operation, and the operation.
-pub(super) struct WorkerTask<O: Op> {
-    pub(super) flying: Flying,
-    pub(super) op: Contained<O>,
+pub(crate) struct WorkerTask<O: Op> {
+    flying: Flying,
+    op: Contained<O>,
+}
+
+impl<O: Op> WorkerTask<O> {
+    pub(crate) fn new(flying: Flying, op: O) -> Self {
+        WorkerTask { flying, op: Contained::new(op) }
+    }
 }
 
 /// A dispatch without its types. Everything happens here, so that it is compiled once.
-pub(super) struct Flying {
+pub(crate) struct Flying {
     name: &'static str,
     library: &'static str,
     /// Its answer lies in the shared memory that went with it.
@@ -68,7 +74,8 @@ struct Outcome {
 }
 
 impl Flying {
-    pub(super) fn new<O: Op>(
+    pub(super) fn new(
+        op: &Facts,
         link: &Arc<Link>,
         (epoch, number): (&Arc<Epoch>, u64),
         keep: SmallVec<[Arc<Allocation>; 4]>,
@@ -77,15 +84,13 @@ impl Flying {
     ) -> Self {
         // A trace is told of the completion before its result is out, so then nothing is taken early.
         let (block, arriving) = match block {
-            Some(block) if O::Raw::BULK && block.len() > PIECE && info.is_none() => {
-                (None, Some(Arriving::new(link, block)))
-            }
+            Some(block) if op.bulk && block.len() > PIECE && info.is_none() => (None, Some(Arriving::new(link, block))),
             block => (block, None),
         };
         Flying {
-            name: O::NAME,
-            library: O::LIBRARY,
-            bulk: O::Raw::BULK,
+            name: op.name,
+            library: op.library,
+            bulk: op.bulk,
             arriving,
             link: link.clone(),
             epoch: epoch.clone(),
@@ -266,7 +271,7 @@ impl Flying {
     }
 
     /// Waits; false when the time ran out first.
-    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
+    pub(super) fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         if self.look() {
             return true;
         }
@@ -341,6 +346,10 @@ impl<O: Op> Flight for WorkerTask<O> {
         O::NAME
     }
 
+    fn flying(&self) -> Option<&Flying> {
+        Some(&self.flying)
+    }
+
     fn is_traced(&self) -> bool {
         self.flying.traced.is_some()
     }
@@ -351,6 +360,19 @@ impl<O: Op> Flight for WorkerTask<O> {
 }
 
 impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
+    fn take(&self) -> Result<HostOf<O>> {
+        let finished = match O::Raw::land(self.flying.landing()?) {
+            Ok(raw) => contained(|| self.op.finish(raw)),
+            Err(error) => Err(error),
+        };
+        match finished {
+            Err(error) => Err(self.flying.failed(error)),
+            host => host,
+        }
+    }
+}
+
+impl<O: Op> Ongoing for WorkerTask<O> {
     fn is_settled(&self) -> bool {
         self.flying.look()
     }
@@ -361,12 +383,6 @@ impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
 
     fn timing(&self) -> &'static Timing {
         self.flying.epoch.timing
-    }
-
-    fn take(&self) -> Result<HostOf<O>> {
-        let landing = self.flying.landing()?;
-        let finished = O::Raw::land(landing).and_then(|raw| contained(|| self.op.finish(raw)));
-        finished.map_err(|error| self.flying.failed(error))
     }
 
     fn leave(&self, _: Leaving) -> Result<Left> {

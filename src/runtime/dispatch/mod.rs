@@ -15,96 +15,37 @@
 //!
 //! `bound.rs`: how much may be in flight; `trial.rs`: what a dispatch would refuse. `wait.rs`: how a thread waits for a
 //! pending, `parker.rs`: one that sleeps, `collect.rs`: for several. `settle.rs`: from submitted to settled on the host
-//! engine; `raw.rs`: what a device leaves for the host.
+//! engine; `raw.rs`: what a device leaves for the host. `submission.rs`: what goes to an engine, which is compiled once;
+//! `call.rs`: the few calls that are compiled for each op.
 
 mod bound;
+mod call;
 mod collect;
 mod parker;
 mod pending;
 pub(crate) mod raw;
 mod settle;
+mod submission;
 mod trial;
 mod wait;
 
 pub use bound::InFlight;
+pub(crate) use call::{Call, Facts, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
 pub(crate) use parker::Parker;
+pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
 pub use pending::{PendingDispatch, PendingHost, Timed};
-pub(crate) use pending::{Subscribed, Task, Then};
 pub(crate) use settle::{Settle, Waiter};
+pub(crate) use submission::{SpansOf, Submission};
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, is_stealing, steal_one};
 
 use crate::buffer::{Content, Elems, View, Views, Visit};
-use crate::device::Options;
 use crate::engine::{Engine, Epoch};
 use crate::error::Rejected;
-use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, Spans, WritesOf, contained};
+use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
 use crate::sync::Arc;
-use crate::worker::Relay;
 use crate::{Device, Error, Result};
-
-/// One admitted and checked piece of work, on its way into an engine. The op and its operands lie where they were made, on
-/// the stack of who submits, until the engine takes them to where they stay: they may be long, and every function on the
-/// way would copy them.
-pub(crate) struct Submission<'a, 'x, O: Op> {
-    op: &'a mut Option<O>,
-    spans: &'a mut Option<SpansOf<O>>,
-    pub(crate) epoch: &'a Arc<Epoch>,
-    pub(crate) options: &'a Options,
-    /// In a worker, for its client.
-    pub(crate) relay: Option<Relay>,
-    /// It was let in when it was submitted: what closes the device to others does not stop it any more.
-    pub(crate) was_admitted: bool,
-    /// Reads first, then writes.
-    pub(crate) views: &'a [View<'x>],
-    /// How many of the views are reads.
-    pub(crate) read_count: usize,
-}
-
-/// Where the operands lie: those that are read, those that are written.
-pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
-
-impl<'a, 'x, O: Op> Submission<'a, 'x, O> {
-    /// `views` are the reads, then the writes.
-    pub(crate) fn new(
-        op: &'a mut Option<O>,
-        spans: &'a mut Option<SpansOf<O>>,
-        epoch: &'a Arc<Epoch>,
-        options: &'a Options,
-        (views, read_count): (&'a [View<'x>], usize),
-    ) -> Self {
-        Submission { op, spans, epoch, options, relay: None, was_admitted: false, views, read_count }
-    }
-
-    pub(crate) fn op(&self) -> Result<&O> {
-        self.op.as_ref().ok_or_else(taken)
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(crate) fn op_mut(&mut self) -> Result<&mut O> {
-        self.op.as_mut().ok_or_else(taken)
-    }
-
-    /// Its operands.
-    pub(crate) fn spans(&self) -> Result<&SpansOf<O>> {
-        self.spans.as_ref().ok_or_else(taken)
-    }
-
-    pub(crate) fn take_op(&mut self) -> Result<O> {
-        self.op.take().ok_or_else(taken)
-    }
-
-    #[cfg(any(feature = "host", feature = "cuda"))]
-    pub(crate) fn take_spans(&mut self) -> Result<SpansOf<O>> {
-        self.spans.take().ok_or_else(taken)
-    }
-}
-
-#[cold]
-fn taken() -> Error {
-    Error::library("work that was already handed on")
-}
 
 /// What submitting gives: the work in flight, or the error with the buffers that were moved in.
 pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
@@ -136,29 +77,35 @@ impl Device {
     ) -> Submitted<O::Output> {
         match self.submit(op, reads, &writes) {
             Ok(task) => Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>()))),
-            Err(error) => {
-                let error = error.in_op(O::NAME, O::LIBRARY);
-                self.inner().counters.count_error(&error);
-                Err(Rejected::new(error, writes))
-            }
+            Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes)),
         }
+    }
+
+    #[cold]
+    fn refused(&self, error: Error, facts: &Facts) -> Error {
+        let error = error.in_op(facts.name, facts.library);
+        self.inner().counters.count_error(&error);
+        error
     }
 
     fn submit<O: Op>(&self, op: &mut Option<O>, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
         crate::host::refuse_inside("a dispatch")?;
-        let current;
         let mut views = Views::new();
-        let read_count;
-        let mut spans = Some((O::Reads::read(reads, &mut Visit(&mut views)), {
-            read_count = views.len();
-            WritesOf::<O>::write(writes, &mut Visit(&mut views))
-        }));
-        if let (Some(op), Some((_, writes))) = (&*op, &spans) {
-            contained(|| {
-                mark_overwritten(op, &mut views, read_count, writes);
-                Ok(())
-            })?;
-        }
+        let reads = O::Reads::read(reads, &mut Visit(&mut views));
+        let read_count = views.len();
+        let mut spans = Some((reads, WritesOf::<O>::write(writes, &mut Visit(&mut views))));
+        let mut call = Typed::new(op, &mut spans);
+        self.hand_on(&mut call, (&mut views, read_count))?;
+        call.task()
+    }
+
+    /// The way of a dispatch, of whatever op it is.
+    fn hand_on<'x>(&self, call: &mut dyn Call, (views, read_count): (&mut [View<'x>], usize)) -> Result<()> {
+        guarded(&mut || {
+            mark_overwritten(call, views, read_count);
+            Ok(())
+        })?;
+        let current;
         // The device is that of what is written, if anything is.
         let epoch = match views.get(read_count).or(views.first()) {
             Some(view) => &view.region.epoch,
@@ -167,7 +114,7 @@ impl Device {
                 &current
             }
         };
-        let submission = Submission::new(op, &mut spans, epoch, self.options(), (&views, read_count));
+        let submission = Submission::new(call, epoch, self.options(), (views, read_count));
         self.check(&submission)?;
         match &epoch.engine {
             #[cfg(feature = "host")]
@@ -181,29 +128,32 @@ impl Device {
 
     /// The same in a worker process, where the operands have no handles.
     #[cfg(target_os = "linux")]
-    pub(crate) fn submit_here<O: Op>(&self, submission: Submission<'_, '_, O>) -> Result<TaskOf<O>> {
+    pub(crate) fn submit_here(&self, submission: Submission<'_, '_>) -> Result<()> {
         self.check(&submission)?;
         match &submission.epoch.engine {
             #[cfg(feature = "host")]
             Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
-            // A worker has none of its own; and were there a way on from here, it would have no end for the compiler.
             Engine::Worker(_) => Err(Error::unsupported("a worker does not pass its work on")),
         }
     }
 
     /// Steps 1 and 2.
-    fn check<O: Op>(&self, s: &Submission<'_, '_, O>) -> Result<()> {
-        let (op, (reads, writes)) = (s.op()?, s.spans()?);
-        self.admit(s.epoch, s.views, s.read_count, op)?;
-        contained(|| op.check(reads, writes))?;
+    fn check(&self, s: &Submission<'_, '_>) -> Result<()> {
+        self.admit(s.epoch, (s.views, s.read_count), s.facts.from_peer, &|i| s.call.operand_name(i, s.read_count))?;
+        guarded(&mut || s.call.check())?;
         self.inner().in_flight.admit(s.epoch, s.options)
     }
 
     /// Step 1: the life of every operand, and what it holds.
-    fn admit<O: Op>(&self, epoch: &Arc<Epoch>, views: &[View<'_>], read_count: usize, op: &O) -> Result<()> {
-        let name = |index| op.operand_name(index, read_count);
+    fn admit(
+        &self,
+        epoch: &Arc<Epoch>,
+        (views, read_count): (&[View<'_>], usize),
+        from_peer: bool,
+        name: &dyn Fn(usize) -> String,
+    ) -> Result<()> {
         if epoch.device != self.inner().id {
             return Err(self.foreign(epoch, name(if views.len() > read_count { read_count } else { 0 })));
         }
@@ -213,7 +163,7 @@ impl Device {
             if !Arc::ptr_eq(other, epoch) {
                 // The memory of a worker is no other device's to read.
                 let isolated = epoch.engine.is_isolated() || other.engine.is_isolated();
-                let peer = O::FROM_PEER.said() && i < read_count && !isolated;
+                let peer = from_peer && i < read_count && !isolated;
                 if other.device != epoch.device && !peer {
                     return Err(self.foreign(other, name(i)));
                 }
@@ -252,10 +202,10 @@ fn is_eager<O: Op>() -> bool {
 }
 
 /// Enters on the views which of the writes need nothing of what was there.
-pub(crate) fn mark_overwritten<O: Op>(op: &O, views: &mut [View<'_>], reads: usize, writes: &Spans<WritesOf<O>>) {
+pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: usize) {
     for (index, view) in views.iter_mut().skip(reads).enumerate() {
-        view.overwritten = op.overwrites_each(writes, index);
-        view.whole |= op.begins_anew();
+        view.overwritten = call.overwrites(index);
+        view.whole |= call.begins_anew();
     }
 }
 
@@ -280,7 +230,7 @@ pub(crate) fn operand_name(index: usize, read_count: usize) -> String {
 mod tests {
     use super::*;
     use crate::Element;
-    use crate::op::{Slices, SlicesMut};
+    use crate::op::{Slices, SlicesMut, Spans};
     use std::marker::PhantomData;
 
     /// Gives a vector, of what `R` is.

@@ -11,16 +11,20 @@ use crate::{Element, Error, Result};
 use std::time::Duration;
 
 /// What an engine promises of a piece of work. `H` is the host's part of its answer.
-pub(crate) trait Task<H>: Send + Sync {
+pub(crate) trait Task<H>: Ongoing {
+    /// The host's part, once. Before the work is settled only for an output that is [`Output::EAGER`].
+    fn take(&self) -> Result<H>;
+}
+
+/// The same without the type of its answer.
+pub(crate) trait Ongoing: Send + Sync {
     /// The answer is there, also when it is an error. Looks, never waits.
     fn is_settled(&self) -> bool;
     /// Waits; false when the time ran out first.
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool;
     /// The clock and the limits of its device.
     fn timing(&self) -> &'static Timing;
-    /// The host's part, once. Before the work is settled only for an output that is [`Output::EAGER`].
-    fn take(&self) -> Result<H>;
-    /// What the device left, for another process, instead of [`take`](Self::take).
+    /// What the device left, for another process, instead of [`take`](Task::take).
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left>;
     /// The result will not be asked for.
@@ -57,7 +61,7 @@ pub(crate) trait Task<H>: Send + Sync {
 /// Called when work settles.
 pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
-/// Answer to [`Task::subscribe`].
+/// Answer to [`Ongoing::subscribe`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subscribed {
     /// Settled meanwhile: nobody will be woken.
@@ -349,6 +353,12 @@ mod tests {
     struct Slow(AtomicBool);
 
     impl Task<crate::Landed<f32>> for Slow {
+        fn take(&self) -> Result<crate::Landed<f32>> {
+            Ok(vec![f32::from(u8::from(self.is_settled()))].into())
+        }
+    }
+
+    impl Ongoing for Slow {
         fn is_settled(&self) -> bool {
             self.0.load(Ordering::SeqCst)
         }
@@ -358,9 +368,6 @@ mod tests {
         }
         fn timing(&self) -> &'static Timing {
             Timing::standard()
-        }
-        fn take(&self) -> Result<crate::Landed<f32>> {
-            Ok(vec![f32::from(u8::from(self.is_settled()))].into())
         }
         #[cfg(target_os = "linux")]
         fn leave(&self, _: Leaving) -> Result<Left> {

@@ -1,6 +1,6 @@
 //! What a dispatch would refuse, without one.
 
-use super::{SpansOf, mark_overwritten};
+use super::SpansOf;
 use crate::buffer::{Elems, Views, Visit};
 use crate::op::{Ins, Op, Outs, WritesOf};
 use crate::{Device, Result};
@@ -12,11 +12,15 @@ impl Device {
         let reads = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
         let writes = WritesOf::<O>::write(writes, &mut Visit(&mut views));
-        mark_overwritten(op, &mut views, read_count, &writes);
+        for (index, view) in views.iter_mut().skip(read_count).enumerate() {
+            view.overwritten = op.overwrites_each(&writes, index);
+            view.whole |= op.begins_anew();
+        }
         let current = self.epoch();
         let epoch = views.get(read_count).or(views.first()).map_or(&current, |view| &view.region.epoch);
-        let outcome = self.admit(epoch, &views, read_count, op).and_then(|()| op.check(&reads, &writes));
-        outcome.map_err(|error| error.in_op(O::NAME, O::LIBRARY))?;
+        let name = |index| op.operand_name(index, read_count);
+        let outcome = self.admit(epoch, (&views, read_count), O::FROM_PEER.said(), &name);
+        outcome.and_then(|()| op.check(&reads, &writes)).map_err(|error| error.in_op(O::NAME, O::LIBRARY))?;
         Ok((reads, writes))
     }
 }

@@ -11,6 +11,11 @@ pub(crate) fn contained<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)))
 }
 
+/// The same without an answer, compiled once.
+pub(crate) fn guarded(f: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    contained(f)
+}
+
 /// How much work an op says it is; nothing where it panics.
 pub(crate) fn cost_of<O: Op>(op: &O) -> Cost {
     contained(|| Ok(op.cost())).unwrap_or_default()

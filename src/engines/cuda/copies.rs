@@ -1,0 +1,210 @@
+//! Copies and fills on a dispatch's stream.
+
+use super::queue::Queue;
+use super::staging::{Arriving, Piece, Reserved, Staged, Staging};
+use super::task::Landed;
+use crate::sync::Arc;
+use crate::{Error, Result};
+use cudarc::driver::sys::CUDA_MEMCPY2D;
+
+impl Queue<'_> {
+    /// Copies `bytes` bytes within the device.
+    ///
+    /// # Safety
+    /// Both ranges are of that length and lie in memory of this device that this dispatch may touch: an operand, its
+    /// scratch, its result, or a variable of a module that it holds; and what is written, it may write.
+    pub(crate) unsafe fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let stream = self.stream();
+        // SAFETY: the caller's promise; what a dispatch may touch lives until it is done.
+        let code = unsafe { self.core.context.api.memcpy_dtod_async(to, from, bytes, stream) };
+        self.check("cuMemcpyDtoDAsync", code)
+    }
+
+    /// Fills `count` elements with one value. Patterns of 1, 2 or 4 bytes are the driver's own; longer ones are written
+    /// once and doubled by copies.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of `count` times as many bytes as `value` has, aligned as its elements are.
+    pub(crate) unsafe fn fill(&mut self, to: u64, count: usize, value: &[u8]) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let total = count * value.len();
+        if let Some((&first, rest)) = value.split_first()
+            && rest.iter().all(|b| *b == first)
+        {
+            // SAFETY: the caller's promise.
+            return unsafe { self.memset(to, &[first], total) };
+        }
+        match value.len() {
+            // SAFETY: the caller's promise.
+            2 | 4 => return unsafe { self.memset(to, value, count) },
+            _ => {}
+        }
+        if let Some((low, high)) = value.split_at_checked(4)
+            && high.chunks(4).all(|c| c == low)
+        {
+            // SAFETY: the caller's promise.
+            return unsafe { self.memset(to, low, total / 4) };
+        }
+        let words = value.chunks(4).enumerate();
+        for (i, word) in words {
+            // SAFETY: a word of the first element.
+            unsafe { self.memset(to + 4 * i as u64, word, 1) }?;
+        }
+        let mut done = value.len();
+        while done < total {
+            let more = done.min(total - done);
+            // SAFETY: both lie in the range that the caller promised, the second behind the first.
+            unsafe { self.copy(to + done as u64, to, more) }?;
+            done += more;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`fill`](Self::fill).
+    pub(super) unsafe fn memset(&mut self, to: u64, value: &[u8], count: usize) -> Result<()> {
+        let stream = self.stream();
+        let api = self.core.context.api;
+        // SAFETY: the caller's promise.
+        let code = unsafe {
+            match *value {
+                [b] => api.memset_d8_async(to, b, count, stream),
+                [a, b] => api.memset_d16_async(to, u16::from_ne_bytes([a, b]), count, stream),
+                [a, b, c, d] => api.memset_d32_async(to, u32::from_ne_bytes([a, b, c, d]), count, stream),
+                _ => return Err(Error::unsupported(format!("a pattern of {} bytes", value.len()))),
+            }
+        };
+        self.check("cuMemsetAsync", code)
+    }
+
+    /// Staged host data to the device. The block is kept until the copy is over.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of as many bytes as were staged.
+    pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
+        let Some(block) = staging.block else { return Ok(()) };
+        let stream = self.stream();
+        // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is the caller's
+        // promise.
+        let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
+        self.left.keep.push(block);
+        self.check("cuMemcpyHtoDAsync", code)
+    }
+
+    /// Device data to the reserved pinned memory, each piece with a ticket of its own, so that the host can begin with
+    /// the first while the last is on its way.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of as many bytes as were reserved.
+    pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
+        let stream = self.stream();
+        let mut arriving = Arriving {
+            pieces: Vec::with_capacity(reserved.blocks.len()),
+            bytes: 0,
+            slot: self.shared.clone(),
+            end: std::sync::OnceLock::new(),
+        };
+        let mut outcome = Ok(());
+        let mut pieces = reserved.blocks.into_iter().peekable();
+        while let Some((block, len)) = pieces.next() {
+            if outcome.is_ok() {
+                // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is
+                // the caller's promise.
+                let code = unsafe {
+                    self.core.context.api.memcpy_dtoh_async(
+                        block.at.0.cast(),
+                        from + arriving.bytes as u64,
+                        len,
+                        stream,
+                    )
+                };
+                outcome = self.check("cuMemcpyDtoHAsync", code);
+            }
+            // The last piece arrives with the dispatch itself: its mark is set when it is recorded.
+            arriving.bytes += len;
+            let mut piece = Piece { block, len, mark: None };
+            if pieces.peek().is_some() {
+                let (ticket, event, code) = self.state.record(self.shared);
+                self.state.ring.push(ticket, event, None);
+                outcome = outcome.and_then(|()| self.check("cuEventRecord", code));
+                piece.mark = Some((ticket, event));
+            }
+            arriving.pieces.push(piece);
+        }
+        // Also after a failure: the ring keeps what the device may still write.
+        self.left.landed = Landed::Staged(Staged(Arc::new(arriving)));
+        outcome
+    }
+
+    /// A column-major matrix of bytes whose columns begin at multiples of `align`: the one given if its do, else a copy.
+    ///
+    /// # Safety
+    /// As [`copy_columns`](Self::copy_columns), of what is read.
+    pub(crate) unsafe fn align_columns(
+        &mut self,
+        from: u64,
+        rows: usize,
+        cols: usize,
+        ld: usize,
+        align: usize,
+    ) -> Result<(u64, usize)> {
+        let Some(to) = self.room_for_columns(from, rows, cols, ld, align)? else { return Ok((from, ld)) };
+        // SAFETY: the room holds `cols` columns of that pitch; what is read is the caller's promise.
+        unsafe { self.copy_columns(to, (from, ld), rows, cols) }?;
+        Ok(to)
+    }
+
+    /// Room for a copy of a column-major matrix of bytes whose columns begin at multiples of `align`: an address and the
+    /// distance of columns; `None` where they do so already.
+    pub(crate) fn room_for_columns(
+        &mut self,
+        from: u64,
+        rows: usize,
+        cols: usize,
+        ld: usize,
+        align: usize,
+    ) -> Result<Option<(u64, usize)>> {
+        let aligned = from.is_multiple_of(align as u64) && (cols <= 1 || ld.is_multiple_of(align));
+        if rows == 0 || cols == 0 || aligned {
+            return Ok(None);
+        }
+        let pitch = rows.next_multiple_of(align);
+        let bytes = pitch.checked_mul(cols).ok_or_else(|| Error::invalid("ld", "an aligned copy overflows"))?;
+        Ok(Some((self.scratch(bytes)?, pitch)))
+    }
+
+    /// Copies a column-major matrix of bytes; both sides are an address and the distance of columns.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), of both matrices.
+    pub(crate) unsafe fn copy_columns(
+        &mut self,
+        (to, to_ld): (u64, usize),
+        (from, from_ld): (u64, usize),
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
+        const DEVICE: u32 = 2;
+        // SAFETY: a plain C struct for which zero is a value of every field but the memory types, which are set next.
+        let mut copy = unsafe {
+            let mut copy = std::mem::MaybeUninit::<CUDA_MEMCPY2D>::zeroed();
+            (&raw mut (*copy.as_mut_ptr()).srcMemoryType).cast::<u32>().write(DEVICE);
+            (&raw mut (*copy.as_mut_ptr()).dstMemoryType).cast::<u32>().write(DEVICE);
+            copy.assume_init()
+        };
+        // Of a single column the distance says nothing, and the driver wants it to hold the rows.
+        let pitch = |ld: usize| if cols == 1 { rows } else { ld };
+        (copy.srcDevice, copy.srcPitch) = (from, pitch(from_ld));
+        (copy.dstDevice, copy.dstPitch) = (to, pitch(to_ld));
+        (copy.WidthInBytes, copy.Height) = (rows, cols);
+        let stream = self.stream();
+        // SAFETY: the caller's promise.
+        let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
+        self.check("cuMemcpy2DAsync", code)
+    }
+}

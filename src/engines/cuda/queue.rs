@@ -1,0 +1,151 @@
+//! A leased stream with all of a dispatch that does not depend on its op.
+
+use super::api::Code;
+use super::pinned::Block;
+use super::slot::{Shared, State};
+use super::task::{Kept, Landed};
+use super::{Core, fault};
+use crate::engine::Epoch;
+use crate::op::plan::{AnyPlan, unprepared};
+use crate::op::{Contained, Made, PlanKey};
+use crate::sync::Arc;
+use crate::{Element, Error, Result, Span};
+use cudarc::driver::sys::CUstream;
+use smallvec::SmallVec;
+
+/// What [`Enqueue`](super::Enqueue) shows to an op, without the op's types: what is done with it is compiled once. Its
+/// public face are the methods of that.
+#[doc(hidden)]
+pub struct Queue<'q> {
+    pub(crate) core: &'q Arc<Core>,
+    pub(crate) epoch: &'q Arc<Epoch>,
+    pub(crate) shared: &'q Arc<Shared>,
+    pub(crate) state: &'q mut State,
+    pub(super) plans: &'q [AnyPlan],
+    pub(super) phase: usize,
+    pub(super) made: Option<&'q Made>,
+    /// Of what the op leaves for the host.
+    pub(super) raw_bytes: usize,
+    pub(crate) left: &'q mut Leavings,
+}
+
+/// What a CUDA half leaves behind, on whatever way it ends.
+pub(crate) struct Leavings {
+    pub(super) landed: Landed,
+    pub(super) keep: SmallVec<[Block; 1]>,
+    pub(crate) kept: Kept,
+    pub(super) scratch: SmallVec<[u64; 2]>,
+    pub(super) result_asked: bool,
+    /// Nothing is on the stream, and the operands are as they were.
+    pub(super) untouched: bool,
+}
+
+impl Leavings {
+    pub(super) fn new(landed: Landed) -> Self {
+        Leavings {
+            landed,
+            keep: SmallVec::new(),
+            kept: SmallVec::new(),
+            scratch: SmallVec::new(),
+            result_asked: false,
+            untouched: true,
+        }
+    }
+}
+
+#[cold]
+fn not_made(index: usize) -> Error {
+    Error::library(format!("no buffer {index} of that type was made between the phases"))
+}
+
+#[cold]
+fn no_room(bytes: usize) -> Error {
+    Error::unsupported(format!("a result of {bytes} bytes"))
+}
+
+/// Bytes of a slot's device memory for results.
+const RESULT: usize = 256;
+
+impl<'q> Queue<'q> {
+    /// The same for a while.
+    pub(super) fn lend(&mut self) -> Queue<'_> {
+        let Queue { core, epoch, shared, plans, phase, made, raw_bytes, .. } = *self;
+        Queue { core, epoch, shared, state: self.state, plans, phase, made, raw_bytes, left: self.left }
+    }
+
+    pub(super) fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {
+        self.made.and_then(|made| made.span(index)).ok_or_else(|| not_made(index))
+    }
+
+    pub(super) fn made_scratch(&self, index: usize) -> Result<u64> {
+        self.made.and_then(|made| made.scratch(index)).ok_or_else(|| not_made(index))
+    }
+
+    pub(crate) fn plan<K: PlanKey>(&self, index: usize) -> Result<&'q K::Plan> {
+        let plan = self.plans.get(index).and_then(|plan| plan.downcast_ref::<Contained<K::Plan>>());
+        plan.map(|plan| &**plan).ok_or_else(|| unprepared(index))
+    }
+
+    pub(crate) fn stream(&mut self) -> CUstream {
+        self.touch();
+        self.state.stream.0
+    }
+
+    /// Something may be on the stream from here on: a failure leaves the operands as they are now, and nothing is tried
+    /// again.
+    pub(crate) fn touch(&mut self) {
+        self.left.untouched = false;
+    }
+
+    pub(crate) fn check(&self, call: &str, code: Code) -> Result<()> {
+        code.ok().map_err(|code| fault::classify(self.epoch, code, call))
+    }
+
+    pub(crate) fn scratch(&mut self, bytes: usize) -> Result<u64> {
+        let address = self.room(bytes.max(1))?;
+        self.left.scratch.push(address);
+        Ok(address)
+    }
+
+    fn room(&self, bytes: usize) -> Result<u64> {
+        let address = self.core.raw_alloc(self.state, bytes);
+        address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
+    }
+
+    pub(crate) fn result(&mut self) -> Result<u64> {
+        if self.raw_bytes == 0 || self.raw_bytes > super::pinned::SLOT {
+            return Err(no_room(self.raw_bytes));
+        }
+        self.left.result_asked = true;
+        match self.state.result {
+            Some(address) => Ok(address),
+            None => {
+                let address = self.room(RESULT)?;
+                self.state.result = Some(address);
+                Ok(address)
+            }
+        }
+    }
+
+    pub(crate) fn zero_result(&mut self) -> Result<()> {
+        let address = self.result()?;
+        // SAFETY: the slot's own memory, which holds a result (checked by `result`).
+        unsafe { self.memset(address, &[0], self.raw_bytes) }
+    }
+
+    /// Behind the work: the result on its way to pinned memory.
+    pub(super) fn bring_result(&mut self) -> Result<()> {
+        let (Landed::Slot(slot), true, Some(address)) = (&self.left.landed, self.left.result_asked, self.state.result)
+        else {
+            return match (&self.left.landed, self.raw_bytes) {
+                (Landed::Slot(_), 1..) => Err(Error::library("the CUDA half left no result")),
+                _ => Ok(()),
+            };
+        };
+        // SAFETY: the slot is pinned and kept by the task, which the ring keeps; the address is the slot's own memory.
+        let code = unsafe {
+            self.core.context.api.memcpy_dtoh_async(slot.at.0.cast(), address, self.raw_bytes, self.state.stream.0)
+        };
+        self.check("cuMemcpyDtoHAsync", code)
+    }
+}

@@ -1,0 +1,261 @@
+//! What is done under the lease of a slot: steps 4 to 6 of `dispatch/mod.rs`.
+
+use super::api::Code;
+use super::follow::Follows;
+use super::lease::Lease;
+use super::memory::FREES_PER_LEASE;
+use super::queue::{Leavings, Queue};
+use super::reclaim::free_some;
+use super::ring::Retired;
+use super::slot::{Mark, Shared, State};
+use super::submit::Around;
+use super::task::{Extra, Flight, Landed, Leg};
+use super::timer::Timer;
+use super::{Core, fault};
+use crate::buffer::{Content, Track};
+use crate::dispatch::Submission;
+use crate::engine::{Completion, Epoch};
+use crate::error::Site;
+use crate::op::plan::AnyPlan;
+use crate::op::{Contained, Made};
+use crate::sync::{Arc, Ordering};
+use crate::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An enqueue that came to nothing.
+pub(super) enum Undone {
+    /// Nothing was enqueued at all: it may be tried again.
+    Untouched(Error),
+    /// Something may have been enqueued; and where it was, its end is recorded.
+    Touched(Error),
+    /// What it must follow is not enqueued yet.
+    Late,
+    /// It was one phase of several, and is enqueued: the op stays with who submits it.
+    Between,
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Undone::Touched(error)
+    }
+}
+
+impl Undone {
+    pub(super) fn error(self) -> Error {
+        match self {
+            Undone::Untouched(error) | Undone::Touched(error) => error,
+            Undone::Late | Undone::Between => Error::library("it follows nothing, and has one phase"),
+        }
+    }
+}
+
+/// What an enqueue is given beside the op and its operands.
+pub(super) struct Given<'a> {
+    pub(super) landed: Landed,
+    pub(super) traced: bool,
+    pub(super) plans: &'a [AnyPlan],
+    pub(super) phase: Phase<'a>,
+}
+
+/// Which phase of an op it is; most have one.
+#[derive(Default)]
+pub(super) struct Phase<'a> {
+    pub(super) index: usize,
+    pub(super) made: Option<&'a Made>,
+    /// Where it goes if it is not the last one.
+    pub(super) leg: Option<&'a mut Option<Arc<Leg>>>,
+}
+
+/// Runs an op's CUDA half.
+fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(half))
+        .unwrap_or_else(|_| Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() }))
+}
+
+impl Core {
+    /// Everything under the lease. What was retired is told, and where it ends, if that is asked for.
+    pub(super) fn enqueue(
+        self: &Arc<Self>,
+        s: &mut Submission<'_, '_>,
+        follows: &Follows,
+        lease: &mut Lease<'_>,
+        (retired, end): (&mut Retired, Option<&mut Option<Mark>>),
+        given: Given<'_>,
+    ) -> Result<(), Undone> {
+        let (epoch, around, raw_bytes) = (s.epoch, Around::of(s), s.facts.raw_bytes);
+        let (shared, state) = (&lease.slot.shared, &mut *lease.state);
+        let name = s.call.subject();
+        // After the lease was taken: the end of the epoch sets the flag, then takes it.
+        if s.was_admitted {
+            epoch.go_on()?
+        } else {
+            epoch.admit()?
+        }
+        let _bound = self.bind(epoch)?;
+        self.begin(around, follows, (shared, state), retired, name)?;
+        let timer = if s.options.timed { Some(self.start_timer(epoch, state)?) } else { None };
+        let submitted = given.traced.then(|| self.timing.clock.start());
+        #[cfg(feature = "nvtx")]
+        let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
+        let (plans, Phase { index: phase, made, leg }) = (given.plans, given.phase);
+        let mut left = Leavings::new(given.landed);
+        let mut queue =
+            Queue { core: self, epoch, shared, state: &mut *state, plans, phase, made, raw_bytes, left: &mut left };
+        // Not a `Result` that is handed on: it is as long as an error, and would be copied at every turn.
+        let mut failure = None;
+        let mut half = || {
+            if let Some(relay) = s.relay.as_ref().filter(|_| phase == 0) {
+                relay.suffer()?;
+            }
+            s.call.half(queue.lend())
+        };
+        if let Err(error) = caught(&mut half) {
+            failure = Some(error);
+        } else if raw_bytes > 0
+            && let Err(error) = queue.bring_result()
+        {
+            failure = Some(error);
+        }
+        let Leavings { landed, keep, mut kept, scratch, untouched, .. } = left;
+        if !scratch.is_empty() {
+            self.free_scratch(&scratch, state);
+        }
+        if untouched && let Some(error) = failure {
+            return Err(Undone::Untouched(error)); // it may be tried once more, and is one dispatch
+        }
+        // Only the holder of the lease counts, so no locked instruction is needed.
+        shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if let (Some(timer), None) = (&timer, &failure)
+            && let Err(error) = self.record_timer(epoch, timer.end, state)
+        {
+            failure = Some(error);
+        }
+        let (mark, code) = self.end(around, follows, (shared, state), failure.as_ref());
+        if let Some(end) = end {
+            *end = Some(mark.clone());
+        }
+        if !code.is_success() && failure.is_none() {
+            failure = Some(fault::classify(epoch, code, "cuEventRecord"));
+        }
+        let (ticket, event) = (mark.ticket, mark.event);
+        if let Landed::Staged(staged) = &landed {
+            let _ = staged.0.end.set((ticket, event));
+        }
+        kept.extend(plans.iter().cloned());
+        let extra = if keep.is_empty() && kept.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none()
+        {
+            None
+        } else {
+            #[cfg(target_os = "linux")]
+            let ahead = if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() };
+            #[cfg(not(target_os = "linux"))]
+            let ahead = Vec::new();
+            let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
+            Some(Box::new(Extra { ahead, _keep: keep, _kept: Contained::new(kept), timer, submitted, label }))
+        };
+        let flight = Flight::new(mark, landed, extra);
+        if let Some(place) = leg {
+            let leg = Arc::new(Leg { flight });
+            *place = Some(leg.clone());
+            state.ring.push(ticket, event, Some(leg));
+            return Err(failure.map_or(Undone::Between, Undone::Touched));
+        }
+        let cargo = s.call.become_task(flight)?;
+        state.ring.push(ticket, event, cargo);
+        match failure {
+            None => Ok(()),
+            Some(error) => Err(Undone::Touched(error)),
+        }
+    }
+
+    /// Up to the op's CUDA half. The context is current.
+    fn begin(
+        &self,
+        s: Around<'_, '_>,
+        follows: &Follows,
+        (shared, state): (&Arc<Shared>, &mut State),
+        retired: &mut Retired,
+        name: &'static &'static str,
+    ) -> Result<()> {
+        state.reap(shared, 4, retired);
+        free_some(shared, state, FREES_PER_LEASE);
+        self.follow(s.epoch, follows, shared.index, state)?;
+        shared.recent.push(name);
+        Ok(())
+    }
+
+    /// From the op's CUDA half on. Also after a failure: what did get in is behind a completion, so the buffers can go
+    /// back to the caller.
+    fn end(
+        &self,
+        s: Around<'_, '_>,
+        follows: &Follows,
+        (shared, state): (&Arc<Shared>, &mut State),
+        failure: Option<&Error>,
+    ) -> (Mark, Code) {
+        let (ticket, event, code) = state.record(shared);
+        let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
+        self.publish(s, follows, &completion, (failure.is_none() && code.is_success(), failure));
+        match completion {
+            Completion::Cuda(mark) => (mark, code),
+            // It is what was made two lines above.
+            _ => (Mark { slot: shared.clone(), ticket, event }, code),
+        }
+    }
+
+    /// Tells the buffers where this work ends, and what they are worth now.
+    ///
+    /// What this work does not follow stays: through an alias, somebody may have come between the look at a buffer and
+    /// this, with work on another part of it.
+    fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, (ok, failure): (bool, Option<&Error>)) {
+        for (i, view) in s.views.iter().enumerate() {
+            if i < s.read_count {
+                // A peer's buffer is told by a mark of its own device: see `peer.rs`.
+                if Arc::ptr_eq(&view.region.epoch, s.epoch) {
+                    view.region.track.lock().publish_read(end);
+                }
+            } else {
+                let publish = |track: &mut Track| {
+                    view.region.calm.store(false, Ordering::Release);
+                    track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
+                };
+                // SAFETY: what is written is moved into the dispatch.
+                unsafe { view.region.of_owned(publish) };
+                if ok {
+                    view.written();
+                } else if !s.spares {
+                    match failure {
+                        Some(error) => view.region.worth.fail(error),
+                        None => view.region.worth.set(Content::Failed),
+                    }
+                }
+            }
+        }
+    }
+
+    fn free_scratch(&self, scratch: &[u64], state: &State) {
+        for address in scratch {
+            // SAFETY: allocated on this stream by this dispatch, and freed behind its work.
+            let _ = unsafe { self.context.api.mem_free_async(*address, state.stream.0) };
+        }
+    }
+
+    #[cold]
+    fn start_timer(&self, epoch: &Arc<Epoch>, state: &State) -> Result<Timer> {
+        let timer = self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
+        self.record_timer(epoch, timer.start, state)?;
+        Ok(timer)
+    }
+
+    fn record_timer(
+        &self,
+        epoch: &Arc<Epoch>,
+        event: super::Native<cudarc::driver::sys::CUevent>,
+        state: &State,
+    ) -> Result<()> {
+        // SAFETY: event and stream are alive under the lease; the context is current.
+        unsafe { self.context.api.event_record(event.0, state.stream.0) }
+            .ok()
+            .map_err(|code| fault::classify(epoch, code, "cuEventRecord"))
+    }
+}

@@ -1,0 +1,377 @@
+//! What of a dispatch depends on its op.
+//!
+//! Everything here is compiled once for each op and element type in every program that submits it, and so is kept small: the
+//! way of a dispatch, which is long, is compiled with the library and calls these few functions through a pointer.
+
+use super::{Ongoing, SpansOf, TaskOf};
+use crate::buffer::Elems;
+use crate::op::{Kind, Op, Raw, WritesOf};
+#[cfg(any(feature = "host", feature = "cuda", target_os = "linux"))]
+use crate::sync::Arc;
+use crate::trace::OpInfo;
+use crate::{Error, Result};
+#[cfg(target_os = "linux")]
+use crate::{
+    buffer::{Receive, Shape},
+    worker::{Code, Flight as WorkerFlight, Flying, Incoming, Outgoing, WorkerTask},
+};
+#[cfg(feature = "cuda")]
+use crate::{
+    cuda::{Cargo, CudaTask, Flight, LateFrame, LateJob, LateTask, Leg, Queue},
+    op::{Keeps, Make, Next, Prepare},
+};
+#[cfg(feature = "host")]
+use crate::{
+    host::{Frame, Keep, Node, Runnable},
+    op::{Cost, cost_of},
+};
+
+/// The constants of an op.
+pub(crate) struct Facts {
+    pub(crate) name: &'static str,
+    pub(crate) library: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) prepared: bool,
+    pub(crate) pooled: bool,
+    pub(crate) from_peer: bool,
+    pub(crate) gated: bool,
+    pub(crate) spares: bool,
+    /// It may have any number of operands.
+    pub(crate) listed: bool,
+    /// Of what the device leaves for the host.
+    pub(crate) raw_bytes: usize,
+    pub(crate) bulk: bool,
+}
+
+impl Facts {
+    pub(crate) const fn of<O: Op>() -> &'static Facts {
+        const {
+            &Facts {
+                name: O::NAME,
+                library: O::LIBRARY,
+                kind: O::KIND,
+                prepared: O::PREPARED,
+                pooled: O::POOLED.said(),
+                from_peer: O::FROM_PEER.said(),
+                gated: O::GATED.said(),
+                spares: O::SPARES.said(),
+                listed: <O::Reads as Elems>::LISTED || <WritesOf<O> as Elems>::LISTED,
+                raw_bytes: O::Raw::BYTES,
+                bulk: O::Raw::BULK,
+            }
+        }
+    }
+}
+
+/// An op and its operands on their way, and then the task that they have become.
+pub(crate) trait Call {
+    fn facts(&self) -> &'static Facts;
+    /// See [`Op::operand_name`].
+    fn operand_name(&self, index: usize, read_count: usize) -> String;
+    /// See [`Op::overwrites_each`].
+    fn overwrites(&self, index: usize) -> bool;
+    /// See [`Op::begins_anew`].
+    fn begins_anew(&self) -> bool;
+    /// See [`Op::check`].
+    fn check(&self) -> Result<()>;
+    /// What it is known by: the name of the op, or of what it is done with.
+    fn subject(&self) -> &'static &'static str;
+    /// For traces.
+    fn info(&self, label: Option<&'static str>, stream: Option<usize>) -> Result<OpInfo>;
+    /// What it has become.
+    fn ongoing(&self) -> Option<&dyn Ongoing>;
+
+    /// See [`Op::is_prompt`].
+    #[cfg(feature = "host")]
+    fn is_prompt(&self) -> bool;
+    /// See [`Op::cost`].
+    #[cfg(all(feature = "host", target_os = "linux"))]
+    fn cost(&self) -> Cost;
+    /// Becomes work of the host engine.
+    #[cfg(feature = "host")]
+    fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>>;
+
+    /// See [`Op::prepare`].
+    #[cfg(feature = "cuda")]
+    fn prepare(&self, plans: &mut Prepare<'_>) -> Result<()>;
+    /// See [`Op::cuda`].
+    #[cfg(feature = "cuda")]
+    fn half(&self, queue: Queue<'_>) -> Result<()>;
+    /// See [`Op::next`]; what the phase has left is in its leg.
+    #[cfg(feature = "cuda")]
+    fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next>;
+    /// Becomes work in flight on a GPU: the op goes with its flight to where both stay. Gives what the ring is to hold.
+    #[cfg(feature = "cuda")]
+    fn become_task(&mut self, flight: Flight) -> Result<Option<Arc<dyn Cargo>>>;
+    /// Becomes work that is enqueued later.
+    #[cfg(feature = "cuda")]
+    fn become_late(&mut self, frame: LateFrame) -> Result<Arc<dyn LateJob>>;
+
+    /// It can go to another process: see [`Op::wire`].
+    #[cfg(target_os = "linux")]
+    fn crosses(&self) -> bool;
+    /// The number that names the op there.
+    #[cfg(target_os = "linux")]
+    fn code(&self, by: Code) -> Result<u64>;
+    /// What the types of its operands leave open.
+    #[cfg(target_os = "linux")]
+    fn shape(&self, shape: &mut Shape) -> Result<()>;
+    #[cfg(target_os = "linux")]
+    fn encode(&self, order: &mut Outgoing) -> Result<()>;
+    /// Becomes work in flight in a worker.
+    #[cfg(target_os = "linux")]
+    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn WorkerFlight>>;
+    /// In the worker: reads the op.
+    #[cfg(target_os = "linux")]
+    fn decode(&mut self, incoming: Incoming<'_>) -> Result<()>;
+    /// In the worker: tells the operands apart, and gives how many of them are read. `None` when they are not those of the op.
+    #[cfg(target_os = "linux")]
+    fn receive(&mut self, from: &mut Receive<'_, '_>) -> Option<usize>;
+    /// What it has become, for good.
+    #[cfg(target_os = "linux")]
+    fn take_ongoing(&mut self) -> Option<Arc<dyn Ongoing>>;
+}
+
+/// An op and its operands, which stay where they are until an engine takes them.
+pub(crate) struct Typed<'a, O: Op> {
+    op: &'a mut Option<O>,
+    spans: &'a mut Option<SpansOf<O>>,
+    task: Option<TaskOf<O>>,
+    /// The same before its type is forgotten.
+    #[cfg(feature = "cuda")]
+    pub(crate) enqueued: Option<Arc<CudaTask<O>>>,
+}
+
+#[cold]
+fn taken() -> Error {
+    Error::library("work that was already handed on")
+}
+
+impl<'a, O: Op> Typed<'a, O> {
+    pub(crate) fn new(op: &'a mut Option<O>, spans: &'a mut Option<SpansOf<O>>) -> Self {
+        Typed {
+            op,
+            spans,
+            task: None,
+            #[cfg(feature = "cuda")]
+            enqueued: None,
+        }
+    }
+
+    /// What an engine has made of it.
+    pub(crate) fn task(self) -> Result<TaskOf<O>> {
+        #[cfg(feature = "cuda")]
+        if let Some(task) = self.enqueued {
+            return Ok(task);
+        }
+        match self.task {
+            Some(task) => Ok(task),
+            None => Err(taken()),
+        }
+    }
+
+    fn op(&self) -> Option<&O> {
+        #[cfg(feature = "cuda")]
+        if let Some(task) = &self.enqueued {
+            return Some(&*task.op);
+        }
+        self.op.as_ref()
+    }
+
+    #[cfg(any(feature = "host", feature = "cuda", target_os = "linux"))]
+    fn take_op(&mut self) -> Result<O> {
+        match self.op.take() {
+            Some(op) => Ok(op),
+            None => Err(taken()),
+        }
+    }
+}
+
+impl<O: Op> Call for Typed<'_, O> {
+    fn facts(&self) -> &'static Facts {
+        Facts::of::<O>()
+    }
+
+    fn operand_name(&self, index: usize, read_count: usize) -> String {
+        match &self.op {
+            Some(op) => op.operand_name(index, read_count),
+            None => super::operand_name(index, read_count),
+        }
+    }
+
+    fn overwrites(&self, index: usize) -> bool {
+        match (&self.op, &self.spans) {
+            (Some(op), Some((_, writes))) => op.overwrites_each(writes, index),
+            _ => false,
+        }
+    }
+
+    fn begins_anew(&self) -> bool {
+        match &self.op {
+            Some(op) => op.begins_anew(),
+            None => false,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match (&self.op, &self.spans) {
+            (Some(op), Some((reads, writes))) => op.check(reads, writes),
+            _ => Err(taken()),
+        }
+    }
+
+    fn subject(&self) -> &'static &'static str {
+        match self.op() {
+            Some(op) => op.subject().unwrap_or(const { &O::NAME }),
+            None => const { &O::NAME },
+        }
+    }
+
+    fn info(&self, label: Option<&'static str>, stream: Option<usize>) -> Result<OpInfo> {
+        match self.op() {
+            Some(op) => Ok(OpInfo::of(op, label, stream)),
+            None => Err(taken()),
+        }
+    }
+
+    fn ongoing(&self) -> Option<&dyn Ongoing> {
+        match &self.task {
+            Some(task) => Some(&**task),
+            None => None,
+        }
+    }
+
+    #[cfg(feature = "host")]
+    fn is_prompt(&self) -> bool {
+        match &self.op {
+            Some(op) => op.is_prompt(),
+            None => false,
+        }
+    }
+
+    #[cfg(all(feature = "host", target_os = "linux"))]
+    fn cost(&self) -> Cost {
+        match &self.op {
+            Some(op) => cost_of(op),
+            None => Cost::default(),
+        }
+    }
+
+    #[cfg(feature = "host")]
+    fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>> {
+        let Some(spans) = self.spans.take() else { return Err(taken()) };
+        let node = Node::new(frame, self.take_op()?, (spans, keep));
+        self.task = Some(node.clone());
+        Ok(node)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn prepare(&self, plans: &mut Prepare<'_>) -> Result<()> {
+        match (&self.op, &self.spans) {
+            (Some(op), Some((reads, writes))) => op.prepare(reads, writes, plans),
+            _ => return Err(taken()),
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "cuda")]
+    fn half(&self, queue: Queue<'_>) -> Result<()> {
+        match (&self.op, &self.spans) {
+            (Some(op), Some(spans)) => op.cuda(&mut crate::Enqueue::new(queue, spans)),
+            _ => Err(taken()),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next> {
+        let raw = leg.raw()?;
+        match &self.op {
+            Some(op) => op.next(phase, &raw, make),
+            None => Err(Error::library("an op that is gone between its phases")),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn become_task(&mut self, mut flight: Flight) -> Result<Option<Arc<dyn Cargo>>> {
+        let keeps = match &mut *self.op {
+            // What need not outlive its pending goes with it: the ring holds the little that the device still needs.
+            Some(op) if !flight.is_held() => op.keeps(),
+            _ => Keeps::ALL,
+        };
+        let task = CudaTask::placed(self.take_op()?, flight);
+        let cargo = keeps.cargo(&task);
+        self.enqueued = Some(task);
+        Ok(cargo)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn become_late(&mut self, frame: LateFrame) -> Result<Arc<dyn LateJob>> {
+        let Some(spans) = self.spans.take() else { return Err(taken()) };
+        let task = Arc::new(LateTask::new(frame, self.take_op()?, spans));
+        self.task = Some(task.clone());
+        Ok(task)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn crosses(&self) -> bool {
+        O::wire().is_some()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn code(&self, by: Code) -> Result<u64> {
+        by.of::<O>()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn shape(&self, shape: &mut Shape) -> Result<()> {
+        let Some((reads, writes)) = &self.spans else { return Err(taken()) };
+        <O::Reads as Elems>::shape(reads, shape);
+        <WritesOf<O> as Elems>::shape(writes, shape);
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn encode(&self, order: &mut Outgoing) -> Result<()> {
+        match (&self.op, O::wire()) {
+            (Some(op), Some(wire)) => (wire.encode)(op, order),
+            _ => Err(taken()),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn WorkerFlight>> {
+        let task = Arc::new(WorkerTask::new(flying, self.take_op()?));
+        self.task = Some(task.clone());
+        Ok(task)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn decode(&mut self, incoming: Incoming<'_>) -> Result<()> {
+        match O::wire() {
+            Some(wire) => *self.op = Some((wire.decode)(incoming)?),
+            None => return Err(Error::unsupported("an operation that says no way to cross")),
+        }
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn receive(&mut self, from: &mut Receive<'_, '_>) -> Option<usize> {
+        let all = from.views.len();
+        let reads = <O::Reads as Elems>::receive(from)?;
+        let read_count = all - from.views.len();
+        *self.spans = Some((reads, <WritesOf<O> as Elems>::receive(from)?));
+        Some(read_count)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn take_ongoing(&mut self) -> Option<Arc<dyn Ongoing>> {
+        #[cfg(feature = "cuda")]
+        if let Some(task) = self.enqueued.take() {
+            return Some(task);
+        }
+        match self.task.take() {
+            Some(task) => Some(task),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A dispatch on its way into an engine.
+
+use super::{Call, Facts};
+use crate::buffer::View;
+use crate::device::Options;
+use crate::engine::Epoch;
+use crate::op::{Op, Spans, WritesOf};
+use crate::sync::Arc;
+use crate::worker::Relay;
+
+/// One admitted and checked piece of work, on its way into an engine. The op and its operands lie where they were made, on
+/// the stack of who submits, until the engine takes them to where they stay: they may be long, and every function on the
+/// way would copy them. Nor does any of these know their types, so that the way is compiled once for all ops.
+pub(crate) struct Submission<'a, 'x> {
+    pub(crate) call: &'a mut (dyn Call + 'a),
+    pub(crate) facts: &'static Facts,
+    pub(crate) epoch: &'a Arc<Epoch>,
+    pub(crate) options: &'a Options,
+    /// In a worker, for its client.
+    pub(crate) relay: Option<Relay>,
+    /// It was let in when it was submitted: what closes the device to others does not stop it any more.
+    pub(crate) was_admitted: bool,
+    /// Reads first, then writes.
+    pub(crate) views: &'a [View<'x>],
+    /// How many of the views are reads.
+    pub(crate) read_count: usize,
+}
+
+/// Where the operands lie: those that are read, those that are written.
+pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
+
+impl<'a, 'x> Submission<'a, 'x> {
+    /// `views` are the reads, then the writes.
+    pub(crate) fn new(
+        call: &'a mut (dyn Call + 'a),
+        epoch: &'a Arc<Epoch>,
+        options: &'a Options,
+        (views, read_count): (&'a [View<'x>], usize),
+    ) -> Self {
+        let facts = call.facts();
+        Submission { call, facts, epoch, options, relay: None, was_admitted: false, views, read_count }
+    }
+}
