@@ -33,6 +33,7 @@ mod raw_rows;
 mod rng;
 mod round_trip;
 mod scalar;
+mod sparse;
 mod table;
 mod threads;
 mod waits;
@@ -47,7 +48,7 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 12] = [
+const TOPICS: [Topic; 13] = [
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
     ("waits", false, waits::run),
@@ -59,6 +60,7 @@ const TOPICS: [Topic; 12] = [
     ("matmul", true, lt::run),
     ("level3", true, level3::run),
     ("random", false, rng::run),
+    ("sparse", false, sparse::run),
     ("raw", true, raw_rows::run),
 ];
 

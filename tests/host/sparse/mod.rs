@@ -2,7 +2,9 @@
 
 mod algebra;
 mod convert;
+mod faults;
 mod formats;
+mod known;
 mod market;
 mod matrices;
 mod model;
