@@ -3,6 +3,10 @@
 use crate::{Complex, Element, bf16, f16};
 
 #[cfg(feature = "host")]
+use super::convolve::HostConvolution;
+#[cfg(feature = "host")]
+use super::frames::HostFrames;
+#[cfg(feature = "host")]
 use super::geometry::Geometry;
 #[cfg(feature = "host")]
 use super::host::{self, Data};
@@ -26,6 +30,28 @@ pub trait FftReal: Element + sealed::Sealed {
     #[doc(hidden)]
     #[cfg(feature = "host")]
     fn run_trigonometric(geometry: &HostGeometry<'_>, pass: TrigPass, x: &[Self], y: &mut [Self]) -> crate::Result<()>;
+    #[doc(hidden)]
+    #[cfg(feature = "host")]
+    fn convolve(work: &HostConvolution<'_>, x: &[Self], h: &[Self], y: &mut [Self]) -> crate::Result<()>;
+    #[doc(hidden)]
+    #[cfg(feature = "host")]
+    fn stft(work: &HostFrames<'_>, x: &[Self], window: &[Self], y: &mut [Self::Complex]) -> crate::Result<()>;
+    #[doc(hidden)]
+    #[cfg(feature = "host")]
+    fn istft(work: &HostFrames<'_>, x: &[Self::Complex], window: &[Self], y: &mut [Self]) -> crate::Result<()>;
+}
+
+/// The element of a list at `i`, and 0 beyond its end.
+#[cfg(feature = "host")]
+fn at<T: Copy + Default>(list: &[T], i: usize) -> T {
+    list.get(i).copied().unwrap_or_default()
+}
+
+#[cfg(feature = "host")]
+fn put<T>(list: &mut [T], i: usize, value: T) {
+    if let Some(to) = list.get_mut(i) {
+        *to = value;
+    }
 }
 
 /// The sizes of a transform on the host. Opaque.
@@ -38,6 +64,9 @@ pub struct HostGeometry<'g>(pub(super) &'g Geometry);
 pub trait FftComplex: Element + sealed::Sealed {
     /// The element type of real buffers.
     type Real: FftReal<Complex = Self>;
+    #[doc(hidden)]
+    #[cfg(feature = "host")]
+    fn convolve_complex(work: &HostConvolution<'_>, x: &[Self], h: &[Self], y: &mut [Self]) -> crate::Result<()>;
 }
 
 macro_rules! full { ($($t:ty)*) => { $(
@@ -54,9 +83,25 @@ macro_rules! full { ($($t:ty)*) => { $(
         fn run_trigonometric(geometry: &HostGeometry<'_>, pass: TrigPass, x: &[$t], y: &mut [$t]) -> crate::Result<()> {
             host::trigonometric(geometry.0, pass, x, y)
         }
+        #[cfg(feature = "host")]
+        fn convolve(work: &HostConvolution<'_>, x: &[$t], h: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            host::convolve(work, |i| at(x, i), |i| at(h, i), |i, value| put(y, i, value))
+        }
+        #[cfg(feature = "host")]
+        fn stft(work: &HostFrames<'_>, x: &[$t], window: &[$t], y: &mut [Complex<$t>]) -> crate::Result<()> {
+            host::stft(work, |i| at(x, i), window, y)
+        }
+        #[cfg(feature = "host")]
+        fn istft(work: &HostFrames<'_>, x: &[Complex<$t>], window: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            host::istft(work, x, window, y)
+        }
     }
     impl FftComplex for Complex<$t> {
         type Real = $t;
+        #[cfg(feature = "host")]
+        fn convolve_complex(work: &HostConvolution<'_>, x: &[Self], h: &[Self], y: &mut [Self]) -> crate::Result<()> {
+            host::convolve_complex(work, |i| at(x, i), |i| at(h, i), |i, value| put(y, i, value))
+        }
     }
 )* } }
 full! { f32 f64 }
@@ -74,9 +119,30 @@ macro_rules! halves { ($($t:ty)*) => { $(
         fn run_trigonometric(geometry: &HostGeometry<'_>, pass: TrigPass, x: &[$t], y: &mut [$t]) -> crate::Result<()> {
             host::trigonometric_halves(geometry.0, pass, (x, y), <$t>::to_f32, <$t>::from_f32)
         }
+        #[cfg(feature = "host")]
+        fn convolve(work: &HostConvolution<'_>, x: &[$t], h: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            let round = |i, value| put(y, i, <$t>::from_f32(value));
+            host::convolve(work, |i| at(x, i).to_f32(), |i| at(h, i).to_f32(), round)
+        }
+        #[cfg(feature = "host")]
+        fn stft(work: &HostFrames<'_>, x: &[$t], window: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            host::stft_halves(work, x, window, y, (<$t>::to_f32, <$t>::from_f32))
+        }
+        #[cfg(feature = "host")]
+        fn istft(work: &HostFrames<'_>, x: &[$t], window: &[$t], y: &mut [$t]) -> crate::Result<()> {
+            host::istft_halves(work, x, window, y, (<$t>::to_f32, <$t>::from_f32))
+        }
     }
     impl FftComplex for $t {
         type Real = $t;
+        #[cfg(feature = "host")]
+        fn convolve_complex(work: &HostConvolution<'_>, x: &[Self], h: &[Self], y: &mut [Self]) -> crate::Result<()> {
+            let pair = |from: &[$t], i: usize| Complex::new(at(from, 2 * i).to_f32(), at(from, 2 * i + 1).to_f32());
+            host::convolve_complex(work, |i| pair(x, i), |i| pair(h, i), |i, value: Complex<f32>| {
+                put(y, 2 * i, <$t>::from_f32(value.re));
+                put(y, 2 * i + 1, <$t>::from_f32(value.im));
+            })
+        }
     }
 )* } }
 halves! { f16 bf16 }

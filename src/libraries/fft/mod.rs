@@ -42,14 +42,17 @@
 //! | `op` | the transform as an op |
 //! | `transforms`, `simple` | the front: with a specification; SciPy's names with an output of their own |
 //! | `trigonometric` | cosine and sine transforms |
+//! | `convolve`, `frames` | convolution and correlation; short-time transforms |
 //! | `shift`, `frequencies` | halves of arrays exchanged; the frequencies of a spectrum's points, good lengths |
 //! | `prepare` | plans made ahead |
 //! | `host` | the CPU's arithmetic |
 //! | `native` | cuFFT, its plans, and kernels of our own around it |
 
+mod convolve;
 mod dims;
 mod element;
 mod form;
+mod frames;
 mod frequencies;
 mod geometry;
 #[cfg(feature = "host")]
@@ -64,8 +67,10 @@ mod spec;
 mod transforms;
 mod trigonometric;
 
+pub use convolve::{Convolve, Mode};
 pub use dims::Dims;
 pub use element::{FftComplex, FftReal};
+pub use frames::{Edges, Stft, Window, window};
 pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
 pub use spec::{Direction, Fft, Kind, Layout, Norm};
 #[doc(hidden)]
@@ -102,6 +107,10 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.add::<Transform<C2rDestroying<R>>>();
         registry.add::<prepare::Ahead<R>>();
         registry.add::<trigonometric::Trigonometric<R>>();
+        registry.add::<convolve::Convolution<convolve::Reals<R>>>();
+        registry.add::<convolve::Convolution<convolve::Complexes<R::Complex>>>();
+        registry.add::<frames::Apart<R>>();
+        registry.add::<frames::Together<R>>();
     }
     fn shifts<T: crate::Element>(registry: &mut crate::worker::Registry) {
         registry.add::<shift::Shift<T>>();

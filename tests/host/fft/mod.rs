@@ -2,6 +2,8 @@
 #![allow(unreachable_pub, reason = "its modules share these")]
 
 mod case;
+mod convolve;
+mod frames;
 mod frequencies;
 mod known;
 mod number;

@@ -43,22 +43,35 @@ struct move {
     struct format from, to;
 };
 
-static uint64_t far_end(const struct launch *launch, int side) {
-    uint64_t far = 0;
+/* The elements that one side reaches, from the first on; strides that wrap around go backwards. Nothing: `last < first`. */
+struct reach {
+    int64_t first, last;
+};
+
+static struct reach reached(const struct launch *launch, int side) {
+    struct reach reach = {0, 0};
     for (uint64_t k = 0; k < (uint32_t)launch->slots[3]; k++) {
         const uint64_t *axis = launch->slots + 6 + 4 * k;
         uint64_t count = side == 2 ? axis[1] : axis[0];
-        if (count == 0) return 0;
-        far += (count - 1) * axis[side];
+        if (count == 0) return (struct reach){0, -1};
+        int64_t far = (int64_t)((count - 1) * axis[side]);
+        if (far < 0) reach.first += far;
+        else reach.last += far;
     }
-    return far + 1;
+    return reach;
+}
+
+static struct range touched(const struct launch *launch, int side, uint64_t address, struct format format) {
+    struct reach reach = reached(launch, side);
+    size_t bytes = format_bytes(format);
+    return flat(address + (uint64_t)reach.first * bytes, (size_t)(reach.last - reach.first + 1) * bytes);
 }
 
 static void move_operands(struct command *command, const struct launch *launch, struct move move) {
     bool same = launch->slots[0] == launch->slots[1];
-    size_t read = far_end(launch, 2) * format_bytes(move.from);
-    if (!same && read > 0) add_operand(command, READ, flat(launch->slots[1], read));
-    add_operand(command, WRITE, flat(launch->slots[0], far_end(launch, 3) * format_bytes(move.to)));
+    struct range read = touched(launch, 2, launch->slots[1], move.from);
+    if (!same && reached(launch, 2).last >= reached(launch, 2).first) add_operand(command, READ, read);
+    add_operand(command, WRITE, touched(launch, 3, launch->slots[0], move.to));
 }
 
 static void move_numbers(const struct launch *launch, struct move move) {

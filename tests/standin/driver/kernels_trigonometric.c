@@ -1,5 +1,6 @@
-/* The kernels of src/libraries/fft/native/trigonometric.cu: what is done before and behind the Fourier transform that a
- * cosine or sine transform is made of. In double precision, and rounded when stored. */
+/* The kernels of src/libraries/fft/native/trigonometric.cu and spectra.cu: what is done before and behind the Fourier
+ * transform that a cosine or sine transform is made of, spectra multiplied, frames cut out of signals and laid over each other.
+ * In double precision, and rounded when stored. */
 #include "simulator.h"
 
 #include <math.h>
@@ -162,13 +163,94 @@ static void after_complex(const struct launch *launch, char type, char work) {
     KERNEL(after_real, name, type, work, 1) KERNEL(after_complex, name, type, work, 2)
 TYPES(KERNELS)
 
+/* Parameters: a, b, total, period, conj, scale. */
+static void multiply_operands(struct command *command, const struct launch *launch, size_t bytes) {
+    add_operand(command, READ, flat(launch->slots[1], launch->slots[3] * bytes));
+    add_operand(command, WRITE, flat(launch->slots[0], launch->slots[2] * bytes));
+}
+
+static void multiply(const struct launch *launch, char type) {
+    uint64_t a = launch->slots[0], b = launch->slots[1], period = launch->slots[3];
+    double sign = (uint32_t)launch->slots[4] != 0 ? -1 : 1, scale = real_slot(launch, 5);
+    for (uint64_t i = 0; i < launch->slots[2]; i++) {
+        double re = load_real(a, type, 2 * i), im = load_real(a, type, 2 * i + 1);
+        double re_b = load_real(b, type, 2 * (i % period)), im_b = sign * load_real(b, type, 2 * (i % period) + 1);
+        store_real(a, type, 2 * i, (re * re_b - im * im_b) * scale);
+        store_real(a, type, 2 * i + 1, (re * im_b + im * re_b) * scale);
+    }
+}
+
+/* Parameters: to, from, window, n, frames, arrays, length, hop, before, then whether mirrored, or the scale. */
+static void frames_operands(struct command *command, const struct launch *launch, size_t stored, size_t work, bool apart) {
+    const uint64_t *s = launch->slots;
+    size_t cut = s[3] * s[4] * s[5] * work, whole = s[5] * s[6] * stored;
+    add_operand(command, READ, flat(s[1], apart ? whole : cut));
+    add_operand(command, READ, flat(s[2], s[3] * stored));
+    add_operand(command, WRITE, flat(s[0], apart ? cut : whole));
+}
+
+static void frames(const struct launch *launch, char type, char work) {
+    const uint64_t *s = launch->slots;
+    for (uint64_t array = 0; array < s[5]; array++)
+        for (uint64_t frame = 0; frame < s[4]; frame++)
+            for (uint64_t j = 0; j < s[3]; j++) {
+                int64_t at = (int64_t)(frame * s[7] + j) - (int64_t)s[8], length = (int64_t)s[6];
+                if ((uint32_t)s[9] != 0 && at < 0) at = -at;
+                if ((uint32_t)s[9] != 0 && at >= length) at = 2 * (length - 1) - at;
+                double value = 0;
+                if (at >= 0 && at < length)
+                    value = load_real(s[1], type, array * s[6] + (uint64_t)at) * load_real(s[2], type, j);
+                store_real(s[0], work, (array * s[4] + frame) * s[3] + j, value);
+            }
+}
+
+static void overlap(const struct launch *launch, char type, char work) {
+    const uint64_t *s = launch->slots;
+    for (uint64_t i = 0; i < s[5] * s[6]; i++) {
+        double sum = 0, weights = 0;
+        for (uint64_t frame = 0; frame < s[4]; frame++) {
+            int64_t j = (int64_t)(i % s[6] + s[8]) - (int64_t)(frame * s[7]);
+            if (j < 0 || j >= (int64_t)s[3]) continue;
+            double weight = load_real(s[2], type, (uint64_t)j);
+            sum += load_real(s[1], work, (i / s[6] * s[4] + frame) * s[3] + (uint64_t)j) * weight;
+            weights += weight * weight;
+        }
+        store_real(s[0], type, i, weights > 0 ? sum * real_slot(launch, 9) / weights : 0);
+    }
+}
+
+#define FRAMES(name, type, work)                                                                                       \
+    static void frames_##name##_operands(struct command *command, const struct launch *launch) {                      \
+        frames_operands(command, launch, bytes_of(type), bytes_of(work), true);                                        \
+    }                                                                                                                  \
+    static void overlap_##name##_operands(struct command *command, const struct launch *launch) {                     \
+        frames_operands(command, launch, bytes_of(type), bytes_of(work), false);                                       \
+    }                                                                                                                  \
+    static void frames_##name(void *payload) { frames(payload, type, work); }                                          \
+    static void overlap_##name(void *payload) { overlap(payload, type, work); }
+TYPES(FRAMES)
+static void multiply_c32_operands(struct command *command, const struct launch *launch) {
+    multiply_operands(command, launch, 8);
+}
+static void multiply_c64_operands(struct command *command, const struct launch *launch) {
+    multiply_operands(command, launch, 16);
+}
+static void multiply_c32(void *payload) { multiply(payload, '3'); }
+static void multiply_c64(void *payload) { multiply(payload, '6'); }
+
 #define BEFORE(what, name) {#what "_" #name, 9, {8, 8, 8, 8, 8, 8, 4, 8, 8}, what##_##name##_operands, what##_##name, 0},
 #define AFTER(what, name)                                                                                              \
     {#what "_" #name, 10, {8, 8, 8, 8, 8, 8, 4, 8, 8, 8}, what##_##name##_operands, what##_##name, 0},
 #define ROWS(name, type, work)                                                                                         \
-    BEFORE(before_real, name) BEFORE(before_complex, name) AFTER(after_real, name) AFTER(after_complex, name)
+    BEFORE(before_real, name) BEFORE(before_complex, name) AFTER(after_real, name) AFTER(after_complex, name)          \
+    {"frames_" #name, 10, {8, 8, 8, 8, 8, 8, 8, 8, 8, 4}, frames_##name##_operands, frames_##name, 0},                 \
+    {"overlap_" #name, 10, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, overlap_##name##_operands, overlap_##name, 0},
 
-static const struct kernel kernels[] = {TYPES(ROWS)};
+static const struct kernel kernels[] = {
+    TYPES(ROWS)
+    {"multiply_c32", 6, {8, 8, 8, 8, 4, 8}, multiply_c32_operands, multiply_c32, 0},
+    {"multiply_c64", 6, {8, 8, 8, 8, 4, 8}, multiply_c64_operands, multiply_c64, 0},
+};
 
 const struct kernel *known_trigonometric_kernel(const char *name) {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)

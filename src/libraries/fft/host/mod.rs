@@ -13,11 +13,14 @@
 //! | `pass` | the transforms of all lines along one axis |
 //! | `transform` | passes over all axes: complex, real to complex, complex to real |
 //! | `trigonometric` | cosine and sine transforms |
+//! | `convolve`, `frames` | convolutions; short-time transforms |
 //! | `roll` | arrays moved, end around |
 //! | `halves` | the same of f16 and bf16, in f32 |
 //!
 //! What does not fit its slices is left undone: the checks have named it before.
 
+mod convolve;
+mod frames;
 mod halves;
 mod lines;
 mod pass;
@@ -35,6 +38,8 @@ use rustfft::num_traits::Float;
 use rustfft::{Fft, FftDirection, FftPlanner};
 use std::sync::Arc;
 
+pub(super) use convolve::{convolve, convolve_complex};
+pub(super) use frames::{istft, istft_halves, stft, stft_halves};
 pub(super) use halves::run_halves;
 pub(super) use roll::roll;
 pub(super) use transform::Data;

@@ -1,4 +1,4 @@
-// Carries the kernels of trigonometric.cu out on a CPU, with transforms by the definition between them, and holds what comes
+// Carries the kernels of trigonometric.cu and spectra.cu out on a CPU, with transforms by the definition between them, and holds what comes
 // out against the definitions of the cosine and sine transforms. Prints the worst error of each type, in units of its
 // epsilon, and fails where one is too large.
 //
@@ -27,8 +27,11 @@ static float widen(f16 x);
 static void narrow(f16* to, float x);
 #define FAMILY 32
 #include "trigonometric.cu"
+#include "spectra.cu"
 #undef FAMILY
 KERNELS(f64, double, double)
+MULTIPLY(c64, double)
+FRAMES(f64, double, double)
 static float widen(f16 x) { _Float16 h; memcpy(&h, &x.bits, 2); return h; }
 static void narrow(f16* to, float x) { _Float16 h = (_Float16)x; memcpy(&to->bits, &h, 2); }
 
@@ -145,14 +148,67 @@ static double worst(BR before_real, BC before_complex, AR after_real, AC after_c
 #define WORST(name, S, P, epsilon) \
     worst<P, S>(before_real_##name, before_complex_##name, after_real_##name, after_complex_##name, epsilon)
 
+// Frames and what they are of, and back: the same arrays, but for rounding, wherever a window reaches.
+template <typename P, typename S, class F, class O> static double framed(F frames, O overlap, double epsilon) {
+    double most = 0;
+    for (u64 n : {1, 4, 7})
+        for (u64 hop : {1, 2, 3})
+            for (u64 length : {9, 20})
+                for (u32 mirrored : {0, 1}) {
+                    const u64 arrays = 2, before = n / 2, count = 1 + length / hop;
+                    std::vector<S> x(length * arrays), y(length * arrays), window(n);
+                    for (u64 i = 0; i < x.size(); i++) narrow(&x[i], (P)((i * 7 + 3) % 11) - (P)4.5);
+                    for (u64 i = 0; i < n; i++) narrow(&window[i], (P)(i + 1));
+                    std::vector<P> work(n * count * arrays);
+                    grid(2, [&] { frames(work.data(), x.data(), window.data(), n, count, arrays, length, hop, before, mirrored); });
+                    for (u64 i = 0; i < work.size(); i++) {
+                        const u64 frame = i / n % count, array = i / n / count;
+                        long long at = (long long)(frame * hop + i % n) - (long long)before;
+                        if (mirrored) at = at < 0 ? -at : at >= (long long)length ? 2 * (long long)length - 2 - at : at;
+                        const double want = at < 0 || at >= (long long)length ? 0 : widen(x[array * length + at]) * (double)(i % n + 1);
+                        if (!(fabs(work[i] - want) <= 1e-6)) most = 1e9;
+                        work[i] *= 3;
+                    }
+                    grid(2, [&] { overlap(y.data(), work.data(), window.data(), n, count, arrays, length, hop, before, 2.0); });
+                    for (u64 i = 0; i < y.size(); i++) {
+                        bool reached = false;
+                        for (u64 frame = 0; frame < count; frame++)
+                            reached |= i % length + before >= frame * hop && i % length + before < frame * hop + n;
+                        const double error = fabs(widen(y[i]) - (reached ? 6 * (double)widen(x[i]) : 0)) / (36 * epsilon);
+                        if (!(error <= most)) most = error;
+                    }
+                }
+    return most;
+}
+
+template <typename P, class M> static double product(M multiply) {
+    double most = 0;
+    std::vector<pair<P>> a(12), b(4), before;
+    for (u32 conj : {0, 1}) {
+        for (u64 i = 0; i < 12; i++) a[i] = {(P)i, (P)(5 - (int)i)};
+        for (u64 i = 0; i < 4; i++) b[i] = {(P)(i + 1), (P)(2 * i)};
+        before = a;
+        grid(1, [&] { multiply(a.data(), b.data(), 12, 4, conj, 0.5); });
+        for (u64 i = 0; i < 12; i++) {
+            const number y(b[i % 4].re, conj ? -b[i % 4].im : b[i % 4].im), want = number(before[i].re, before[i].im) * y * 0.5L;
+            most = fmax(most, (double)std::abs(want - number(a[i].re, a[i].im)));
+        }
+    }
+    return most == 0 ? 0 : 1e9;
+}
+
 int main() {
     const double errors[] = {WORST(f32, float, float, 0x1p-23), WORST(f64, double, double, 0x1p-52),
                              WORST(f16, f16, float, 0x1p-10), WORST(bf16, bf16, float, 0x1p-7)};
     const char* names[] = {"f32", "f64", "f16", "bf16"};
-    int bad = 0;
+    const double framing[] = {framed<float, float>(frames_f32, overlap_f32, 0x1p-23),
+                              framed<double, double>(frames_f64, overlap_f64, 0x1p-52),
+                              framed<float, f16>(frames_f16, overlap_f16, 0x1p-10),
+                              framed<float, bf16>(frames_bf16, overlap_bf16, 0x1p-7)};
+    int bad = product<float>(multiply_c32) + product<double>(multiply_c64) != 0;
     for (int i = 0; i < 4; i++) {
-        printf("%-4s %.2f\n", names[i], errors[i]);
-        bad |= !(errors[i] < 12);
+        printf("%-4s %.2f %.2f\n", names[i], errors[i], framing[i]);
+        bad |= !(errors[i] < 12 && framing[i] < 12);
     }
     return bad;
 }

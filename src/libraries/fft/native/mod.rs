@@ -5,16 +5,22 @@
 //! | `functions`, `handle` | what the library has, and what the core knows of it |
 //! | `steps` | which calls and copies a transform is, worked out without any of them |
 //! | `plan` | plans, which the device makes and keeps |
+//! | `program` | steps enqueued |
 //! | `kernels` | copies by kernels of our own |
 //! | `trigonometric` | cosine and sine transforms: kernels of our own before and behind a transform |
+//! | `convolve`, `frames`, `spectra` | convolutions and short-time transforms, and their kernels |
 //!
 //! The library's own layouts are used where they do: a packed or strided transform of up to three axes is one call, and
 //! with a factor one more pass by a kernel. Halves of other sizes than powers of two go through f32.
 
+mod convolve;
+mod frames;
 mod functions;
 mod handle;
 mod kernels;
 mod plan;
+mod program;
+mod spectra;
 mod steps;
 #[cfg(all(test, feature = "host"))]
 mod steps_tests;
@@ -25,8 +31,7 @@ pub(crate) use handle::Cufft;
 use super::form::{Form, Place as FormPlace};
 use super::op::Transform;
 use crate::{DType, Element, Enqueue, Error, Prepare, Result};
-use smallvec::SmallVec;
-use steps::{Buffers, Layouts, Place, Precision, Program, Step, program};
+use steps::{Buffers, Precision, Program, program};
 
 /// The type of the parts of a real element type's numbers.
 fn precision<R: Element>() -> Result<Precision> {
@@ -68,38 +73,8 @@ impl<F: Form> Transform<F> {
         if program.steps.is_empty() {
             return Ok(());
         }
-        let api = queue.api::<Cufft>()?;
-        let layouts = program.layouts();
-        let mut scratch = SmallVec::<[u64; 4]>::new();
-        for bytes in &program.scratch {
-            scratch.push(queue.scratch(*bytes)?);
-        }
-        let at = |place: Place| match place {
-            Place::From => Some(from.address),
-            Place::To => Some(to.address),
-            Place::Scratch(i) => scratch.get(i).copied(),
-        };
-        let lost = || Error::library("a step of a transform names what there is none of");
-        for step in &program.steps {
-            match step {
-                Step::Move { from, to, dims, conj, scale } => {
-                    let places = (at(from.place).ok_or_else(lost)?, at(to.place).ok_or_else(lost)?);
-                    // SAFETY: the geometry's elements lie inside the operands (the op's check) and the scratch (its size); those
-                    // of an output do not overlap; onto itself every element has the same strides on both sides.
-                    unsafe { queue.fft_move((from, to), places, dims, *conj, *scale) }?;
-                }
-                Step::Exec { key, from, to, inverse } => {
-                    let index = layouts.iter().position(|known| known == key).ok_or_else(lost)?;
-                    let plan = queue.plan::<Layouts>(index)?;
-                    let address = |(place, numbers): (Place, usize), bytes: usize| {
-                        Ok::<u64, Error>(at(place).ok_or_else(lost)? + (numbers * bytes) as u64)
-                    };
-                    let (input, output) = key.numbers();
-                    let places = (address(*from, input.bytes())?, address(*to, output.bytes())?);
-                    plan.exec(queue, api, places, *inverse)?;
-                }
-            }
-        }
-        Ok(())
+        // SAFETY: the geometry's elements lie inside the operands (the op's check); those of an output do not overlap; in place
+        // both sides of every element are the same.
+        unsafe { queue.fft_program(&program, (from.address, to.address), &program.layouts()) }
     }
 }

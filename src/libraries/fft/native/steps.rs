@@ -69,6 +69,7 @@ pub(super) struct Dim {
     pub(super) count: usize,
     /// Elements that are read; the others are zero.
     pub(super) inside: usize,
+    /// Strides; that of what is read may wrap around, to read backwards.
     pub(super) from: usize,
     pub(super) to: usize,
 }
@@ -404,7 +405,11 @@ impl Program {
             return self.copied(part);
         }
         match part.kind {
-            Kind::C2r if part.axes.len() > 1 && !(part.hermitian && part.axes.len() <= 3) => {
+            // Of one point along the halved axis the library has no plan.
+            Kind::C2r
+                if part.axes.len() > 1
+                    && !(part.hermitian && part.axes.len() <= 3 && part.axes.last().is_some_and(|axis| axis.n > 1)) =>
+            {
                 return self.outer_first(part);
             }
             Kind::C2c | Kind::R2c if part.axes.len() > 3 => return self.inner_first(part),

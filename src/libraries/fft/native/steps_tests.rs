@@ -315,6 +315,7 @@ fn what_the_library_does_by_itself_is_one_call() {
         (Fft::c2r([8]).batch(3), "mx"),
         (Fft::c2r([3, 8]), "xx"),
         (Fft::c2r([3, 8]).hermitian(), "mx"),
+        (Fft::c2r([8, 1]).hermitian(), "xm"),
         (Fft::c2c([8]).n([9]), "mx"),
         (Fft::c2c([10, 3, 10]).axes([1]).batch(9), "mxm"),
     ];

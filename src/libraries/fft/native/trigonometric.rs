@@ -16,6 +16,7 @@ use super::super::spec::Kind;
 use super::super::trigonometric::{TrigPass, Trigonometric};
 use super::handle::Cufft;
 use super::precision;
+use super::spectra::computed;
 use super::steps::{Dim, End, Layouts, Many, Number, Place, Precision};
 use crate::{Enqueue, Error, KernelArg, LaunchDims, Prepare, Ptx, Result};
 use smallvec::{SmallVec, smallvec};
@@ -108,11 +109,6 @@ fn passes(geometry: &Geometry, pass: &TrigPass) -> Result<SmallVec<[Along; 4]>> 
     let along = |(n, inner): (usize, usize)| Along::new(pass, n, inner, total / n.max(1));
     let all = geometry.axes.iter().map(|axis| along((axis.n, axis.to)));
     all.collect::<Option<_>>().ok_or_else(|| Error::invalid("shape", "a length overflows"))
-}
-
-/// The type that is computed in, and the name of a type in the kernels'.
-fn computed(stored: Precision) -> Precision {
-    if stored == Precision::F64 { Precision::F64 } else { Precision::F32 }
 }
 
 fn before(stored: Precision, complex: bool) -> (&'static Ptx, &'static CStr) {

@@ -1,0 +1,405 @@
+//! Convolution and correlation by Fourier transforms.
+
+use super::Front;
+use super::dims::{Dims, MOST_AXES};
+use super::element::{FftComplex, FftReal};
+use super::frequencies::next_fast_len;
+use super::spec::Fft;
+#[cfg(feature = "fft")]
+use crate::Prepare;
+use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::{DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// Which part of a convolution is wanted. The names are SciPy's and NumPy's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// All of it: `x + h - 1` points along each axis.
+    #[default]
+    Full,
+    /// As many points as the input has, from the middle of all.
+    Same,
+    /// The points where neither goes beyond the other: one more than they differ by along each axis.
+    Valid,
+}
+
+/// A convolution or correlation of packed arrays. Plain data.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::fft::{Convolve, Mode};
+/// let spec = Convolve::new([480, 640], [5, 5]).mode(Mode::Same).batch(3); // three images, one filter
+/// assert_eq!(spec.output_shape()?.as_slice(), [480, 640]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[must_use]
+pub struct Convolve {
+    x: Dims,
+    h: Dims,
+    mode: Mode,
+    batch: usize,
+    own: bool,
+}
+
+impl Convolve {
+    /// Of an array of shape `x` with one of shape `h`, which have as many axes.
+    pub fn new(x: impl Into<Dims>, h: impl Into<Dims>) -> Self {
+        Convolve { x: x.into(), h: h.into(), mode: Mode::Full, batch: 1, own: false }
+    }
+
+    /// Which part is wanted; [`Mode::Full`] unless said.
+    pub fn mode(self, mode: Mode) -> Self {
+        Convolve { mode, ..self }
+    }
+
+    /// So many arrays `x`, one after another, all with the same `h` unless each has its [own](Self::own_kernels).
+    pub fn batch(self, batch: usize) -> Self {
+        Convolve { batch, ..self }
+    }
+
+    /// Each array of the batch has an `h` of its own, one after another too.
+    pub fn own_kernels(self) -> Self {
+        Convolve { own: true, ..self }
+    }
+
+    /// The shape of one array of the output.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for shapes that do not go together.
+    pub fn output_shape(&self) -> Result<Dims> {
+        let sizes = self.sizes()?;
+        Ok(sizes.axes.iter().map(|axis| axis.out).collect::<SmallVec<[usize; MOST_AXES]>>().into())
+    }
+
+    /// Numbers of the output, with the batch.
+    ///
+    /// # Errors
+    /// As [`output_shape`](Self::output_shape).
+    pub fn output_len(&self) -> Result<usize> {
+        Ok(self.sizes()?.outputs)
+    }
+
+    pub(super) fn sizes(&self) -> Result<Sizes> {
+        for (name, shape) in [("x", &self.x), ("h", &self.h)] {
+            if shape.is_too_long() {
+                return Err(Error::invalid(name, format!("more than {MOST_AXES} axes")));
+            }
+            if let Some(axis) = shape.as_slice().iter().position(|n| *n == 0) {
+                return Err(Error::invalid(name, format!("0 elements along axis {axis}")));
+            }
+        }
+        let (x, h) = (self.x.as_slice(), self.h.as_slice());
+        if x.len() != h.len() || x.is_empty() {
+            return Err(Error::invalid("h", format!("{} axes, and `x` has {}", h.len(), x.len())));
+        }
+        let pairs = || x.iter().zip(h);
+        if self.mode == Mode::Valid && pairs().any(|(x, h)| x < h) && pairs().any(|(x, h)| x > h) {
+            let what = format!("{h:?} is larger than {x:?} along one axis and smaller along another");
+            return Err(Error::invalid("h", what));
+        }
+        let overflow = |name| Error::invalid(name, "the number of elements overflows");
+        let mut axes: SmallVec<[AxisSizes; 4]> = SmallVec::new();
+        for (&x, &h) in pairs() {
+            let full = x.checked_add(h).ok_or_else(|| overflow("h"))? - 1;
+            let (begin, out) = match self.mode {
+                Mode::Full => (0, full),
+                Mode::Same => ((h - 1) / 2, x),
+                Mode::Valid => (x.min(h) - 1, x.abs_diff(h) + 1),
+            };
+            // What wraps around falls on points that are not wanted.
+            let needed = x.max(h).max(full - begin).max(begin + out);
+            let n = next_fast_len(needed).ok_or_else(|| overflow("h"))?;
+            axes.push(AxisSizes { x, h, n, begin, out });
+        }
+        let of = |name: &'static str, count: usize, size: fn(&AxisSizes) -> usize| {
+            let total = axes.iter().try_fold(count, |all, axis| all.checked_mul(size(axis)));
+            total.filter(|total| isize::try_from(*total).is_ok()).ok_or_else(|| overflow(name))
+        };
+        let kernels = if self.own { self.batch } else { 1 };
+        let (inputs, weights) = (of("x", self.batch, |axis| axis.x)?, of("h", kernels, |axis| axis.h)?);
+        let (outputs, padded) = (of("x", self.batch, |axis| axis.out)?, of("x", self.batch.max(1), |axis| axis.n)?);
+        let points = of("x", 1, |axis| axis.n)?;
+        Ok(Sizes { axes, batch: self.batch, kernels, inputs, weights, outputs, padded, points })
+    }
+}
+
+/// One axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct AxisSizes {
+    pub(super) x: usize,
+    pub(super) h: usize,
+    /// Of the Fourier transform.
+    pub(super) n: usize,
+    /// Where what is wanted begins, and how much it is.
+    pub(super) begin: usize,
+    pub(super) out: usize,
+}
+
+/// A convolution with all its sizes, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sizes {
+    pub(super) axes: SmallVec<[AxisSizes; 4]>,
+    /// Arrays, and kernels: as many, or one.
+    pub(super) batch: usize,
+    pub(super) kernels: usize,
+    /// Numbers of `x`, `h` and `y`.
+    pub(super) inputs: usize,
+    pub(super) weights: usize,
+    pub(super) outputs: usize,
+    /// Numbers of the arrays filled up, and of one of them.
+    pub(super) padded: usize,
+    pub(super) points: usize,
+}
+
+impl Sizes {
+    /// The shape of what is transformed.
+    fn shape(&self) -> SmallVec<[usize; MOST_AXES]> {
+        self.axes.iter().map(|axis| axis.n).collect()
+    }
+
+    /// The transforms of so many arrays there and back.
+    pub(super) fn specs(&self, complex: bool, arrays: usize) -> (Fft, Fft) {
+        let shape = self.shape();
+        match complex {
+            true => (Fft::c2c(&shape).batch(arrays), Fft::c2c(&shape).inverse().batch(arrays)),
+            // Half spectra of real arrays; and their product is one.
+            false => (Fft::r2c(&shape).batch(arrays), Fft::c2r(&shape).hermitian().batch(arrays)),
+        }
+    }
+
+    /// Points of one array's spectrum.
+    pub(super) fn spectrum(&self, complex: bool) -> usize {
+        let halved = self.axes.last().map_or(1, |axis| axis.n);
+        if complex { self.points } else { self.points / halved * (halved / 2 + 1) }
+    }
+}
+
+/// Which numbers are convolved.
+pub(super) trait Numbers: Send + Sync + 'static {
+    type Element: Element;
+    type Real: FftReal;
+    const COMPLEX: bool;
+    /// Elements of a number.
+    const PER: usize;
+    #[cfg(feature = "host")]
+    fn convolve(
+        work: &HostConvolution<'_>,
+        x: &[Self::Element],
+        h: &[Self::Element],
+        y: &mut [Self::Element],
+    ) -> Result<()>;
+}
+
+/// What the host engine is told of a convolution. Opaque.
+#[doc(hidden)]
+#[cfg(feature = "host")]
+pub struct HostConvolution<'s> {
+    pub(super) sizes: &'s Sizes,
+    pub(super) correlate: bool,
+}
+
+pub(super) struct Reals<R>(PhantomData<fn() -> R>);
+pub(super) struct Complexes<C>(PhantomData<fn() -> C>);
+
+impl<R: FftReal> Numbers for Reals<R> {
+    type Element = R;
+    type Real = R;
+    const COMPLEX: bool = false;
+    const PER: usize = 1;
+    #[cfg(feature = "host")]
+    fn convolve(work: &HostConvolution<'_>, x: &[R], h: &[R], y: &mut [R]) -> Result<()> {
+        R::convolve(work, x, h, y)
+    }
+}
+
+impl<C: FftComplex> Numbers for Complexes<C> {
+    type Element = C;
+    type Real = C::Real;
+    const COMPLEX: bool = true;
+    const PER: usize = C::Real::PER_COMPLEX;
+    #[cfg(feature = "host")]
+    fn convolve(work: &HostConvolution<'_>, x: &[C], h: &[C], y: &mut [C]) -> Result<()> {
+        C::convolve_complex(work, x, h, y)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Convolution<K> {
+    pub(super) spec: Convolve,
+    /// With the conjugate of `h` backwards.
+    pub(super) correlate: bool,
+    _numbers: PhantomData<fn() -> K>,
+}
+
+impl<K: Numbers> Op for Convolution<K> {
+    const NAME: &'static str = "convolve";
+    const LIBRARY: &'static str = "fft";
+    const PREPARED: bool = true;
+    type Reads = (K::Element, K::Element);
+    type Output = DeviceBuffer<K::Element>;
+    type Raw = ();
+
+    fn check(&self, (x, h): &Spans<Self::Reads>, (y,): &Spans<(K::Element,)>) -> Result<()> {
+        let sizes = self.spec.sizes()?;
+        for (name, len, numbers) in
+            [("x", x.len(), sizes.inputs), ("h", h.len(), sizes.weights), ("y", y.len(), sizes.outputs)]
+        {
+            if numbers.checked_mul(K::PER) != Some(len) {
+                let each = if K::PER == 2 { ", of two elements each" } else { "" };
+                return Err(Error::invalid(
+                    name,
+                    format!("{len} elements, and the arrays have {numbers} numbers{each}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(K::Element,)>) -> bool {
+        true // or its length is another one, which the checks that come after this say
+    }
+
+    fn cost(&self) -> Cost {
+        let Ok(sizes) = self.spec.sizes() else { return Cost::default() };
+        let (padded, points) = (sizes.padded as f64, sizes.points as f64);
+        let flops = 7.5 * padded * points.log2() * if K::COMPLEX { 2.0 } else { 1.0 };
+        let numbers = sizes.inputs.saturating_add(sizes.weights).saturating_add(sizes.outputs) as u64;
+        Cost { flops: flops as u64, bytes: numbers.saturating_mul((size_of::<K::Element>() * K::PER) as u64) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (x, h): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+        let sizes = self.spec.sizes()?;
+        K::convolve(&HostConvolution { sizes: &sizes, correlate: self.correlate }, x, h, y)
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "fft")]
+    fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<(K::Element,)>, plans: &mut Prepare<'_>) {
+        self.plans(plans);
+    }
+
+    #[cfg(feature = "fft")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.enqueue(queue)
+    }
+
+    #[cfg(not(feature = "fft"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<HostOf<Self>> {
+        Ok(())
+    }
+}
+
+impl Front {
+    fn convolution<'a, K: Numbers>(
+        &self,
+        (spec, correlate): (&Convolve, bool),
+        x: In<'a, K::Element>,
+        h: In<'a, K::Element>,
+        y: DeviceBuffer<K::Element>,
+    ) -> Submitted<DeviceBuffer<K::Element>> {
+        self.device.dispatch(Convolution::<K> { spec: *spec, correlate, _numbers: PhantomData }, (x, h), (y,))
+    }
+
+    /// `y` = the convolution of real `x` and `h` over all axes, `y[k] = sum over j of x[j] h[k - j]`; SciPy's `fftconvolve`.
+    ///
+    /// Each point has an error of some units of the last place of the largest, as everything that goes by Fourier transforms.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for shapes that do not go together or do not fit the buffers; a stale or foreign buffer. `y`
+    /// comes back. [`Error::OutOfMemory`], at the wait: there is memory to work in for both arrays filled up and their spectra.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::fft::Convolve;
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output();
+    /// let h = device.upload(vec![1.0f64, 1.0])?.into_output();
+    /// let spec = Convolve::new([3], [2]);
+    /// let y = device.fft().convolve(&spec, &x, &h, device.uninit(spec.output_len()?)?)?.await_result()?;
+    /// let y = device.download(&y)?.await_result()?;
+    /// assert!(y.iter().zip([1.0, 3.0, 5.0, 3.0]).all(|(y, want)| (y - want).abs() < 1e-14));
+    /// # Ok(()) }
+    /// ```
+    pub fn convolve<'a, R: FftReal>(
+        &self,
+        spec: &Convolve,
+        x: impl Into<In<'a, R>>,
+        h: impl Into<In<'a, R>>,
+        y: DeviceBuffer<R>,
+    ) -> Submitted<DeviceBuffer<R>> {
+        self.convolution::<Reals<R>>((spec, false), x.into(), h.into(), y)
+    }
+
+    /// As [`convolve`](Self::convolve), of complex numbers.
+    ///
+    /// # Errors
+    /// As [`convolve`](Self::convolve).
+    pub fn convolve_complex<'a, C: FftComplex>(
+        &self,
+        spec: &Convolve,
+        x: impl Into<In<'a, C>>,
+        h: impl Into<In<'a, C>>,
+        y: DeviceBuffer<C>,
+    ) -> Submitted<DeviceBuffer<C>> {
+        self.convolution::<Complexes<C>>((spec, false), x.into(), h.into(), y)
+    }
+
+    /// `y` = the correlation of real `x` with `h`: the convolution with `h` backwards; SciPy's `correlate`. The point where
+    /// both begin together is number `h - 1` along each axis of [`Mode::Full`].
+    ///
+    /// # Errors
+    /// As [`convolve`](Self::convolve).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::fft::{Convolve, Mode};
+    /// let device = windlass::Device::host()?;
+    /// let x = device.upload(vec![0.0f32, 1.0, 2.0, 1.0, 0.0])?.into_output();
+    /// let h = device.upload(vec![1.0f32, 2.0, 1.0])?.into_output();
+    /// let spec = Convolve::new([5], [3]).mode(Mode::Valid);
+    /// let y = device.fft().correlate(&spec, &x, &h, device.uninit(3)?)?.await_result()?;
+    /// let y = device.download(&y)?.await_result()?;
+    /// assert!((y[1] - 6.0).abs() < 1e-5 && y[0] < y[1] && y[2] < y[1]);
+    /// # Ok(()) }
+    /// ```
+    pub fn correlate<'a, R: FftReal>(
+        &self,
+        spec: &Convolve,
+        x: impl Into<In<'a, R>>,
+        h: impl Into<In<'a, R>>,
+        y: DeviceBuffer<R>,
+    ) -> Submitted<DeviceBuffer<R>> {
+        self.convolution::<Reals<R>>((spec, true), x.into(), h.into(), y)
+    }
+
+    /// As [`correlate`](Self::correlate), of complex numbers: with the conjugate of `h` backwards.
+    ///
+    /// # Errors
+    /// As [`convolve`](Self::convolve).
+    pub fn correlate_complex<'a, C: FftComplex>(
+        &self,
+        spec: &Convolve,
+        x: impl Into<In<'a, C>>,
+        h: impl Into<In<'a, C>>,
+        y: DeviceBuffer<C>,
+    ) -> Submitted<DeviceBuffer<C>> {
+        self.convolution::<Complexes<C>>((spec, true), x.into(), h.into(), y)
+    }
+}

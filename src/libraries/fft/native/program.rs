@@ -1,0 +1,81 @@
+//! The steps of a transform enqueued; and transforms inside of other operations, of packed memory to work in.
+
+use super::super::spec::Fft;
+use super::handle::Cufft;
+use super::steps::{Buffers, Layouts, Place, Precision, Program, Step, program};
+use crate::op::Op;
+use crate::{Enqueue, Error, Prepare, Result};
+use smallvec::SmallVec;
+
+/// What becomes of the input of an inner transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    Kept,
+    Destroyed,
+    /// Input and output are the same memory.
+    InPlace,
+}
+
+/// A transform of packed memory, whose beginnings are aligned.
+pub(super) fn inner(spec: &Fft, precision: Precision, input: Input, scale: f64) -> Result<Program> {
+    let (destroys, in_place) = (input != Input::Kept, input == Input::InPlace);
+    program(&spec.geometry()?, Buffers { precision, aligned: true, destroys, in_place }, scale)
+}
+
+/// The plans of several programs, each once, in the order of their first use.
+pub(super) fn layouts(programs: &[&Program]) -> SmallVec<[Layouts; 4]> {
+    let mut keys = SmallVec::new();
+    for key in programs.iter().flat_map(|program| program.layouts()) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// Names the plans of several programs.
+pub(super) fn ask(programs: &[&Program], plans: &mut Prepare<'_>) {
+    layouts(programs).iter().for_each(|key| plans.plan(key));
+}
+
+impl<O: Op> Enqueue<'_, O> {
+    /// Enqueues all steps; `keys` are the plans in the order in which the operation named them.
+    ///
+    /// # Safety
+    /// Both addresses are memory that this dispatch may touch so, with all elements of the geometry that the program was made
+    /// of; elements of the output do not overlap; where both sides do, each element is written where it is read.
+    pub(super) unsafe fn fft_program(&mut self, program: &Program, ends: (u64, u64), keys: &[Layouts]) -> Result<()> {
+        let api = self.api::<Cufft>()?;
+        let mut scratch = SmallVec::<[u64; 4]>::new();
+        for bytes in &program.scratch {
+            scratch.push(self.scratch(*bytes)?);
+        }
+        let at = |place: Place| match place {
+            Place::From => Some(ends.0),
+            Place::To => Some(ends.1),
+            Place::Scratch(i) => scratch.get(i).copied(),
+        };
+        let lost = || Error::library("a step of a transform names what there is none of");
+        for step in &program.steps {
+            match step {
+                Step::Move { from, to, dims, conj, scale } => {
+                    let places = (at(from.place).ok_or_else(lost)?, at(to.place).ok_or_else(lost)?);
+                    // SAFETY: the caller's promise, and the size of scratch; onto itself every element has the same strides on
+                    // both sides.
+                    unsafe { self.fft_move((from, to), places, dims, *conj, *scale) }?;
+                }
+                Step::Exec { key, from, to, inverse } => {
+                    let index = keys.iter().position(|known| known == key).ok_or_else(lost)?;
+                    let plan = self.plan::<Layouts>(index)?;
+                    let address = |(place, numbers): (Place, usize), bytes: usize| {
+                        Ok::<u64, Error>(at(place).ok_or_else(lost)? + (numbers * bytes) as u64)
+                    };
+                    let (input, output) = key.numbers();
+                    let places = (address(*from, input.bytes())?, address(*to, output.bytes())?);
+                    plan.exec(self, api, places, *inverse)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Our own kernels around inner transforms, compiled ahead from `spectra.cu`.
+
+use super::super::frames::FrameSizes;
+use super::steps::{Number, Precision};
+use crate::op::Op;
+use crate::{Enqueue, Error, KernelArg, LaunchDims, Ptx, Result};
+use std::ffi::CStr;
+
+static SINGLE: Ptx = Ptx::new(include_str!("spectra_32.ptx"));
+static DOUBLE: Ptx = Ptx::new(include_str!("spectra_64.ptx"));
+
+/// Threads beyond that take several elements each.
+const MOST_THREADS: usize = 1 << 24;
+
+/// What numbers of a type are computed in.
+pub(super) fn computed(stored: Precision) -> Precision {
+    if stored == Precision::F64 { Precision::F64 } else { Precision::F32 }
+}
+
+/// Bytes of so many numbers.
+pub(super) fn bytes(numbers: usize, number: Number) -> Result<usize> {
+    let bytes = numbers.checked_mul(number.bytes()).filter(|bytes| isize::try_from(*bytes).is_ok());
+    bytes.ok_or_else(|| Error::invalid("shape", "the memory to work in overflows"))
+}
+
+fn frames(stored: Precision) -> (&'static Ptx, &'static CStr) {
+    match stored {
+        Precision::F16 => (&SINGLE, c"frames_f16"),
+        Precision::Bf16 => (&SINGLE, c"frames_bf16"),
+        Precision::F32 => (&SINGLE, c"frames_f32"),
+        Precision::F64 => (&DOUBLE, c"frames_f64"),
+    }
+}
+
+fn overlap(stored: Precision) -> (&'static Ptx, &'static CStr) {
+    match stored {
+        Precision::F16 => (&SINGLE, c"overlap_f16"),
+        Precision::Bf16 => (&SINGLE, c"overlap_bf16"),
+        Precision::F32 => (&SINGLE, c"overlap_f32"),
+        Precision::F64 => (&DOUBLE, c"overlap_f64"),
+    }
+}
+
+fn arguments(sizes: &FrameSizes, places: [u64; 3]) -> smallvec::SmallVec<[KernelArg; 12]> {
+    let FrameSizes { len, n, hop, before, frames, arrays, .. } = *sizes;
+    places.map(KernelArg::from).into_iter().chain([n, frames, arrays, len, hop, before].map(KernelArg::from)).collect()
+}
+
+impl<O: Op> Enqueue<'_, O> {
+    /// `a[i] = a[i] * b[i % period] * scale` of complex numbers.
+    ///
+    /// # Safety
+    /// This dispatch may write `total` numbers at `a` and read `period` at `b`.
+    pub(super) unsafe fn fft_multiply(
+        &mut self,
+        precision: Precision,
+        (a, b): (u64, u64),
+        (total, period): (usize, usize),
+        scale: f64,
+    ) -> Result<()> {
+        if total == 0 || period == 0 {
+            return Ok(());
+        }
+        let (ptx, name) =
+            if precision == Precision::F64 { (&DOUBLE, c"multiply_c64") } else { (&SINGLE, c"multiply_c32") };
+        let args = [a.into(), b.into(), total.into(), period.into(), KernelArg::from(0u32), scale.into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+        unsafe { self.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
+    }
+
+    /// Frames cut out of signals and multiplied with the window.
+    ///
+    /// # Safety
+    /// This dispatch may write all frames at `work`, of the type that is computed in, and read the signals and the window.
+    pub(super) unsafe fn fft_frames(
+        &mut self,
+        stored: Precision,
+        sizes: &FrameSizes,
+        (x, window, work): (u64, u64, u64),
+    ) -> Result<()> {
+        let mut args = arguments(sizes, [work, x, window]);
+        args.push(u32::from(sizes.mirrored).into());
+        let (ptx, name) = frames(stored);
+        let threads = LaunchDims::for_elements((sizes.lines * sizes.n).min(MOST_THREADS))?;
+        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+        unsafe { self.launch(ptx, name, threads, &args) }
+    }
+
+    /// Frames laid over each other, every element multiplied with `scale`.
+    ///
+    /// # Safety
+    /// This dispatch may write the signals at `y` and read the frames at `work`, of the type that is computed in, and the
+    /// window.
+    pub(super) unsafe fn fft_overlap(
+        &mut self,
+        stored: Precision,
+        sizes: &FrameSizes,
+        (work, window, y): (u64, u64, u64),
+        scale: f64,
+    ) -> Result<()> {
+        let mut args = arguments(sizes, [y, work, window]);
+        args.push(scale.into());
+        let (ptx, name) = overlap(stored);
+        let threads = LaunchDims::for_elements(sizes.signals.min(MOST_THREADS))?;
+        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+        unsafe { self.launch(ptx, name, threads, &args) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_is_in_the_text_that_it_is_looked_for_in() {
+        let mut all = vec![(&SINGLE, c"multiply_c32"), (&DOUBLE, c"multiply_c64")];
+        for stored in [Precision::F16, Precision::Bf16, Precision::F32, Precision::F64] {
+            all.extend([frames(stored), overlap(stored)]);
+        }
+        for (ptx, name) in all {
+            assert!(ptx.text().contains(&format!(".entry {}(", name.to_str().unwrap_or_default())), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Convolution and correlation against direct sums.
+
+use super::number::{C64, Real, assert_close, complex};
+use crate::common::{Rng, devices, down, refused, seeds, up};
+use windlass::fft::{Convolve, Mode};
+use windlass::reference::dft_error_bound;
+use windlass::{Device, bf16, f16};
+
+/// All of the convolution, or the correlation, of two arrays.
+fn full(x: &[C64], xs: &[usize], h: &[C64], hs: &[usize], correlate: bool) -> (Vec<C64>, Vec<usize>) {
+    let shape: Vec<usize> = xs.iter().zip(hs).map(|(x, h)| x + h - 1).collect();
+    let mut y = vec![C64::default(); shape.iter().product()];
+    let place = |mut i: usize, shape: &[usize]| -> Vec<usize> {
+        let mut index = vec![0; shape.len()];
+        for (at, n) in index.iter_mut().zip(shape).rev() {
+            (*at, i) = (i % n, i / n);
+        }
+        index
+    };
+    for (i, x) in x.iter().enumerate() {
+        for (j, h) in h.iter().enumerate() {
+            let (at, mut by) = (place(i, xs), place(j, hs));
+            if correlate {
+                by.iter_mut().zip(hs).for_each(|(by, n)| *by = n - 1 - *by);
+            }
+            let to = at.iter().zip(&by).zip(&shape).fold(0, |to, ((a, b), n)| to * n + a + b);
+            y[to] += x * if correlate { h.conj() } else { *h };
+        }
+    }
+    (y, shape)
+}
+
+/// What SciPy's `_centered` takes.
+fn part(y: &[C64], shape: &[usize], begin: &[usize], out: &[usize]) -> Vec<C64> {
+    super::case::indices(out)
+        .iter()
+        .map(|index| y[index.iter().zip(begin).zip(shape).fold(0, |at, ((i, b), n)| at * n + i + b)])
+        .collect()
+}
+
+fn check<R: Real>(device: &Device, rng: &mut Rng, of_complex: bool) {
+    let rank = 1 + rng.below(3);
+    let most = [40, 9, 5][rank - 1];
+    let xs: Vec<usize> = (0..rank).map(|_| 1 + rng.below(most)).collect();
+    let mode = rng.pick(&[Mode::Full, Mode::Same, Mode::Valid]);
+    let smaller = rng.below(2) == 0;
+    let hs: Vec<usize> = match mode {
+        Mode::Valid if smaller => xs.iter().map(|n| 1 + rng.below(*n)).collect(),
+        Mode::Valid => xs.iter().map(|n| n + rng.below(3)).collect(),
+        _ => (0..rank).map(|_| 1 + rng.below(most)).collect(),
+    };
+    let (batch, own, correlate) = (1 + rng.below(3), rng.below(2) == 0, rng.below(2) == 0);
+    let kernels = if own { batch } else { 1 };
+    let mut numbers = |count: usize| -> Vec<C64> {
+        let mut number = || C64::new(R::sample(rng), if of_complex { R::sample(rng) } else { 0.0 });
+        (0..count).map(|_| number()).collect()
+    };
+    let (each_x, each_h): (usize, usize) = (xs.iter().product(), hs.iter().product());
+    let (x, h) = (numbers(each_x * batch), numbers(each_h * kernels));
+    let spec = Convolve::new(&xs, &hs).mode(mode).batch(batch);
+    let spec = if own { spec.own_kernels() } else { spec };
+    let out = spec.output_shape().unwrap().as_slice().to_vec();
+    let want: Vec<C64> = (0..batch)
+        .flat_map(|b| {
+            let k = if own { b } else { 0 };
+            let (y, shape) = full(&x[b * each_x..][..each_x], &xs, &h[k * each_h..][..each_h], &hs, correlate);
+            let begin: Vec<usize> = shape.iter().zip(&out).map(|(all, out)| (all - out) / 2).collect();
+            part(&y, &shape, &begin, &out)
+        })
+        .collect();
+    let what = format!("{} {spec:?} correlate {correlate} complex {of_complex}", R::DTYPE);
+    let fft = device.fft();
+    let len = spec.output_len().unwrap();
+    assert_eq!(len, want.len(), "{what}");
+    let got = if of_complex {
+        let (x, h) = (up(device, R::buffer(&x)), up(device, R::buffer(&h)));
+        let y = device.uninit::<R::Complex>(R::elements(len)).unwrap();
+        let y =
+            if correlate { fft.correlate_complex(&spec, &x, &h, y) } else { fft.convolve_complex(&spec, &x, &h, y) };
+        R::numbers(&down(device, &y.unwrap().await_result().unwrap()))
+    } else {
+        let real = |x: &[C64]| x.iter().map(|x| R::near(x.re)).collect::<Vec<_>>();
+        let (x, h, y) = (up(device, real(&x)), up(device, real(&h)), device.uninit::<R>(len).unwrap());
+        let y = if correlate { fft.correlate(&spec, &x, &h, y) } else { fft.convolve(&spec, &x, &h, y) };
+        complex(&down(device, &y.unwrap().await_result().unwrap()).into_iter().map(R::wide).collect::<Vec<_>>())
+    };
+    // Three transforms of numbers that are as large as the product of both.
+    let size = |x: &[C64]| x.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
+    let points: usize = xs.iter().zip(&hs).map(|(x, h)| 2 * (x + h)).product();
+    let unit = R::UNIT.max(2f64.powi(-24));
+    let computed = if R::UNIT < unit { R::UNIT } else { unit };
+    let bound = 3.0 * dft_error_bound(points, computed) * size(&x) * size(&h);
+    for (i, (got, want)) in got.iter().zip(&want).enumerate() {
+        let error = (got - want).norm();
+        assert!(error <= bound + 2.0 * R::UNIT * want.norm(), "{what}: {i} is {got}, not {want}");
+    }
+    // And together better than the worst that each may be.
+    assert_close(&got, &want, 1e6 * R::UNIT, &what);
+}
+
+fn sweep<R: Real>(count: u64) {
+    for device in devices() {
+        seeds(count, |rng, _| check::<R>(&device, rng, false));
+        seeds(count, |rng, _| check::<R>(&device, rng, true));
+    }
+}
+
+#[test]
+fn convolutions_are_the_sums_that_they_stand_for() {
+    sweep::<f32>(60);
+    sweep::<f64>(60);
+}
+
+#[test]
+fn convolutions_of_halves_are_the_sums_that_they_stand_for() {
+    sweep::<f16>(30);
+    sweep::<bf16>(30);
+}
+
+#[test]
+fn shapes_that_do_not_go_together_are_refused() {
+    for device in devices() {
+        let fft = device.fft();
+        let (x, h) = (up(&device, [1.0f32; 12]), up(&device, [1.0f32; 4]));
+        let cases = [
+            (Convolve::new([3, 4], [4]), 12, "h"),
+            (Convolve::new([3, 0], [2, 2]), 12, "x"),
+            (Convolve::new([12], [0]), 12, "h"),
+            (Convolve::new([3, 4], [4, 1]).mode(Mode::Valid), 12, "h"),
+            (Convolve::new([11], [4]), 14, "x"),
+            (Convolve::new([12], [3]), 14, "h"),
+            (Convolve::new([12], [4]), 14, "y"),
+            (Convolve::new([12], [4]).batch(2), 30, "x"),
+            (Convolve::new([usize::MAX], [4]), 15, "h"),
+            (Convolve::new([1 << 40, 1 << 40], [1, 1]), 15, "x"),
+        ];
+        for (spec, len, name) in cases {
+            let rejected = fft.convolve(&spec, &x, &h, device.uninit(len).unwrap()).map(drop).unwrap_err();
+            assert_eq!(refused(&rejected.error).0, name, "{spec:?}");
+            assert_eq!(rejected.back.unwrap().0.len(), len);
+        }
+        let none = Convolve::new([12], [4]).batch(0);
+        let y = fft.convolve(&none, &device.zeros::<f32>(0).unwrap(), &h, device.uninit(0).unwrap()).unwrap();
+        assert_eq!(y.await_result().unwrap().len(), 0);
+    }
+}

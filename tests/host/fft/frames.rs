@@ -1,0 +1,115 @@
+//! Short-time transforms against the definition, and back.
+
+use super::number::{C64, Real, assert_close, complex};
+use crate::common::{Rng, devices, down, refused, seeds, up};
+use windlass::fft::{Edges, Norm, Stft, Window, window};
+use windlass::reference::{dft, dft_error_bound};
+use windlass::{Device, bf16, f16};
+
+/// The element of a signal that a place beyond its ends stands for.
+fn source(at: i64, len: usize, edges: Edges) -> Option<usize> {
+    let last = len as i64 - 1;
+    match edges {
+        Edges::Mirrored if at < 0 => Some(-at as usize),
+        Edges::Mirrored if at > last => Some((2 * last - at) as usize),
+        _ => usize::try_from(at).ok().filter(|at| *at < len),
+    }
+}
+
+fn check<R: Real>(device: &Device, rng: &mut Rng) {
+    let (n, hop, batch) = (1 + rng.below(33), 1 + rng.below(9), 1 + rng.below(3));
+    let edges = rng.pick(&[Edges::Inside, Edges::Zeros, Edges::Mirrored]);
+    let len = n + rng.below(60);
+    let norm = rng.pick(&[Norm::Backward, Norm::Ortho, Norm::Forward]);
+    let spec = Stft::new(len, n).hop(hop).edges(edges).batch(batch).norm(norm);
+    let (frames, bins) = (spec.frames().unwrap(), spec.bins());
+    let what = format!("{} {spec:?}", R::DTYPE);
+    let x: Vec<f64> = (0..len * batch).map(|_| R::sample(rng)).collect();
+    let weights: Vec<f64> = (0..n).map(|_| R::near(0.5 + R::sample(rng).abs() / 2.0).wide()).collect();
+    let before = if edges == Edges::Inside { 0 } else { n / 2 };
+    let factor = match norm {
+        Norm::Ortho => 1.0 / (n as f64).sqrt(),
+        Norm::Forward => 1.0 / n as f64,
+        _ => 1.0,
+    };
+    let mut want = Vec::new();
+    for signal in x.chunks(len) {
+        for frame in 0..frames {
+            let at = |j: usize| (frame * hop + j) as i64 - before as i64;
+            let number = |j: usize| source(at(j), len, edges).map_or(0.0, |at| signal[at]) * weights[j];
+            let line: Vec<C64> = (0..n).map(|j| C64::new(number(j), 0.0)).collect();
+            want.extend(dft(&line, false).into_iter().take(bins).map(|x| x * factor));
+        }
+    }
+    let fft = device.fft();
+    let near = |x: &[f64]| x.iter().map(|x| R::near(*x)).collect::<Vec<_>>();
+    let (on_device, window) = (up(device, near(&x)), up(device, near(&weights)));
+    let spectra = device.uninit::<R::Complex>(R::elements(spec.spectra_len().unwrap())).unwrap();
+    let spectra = fft.stft(&spec, &on_device, &window, spectra).expect(&what).await_result().expect(&what);
+    let bound = dft_error_bound(n, R::UNIT) + 4.0 * R::UNIT;
+    assert_close(&R::numbers(&down(device, &spectra)), &want, bound, &what);
+    // And back, wherever a frame was.
+    let y = fft.istft(&spec, &spectra, &window, device.uninit(x.len()).unwrap()).expect(&what);
+    let y: Vec<f64> = down(device, &y.await_result().expect(&what)).into_iter().map(R::wide).collect();
+    let reached = |at: usize| (0..frames).any(|frame| (frame * hop..frame * hop + n).contains(&(at + before)));
+    let want: Vec<f64> = x.iter().enumerate().map(|(i, x)| if reached(i % len) { *x } else { 0.0 }).collect();
+    assert_close(&complex(&y), &complex(&want), 40.0 * bound, &what);
+}
+
+fn sweep<R: Real>(count: u64) {
+    for device in devices() {
+        seeds(count, |rng, _| check::<R>(&device, rng));
+    }
+}
+
+#[test]
+fn spectra_of_frames_are_those_of_the_definition_and_give_the_signal_back() {
+    sweep::<f32>(60);
+    sweep::<f64>(60);
+    sweep::<f16>(30);
+    sweep::<bf16>(30);
+}
+
+#[test]
+fn windows_are_those_of_scipy() {
+    let close = |got: Vec<f64>, want: &[f64]| assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-15));
+    close(window(Window::Rectangular, 3), &[1.0; 3]);
+    close(
+        window(Window::Hann, 5),
+        &[0.0, 0.3454915028125263, 0.9045084971874737, 0.9045084971874737, 0.3454915028125264],
+    );
+    close(window(Window::Hamming, 4), &[0.08, 0.54, 1.0, 0.54]);
+    close(window(Window::Blackman, 4), &[0.0, 0.34, 1.0, 0.34]);
+    assert!(window(Window::Hann, 0).is_empty());
+}
+
+#[test]
+fn sizes_that_are_none_are_refused() {
+    for device in devices() {
+        let fft = device.fft();
+        let (x, w) = (up(&device, [1.0f64; 20]), up(&device, [1.0f64; 8]));
+        let cases = [
+            (Stft::new(0, 8), 11, "len"),
+            (Stft::new(20, 0), 11, "n"),
+            (Stft::new(20, 8).hop(0), 11, "hop"),
+            (Stft::new(7, 8).edges(Edges::Inside), 5, "n"),
+            (Stft::new(4, 8).edges(Edges::Mirrored), 5, "n"),
+            (Stft::new(21, 8), 55, "x"),
+            (Stft::new(20, 6).hop(2), 44, "window"),
+            (Stft::new(20, 8), 54, "y"),
+            (Stft::new(usize::MAX, 8), 54, "len"),
+        ];
+        for (spec, len, name) in cases {
+            let rejected = fft.stft(&spec, &x, &w, device.uninit(len).unwrap()).map(drop).unwrap_err();
+            assert_eq!(refused(&rejected.error).0, name, "{spec:?}");
+            assert_eq!(rejected.back.unwrap().0.len(), len);
+        }
+        let spec = Stft::new(20, 8);
+        assert_eq!(spec.spectra_len().unwrap(), 55);
+        let spectra = device.zeros(54).unwrap();
+        let rejected = fft.istft(&spec, &spectra, &w, device.uninit::<f64>(20).unwrap()).map(drop).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "x");
+        let none = fft.stft(&spec.batch(0), &device.zeros::<f64>(0).unwrap(), &w, device.uninit(0).unwrap()).unwrap();
+        assert_eq!(none.await_result().unwrap().len(), 0);
+    }
+}
