@@ -79,66 +79,96 @@ fn jumps() -> &'static [Poly] {
     })
 }
 
-/// The sum of the states that a polynomial names.
-struct Sum<'a> {
+/// Coefficients that are taken at once.
+const AT_ONCE: usize = 8;
+
+/// A state jumped on, by Horner's rule with eight coefficients at a time: the sum of the states that eight coefficients name
+/// comes from a table, and what was summed before them goes eight steps on.
+struct Jump<'a> {
+    state: &'a [u32; N],
     poly: &'a Poly,
-    /// The sequence that the state begins.
-    words: &'a [u32],
-    sum: &'a mut [u32; N],
+    room: &'a mut Room,
 }
 
-/// Words summed at once: they stay in registers.
-const TILE: usize = 104;
+/// Memory to jump in, used again for every jump of a task.
+struct Room {
+    /// Sums of the states 0 to 7 steps on, by the bits that name them.
+    sums: Vec<[u32; N]>,
+    /// The sequence of what is summed, which moves on.
+    words: Vec<u32>,
+}
 
-impl Loop for Sum<'_> {
-    type Output = ();
+impl Room {
+    fn new() -> Self {
+        Room { sums: vec![[0; N]; 1 << AT_ONCE], words: vec![0; N + 64 * LIMBS] }
+    }
+}
+
+/// The words that follow the first `N` of a window of `N + AT_ONCE`.
+#[inline(always)]
+fn go_on(window: &mut [u32]) {
+    if let Some((known, new)) = window.split_at_mut_checked(N) {
+        let firsts = known.iter().zip(known.iter().skip(1)).zip(known.iter().skip(M));
+        new.iter_mut()
+            .zip(firsts)
+            .for_each(|(to, ((first, second), middle))| *to = next_word(*first, *second, *middle));
+    }
+}
+
+impl Loop for Jump<'_> {
+    type Output = Words;
     #[inline(always)]
-    fn body(self) {
-        let Sum { poly, words, sum } = self;
-        let (tiles, _) = sum.as_chunks_mut::<TILE>();
-        for (tile, begin) in tiles.iter_mut().zip((0..).step_by(TILE)) {
-            let mut total = [0u32; TILE];
-            for (limb, at) in poly.0.iter().zip((begin..).step_by(64)) {
-                let mut bits = *limb;
-                while bits != 0 {
-                    let from = at + bits.trailing_zeros() as usize;
-                    if let Some(window) = words.get(from..from + TILE) {
-                        total.iter_mut().zip(window).for_each(|(total, word)| *total ^= word);
-                    }
-                    bits &= bits - 1;
+    fn body(self) -> Words {
+        let Jump { state, poly, room: Room { sums, words } } = self;
+        let mut begin = [0; N + AT_ONCE];
+        begin.iter_mut().zip(state).for_each(|(to, from)| *to = *from);
+        go_on(&mut begin);
+        for bits in 1..1usize << AT_ONCE {
+            // That without its lowest bit is there already.
+            if let Some((known, [sum, ..])) = sums.split_at_mut_checked(bits)
+                && let Some(rest) = known.get(bits & (bits - 1))
+            {
+                let steps = begin.iter().skip(bits.trailing_zeros() as usize);
+                sum.iter_mut().zip(rest).zip(steps).for_each(|((to, rest), word)| *to = rest ^ word);
+            }
+        }
+        words.fill(0);
+        let mut at = 0;
+        for limb in poly.0.iter().rev() {
+            for byte in limb.to_be_bytes() {
+                let Some(window) = words.get_mut(at..at + N + AT_ONCE) else { break };
+                go_on(window);
+                at += AT_ONCE;
+                if let (Some(window), Some(sum)) = (words.get_mut(at..at + N), sums.get(usize::from(byte))) {
+                    window.iter_mut().zip(sum).for_each(|(to, word)| *to ^= word);
                 }
             }
-            *tile = total;
         }
+        let mut sum = Box::new([0; N]);
+        sum.iter_mut().zip(words.iter().skip(at)).for_each(|(to, from)| *to = *from);
+        sum
     }
 }
 
 /// The state as far on as the polynomial says.
-fn jumped(state: &[u32; N], poly: &Poly) -> Words {
-    let mut words = Vec::with_capacity(64 * LIMBS + N);
-    words.extend_from_slice(state);
-    for i in 0..64 * LIMBS {
-        let at = |i: usize| words.get(i).copied().unwrap_or(0);
-        words.push(next_word(at(i), at(i + 1), at(i + M)));
-    }
-    let mut sum = Box::new([0; N]);
-    run(Sum { poly, words: &words, sum: &mut sum });
-    sum
+fn jumped(state: &[u32; N], poly: &Poly, room: &mut Room) -> Words {
+    run(Jump { state, poly, room })
 }
 
 /// The states of `count` lanes from `first` on.
 fn lanes(seed: u64, first: usize, count: usize) -> Vec<Words> {
     /// Lanes that one task makes of each other.
     const CHAIN: usize = 64;
-    let start = |lane: usize| {
+    let start = |lane: usize, room: &mut Room| {
         let far = jumps().iter().enumerate().filter(|(k, _)| lane >> k & 1 == 1);
-        far.fold(seeded(seed), |state, (_, jump)| jumped(&state, jump))
+        far.fold(seeded(seed), |state, (_, jump)| jumped(&state, jump, room))
     };
     let chain = |task: usize| {
         let begin = first + task * CHAIN;
-        let mut all = vec![start(begin)];
+        let mut room = Room::new();
+        let mut all = vec![start(begin, &mut room)];
         while all.len() < CHAIN.min(first + count - begin) {
-            let next = all.last().zip(jumps().first()).map(|(state, jump)| jumped(state, jump));
+            let next = all.last().zip(jumps().first()).map(|(state, jump)| jumped(state, jump, &mut room));
             all.extend(next);
         }
         all
