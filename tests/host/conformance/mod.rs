@@ -5,3 +5,4 @@ mod gemm;
 mod integer;
 mod shape;
 mod views;
+mod windows;

@@ -1,7 +1,7 @@
 //! Whatever carries a draw out, and however often it was interrupted: the same numbers.
 
 use super::{drawn, having};
-use crate::common::{LONG, assert_same_bits, down, host, inline};
+use crate::common::{LONG, Shifted as _, assert_same_bits, down, host, inline};
 use windlass::rng::{Bits, Exponential, Generator, Normal, Poisson, Stream, Uniform};
 use windlass::{Device, Error, FaultPlan};
 
@@ -59,7 +59,7 @@ fn a_stream_goes_on_after_a_rebuild() {
             let whole = drawn::<u32>(&device, &Stream::new(generator, 5), Bits, 3000);
             let mut rng = device.rng_of(Stream::new(generator, 5));
             let first = down(&device, &rng.bits::<u32>(1000).unwrap().into_output());
-            let stale = device.uninit::<u32>(4).unwrap();
+            let stale = device.room::<u32>(4).unwrap();
             device.rebuild(LONG).unwrap();
             assert!(matches!(rng.fill(Bits, stale).unwrap_err().error, Error::GpuRefStale { .. }));
             let rest = down(&device, &rng.bits::<u32>(2000).unwrap().into_output());
@@ -86,7 +86,7 @@ fn a_failed_draw_fails_what_reads_it_and_is_healed_by_the_next() {
 #[test]
 fn a_draw_into_a_window_leaves_the_rest() {
     for device in having(&Stream::new(Generator::Philox, 1)) {
-        let whole = device.zeros::<f32>(100).unwrap();
+        let whole = device.cleared::<f32>(100).unwrap();
         let window = whole.narrow(10..60).unwrap();
         let window = device.rng(1).fill(Uniform::above_zero(), window).unwrap().into_output();
         let x = down(&device, &window.widen());

@@ -1,7 +1,7 @@
 //! What holds of every stream: it is a function of its plain data and of a place.
 
 use super::{GENERATORS, drawn, having};
-use crate::common::{assert_same_bits, down, up};
+use crate::common::{Shifted as _, assert_same_bits, down, up};
 use windlass::rng::{Between, Bits, Distribution, Exponential, Generator, Normal, Poisson, Random, Stream, Uniform};
 
 /// `n` numbers are `a` numbers and then the rest, and the numbers from any place on are those that follow there.
@@ -17,7 +17,7 @@ fn continues<T: Random>(stream: &Stream, of: impl Distribution<T>, n: usize) {
             assert_same_bits(&both, &all, &format!("{device:?} {stream:?} cut at {cut}"));
             if stream.position() == 0 {
                 let rng = device.rng_of(stream.clone());
-                let rest = rng.fill_at(cut as u64, of, device.uninit(n - cut).unwrap()).unwrap();
+                let rest = rng.fill_at(cut as u64, of, device.room(n - cut).unwrap()).unwrap();
                 let what = format!("{device:?} {stream:?} from {cut} on");
                 assert_same_bits(&down(&device, &rest.into_output()), &all[cut..], &what);
             }

@@ -1,7 +1,7 @@
 //! Matrices that are known to be hard, and numbers that are none.
 
 use super::check::{Dense, Laid, Number, assert_ratio, each_type, residual};
-use crate::common::{Rng, devices};
+use crate::common::{Rng, Shifted as _, devices};
 use windlass::solver::{Matrix, Structure};
 use windlass::{Device, Uplo};
 
@@ -95,7 +95,7 @@ fn batches_of_nothing_are_answered() {
     for device in devices() {
         let solver = device.solver();
         for shape in [Matrix::square(0), Matrix::square(3).batch(0), Matrix::square(0).batch(4)] {
-            let nothing = || device.uninit::<f64>(0).unwrap();
+            let nothing = || device.room::<f64>(0).unwrap();
             solver.lu(shape, nothing()).unwrap().await_result().unwrap();
             solver.cholesky(Uplo::Lower, shape, nothing()).unwrap().await_result().unwrap();
             let qr = solver.qr(shape, nothing()).unwrap().await_result().unwrap();
@@ -120,7 +120,7 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
                 let b = Dense::random::<T>(&mut rng, n, 3);
                 let (of_a, of_b, of_x) = (Laid::one(&a, 1), Laid::one(&b, 2), Laid::one(&b, 0));
                 let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
-                let room = device.uninit(of_x.shape.len().unwrap()).unwrap();
+                let room = device.room(of_x.shape.len().unwrap()).unwrap();
                 let pending = solver.solve_refined((of_a.shape, &one), (of_b.shape, &two), of_x.shape, room).unwrap();
                 let refined = pending.await_result().unwrap();
                 assert_eq!(refined.rounds.is_some(), expected, "{name}: {:?}", refined.rounds);
@@ -129,7 +129,7 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
             }
             let singular = Laid::one(&Dense::real(2, 2, |_, _| 1.0), 0);
             let (a, b) = (singular.upload::<T>(&device), singular.upload::<T>(&device));
-            let (shape, room) = (singular.shape, device.uninit(4).unwrap());
+            let (shape, room) = (singular.shape, device.room(4).unwrap());
             let pending = solver.solve_refined((shape, &a), (shape, &b), shape, room).unwrap();
             let rejected = pending.await_result().unwrap_err();
             assert!(matches!(rejected.error, windlass::Error::Singular { position: 2, .. }), "{rejected}");
