@@ -317,3 +317,28 @@ fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
     drop((x, y, device));
     driver.assert_finished();
 }
+
+/// Whoever holds a slot is somebody of this process, unlike what runs on the device: he comes to an end.
+#[test]
+fn memory_that_waits_on_a_slot_that_somebody_holds_comes_back_when_he_is_through() {
+    let driver = session();
+    let device = small().open().unwrap();
+    // On every slot.
+    let many: Vec<_> = (0..14).map(|_| take(&device, MIB / 2).unwrap()).collect();
+    let x = device.zeros::<f32>(4).unwrap();
+    device.synchronize(common::LONG).unwrap();
+    let (op, hold) = standin::Launch::held(c"add_one_f32");
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| drop(device.dispatch(op, (), (x,)).unwrap().await_result().unwrap()));
+        hold.await_arrival();
+        drop(many);
+        let wanted = scope.spawn(|| take(&device, 7 * MIB).map(drop));
+        // Longer than what may never end is waited for.
+        std::thread::sleep(Duration::from_millis(1500));
+        hold.go_on(true);
+        wanted.join().unwrap().expect("all of it comes back");
+        held.join().unwrap();
+    });
+    drop(device);
+    driver.assert_finished();
+}
