@@ -41,7 +41,7 @@
 //! |---|---|---|
 //! | bias, `relu_aux_bias` and GELU of halves | may round the product before the epilogue, and D after it: one unit more | rounds once |
 //! | the mask of a ReLU where the sum is exactly 0 | either bit; the gradient that it leads to is that of one side | the bit of "not positive" |
-//! | the gradient of a factor's bias (`BgradB`) with `alpha == 0` | reads the operands, so a NaN in them survives | does not |
+//! | D beside the gradient of a factor (`Bgrad`) where `alpha` lies in device memory and is 0 | a NaN of the factors survives | does not |
 //!
 //! # On a GPU
 //! The way that the library multiplies is asked for once and remembered, up to 256 ways a device, by everything that

@@ -98,9 +98,14 @@ where
         data.d.fill(D::POISON);
         data.c.fill(C::POISON);
     }
-    if plan.alpha == 0.0 && !plan.on_device && !matches!(plan.kind, Kind::BgradA | Kind::BgradB) {
-        data.a.fill(A::POISON);
-        data.b.fill(B::POISON);
+    if plan.alpha == 0.0 && !plan.on_device {
+        // Read for their own gradients alone.
+        if plan.kind != Kind::BgradA {
+            data.a.fill(A::POISON);
+        }
+        if plan.kind != Kind::BgradB {
+            data.b.fill(B::POISON);
+        }
     }
     match run(device, plan, &data) {
         Ok(answer) => {

@@ -39,7 +39,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let geometry = self.geometry()?;
         let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
-        if of_factors && self.sums_along_memory(geometry) {
+        // Where D is without a product, the library would read the factors for it all the same, with their NaNs.
+        if of_factors && (self.sums_along_memory(geometry) || self.has_no_product(queue)) {
             return self.product(queue, geometry, true);
         }
         match self.product(queue, geometry, false) {
@@ -47,6 +48,11 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             Err(crate::Error::Unsupported { .. }) if of_factors => self.product(queue, geometry, true),
             outcome => outcome,
         }
+    }
+
+    /// `alpha` is zero, as far as is known here.
+    fn has_no_product(&self, queue: &Enqueue<'_, Self>) -> bool {
+        R::places(queue.reads()).factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default()
     }
 
     /// `apart`: the gradient of a factor is a product of its own.
@@ -73,8 +79,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if of_factors && (self.spec.k == 0 || apart) {
             kind.beside = Beside::Nothing;
         }
-        let no_product = reads.factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default();
-        let zeros = self.spec.k == 0 || (no_product && (apart || !of_factors));
+        let zeros = self.spec.k == 0 || (self.has_no_product(queue) && (apart || !of_factors));
         let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, geometry, zeros);
         let gradient = self.align_vectors(queue, &mut problem, &mut addresses, &mut ahead)?;
         if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
