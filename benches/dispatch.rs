@@ -16,12 +16,14 @@
 mod standin;
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
 use windlass::{Device, DeviceBuffer, Element, Image, Matmul, PendingDispatch};
 
 /// The operations between two waits: few enough that no queue fills.
 const BATCH: usize = 64;
+/// Of a wait that has one.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The parameters of `sixteen`.
 type Sixteen = (
@@ -90,6 +92,15 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     });
 
     let plain = chained(zeros::<f32>(device), |x| device.fill(x, 1.0).unwrap());
+    let mut kept = Some(zeros::<f32>(device));
+    let waited: Box<dyn FnMut() -> u128> = Box::new(move || {
+        let mut x = kept.take();
+        let start = Instant::now();
+        let wait = |x| device.fill(x, 1.0).unwrap().await_timeout(LIMIT).ok().unwrap().unwrap();
+        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| wait(x))));
+        kept = x;
+        start.elapsed().as_nanos()
+    });
     let (read, spare) = (zeros::<f32>(device), device);
     let copy = chained(zeros::<f32>(device), move |x| spare.copy(&read, x).unwrap());
 
@@ -104,6 +115,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     });
     vec![
         ("fill of one buffer, chained", plain),
+        ("fill of one buffer, and a wait with a limit", waited),
         ("copy from a buffer to another, chained", copy),
         ("launch with 2 arguments, chained", two),
         ("launch with 16 arguments, chained", sixteen),

@@ -157,7 +157,7 @@ fn bytes_alive_go_back_after_work_of_every_kind() {
     };
     work();
     // What a thread has just done with goes when it comes to that.
-    std::thread::sleep(Duration::from_millis(20));
+    crate::common::let_others_run();
     let before = ALIVE.load(Ordering::Relaxed);
     (0..10).for_each(|_| work());
     let grown = || ALIVE.load(Ordering::Relaxed) - before;
@@ -173,11 +173,14 @@ fn waiting_for_any_leaves_nothing_behind_on_work_that_lasts() {
     gate.await_arrivals(1);
     let mut pendings = vec![held];
     let mut quick = up(&device, [0.0f64]);
+    let asleep = crate::common::Asleep::default();
     let mut rounds = |pendings: &mut Vec<_>, n: usize| {
         for _ in 0..n {
             let x = std::mem::replace(&mut quick, device.uninit(0).unwrap());
             // Long enough that the wait has to sleep on both.
-            pendings.push(map(&device, x, |_| std::thread::sleep(Duration::from_micros(100))));
+            asleep.here();
+            let waiter = asleep.clone();
+            pendings.push(map(&device, x, move |_| waiter.wait()));
             let (index, answer) = await_any(pendings).unwrap();
             assert_eq!(index, 1);
             quick = answer.unwrap();

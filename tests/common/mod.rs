@@ -6,6 +6,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod asleep;
 pub mod child;
 pub mod fatbin;
 mod in_place;
@@ -14,6 +15,7 @@ mod sample;
 mod shift;
 mod work;
 
+pub use asleep::{Asleep, lasts_an_hour, let_others_run};
 pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};
@@ -158,7 +160,7 @@ pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
         if Instant::now() >= until {
             return false;
         }
-        std::thread::sleep(Duration::from_micros(200));
+        std::thread::sleep(Duration::from_micros(200)); // a look now and then, for as long as it takes
     }
     true
 }
@@ -169,15 +171,6 @@ pub fn eventually(seconds: u64, mut done: impl FnMut() -> bool) -> bool {
 pub fn beside_work(ms: u64, mut look: impl FnMut(u64) -> bool) {
     let lasts = [ms, 8 * ms, 64 * ms];
     assert!(lasts.into_iter().any(&mut look), "work of {lasts:?} ms was over each time: somebody waited for it");
-}
-
-/// Holds a promise to its time: half of several times are within it, whatever else the machine had to do meanwhile, and none
-/// is out of all proportion.
-#[track_caller]
-pub fn assert_prompt(limit: Duration, mut times: Vec<Duration>) {
-    times.sort();
-    let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
-    assert!(median < limit && worst < 20 * limit, "{limit:?} were promised: {times:?}");
 }
 
 /// What a device holds: bytes, allocations, work in flight.

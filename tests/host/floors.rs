@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -27,7 +27,7 @@ fn fronts() -> Vec<String> {
 }
 
 /// The code of a line: neither its comment nor the examples of the documentation.
-fn code(line: &str) -> &str {
+pub(super) fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }
 

@@ -28,4 +28,5 @@ mod rng;
 mod solver;
 mod sparse;
 mod supervision;
+mod time;
 mod tracing;

@@ -156,7 +156,7 @@ fn a_forked_child_gets_no_data_of_its_parents_worker() {
             let mut all =
                 Some((device.blas().nrm2(&x).unwrap(), device.download(x.as_in().slice(0..9).unwrap()).unwrap()));
             let status = forked(|| {
-                std::thread::sleep(Duration::from_millis(5));
+                common::let_others_run();
                 let (norm, read) = all.take().unwrap();
                 lost(&norm.await_result().unwrap_err().error) && lost(&read.await_result().unwrap_err().error)
             });

@@ -1,8 +1,7 @@
 //! Two GPUs of the stand-in driver, and the first copy between them.
 
-use crate::common::{down, eventually, up};
+use crate::common::{Asleep, down, eventually, let_others_run, up};
 use crate::standin;
-use std::time::Duration;
 use windlass::Device;
 
 /// Runs `f` with two GPUs, under several schedules.
@@ -25,16 +24,21 @@ fn nobody_copies_on_a_path_whose_check_is_under_way() {
     let x = up(&one, [1.0f32, 2.0]);
     driver.mode(standin::Mode::Manual);
     let done = std::sync::atomic::AtomicUsize::new(0);
+    let asleep = Asleep::default();
+    let copy = || {
+        let copied = two.copy_peer(&x, two.uninit(2).unwrap()).unwrap().into_output();
+        done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        copied
+    };
     std::thread::scope(|scope| {
-        let copy = || {
-            let copied = two.copy_peer(&x, two.uninit(2).unwrap()).unwrap().into_output();
-            done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            copied
-        };
         let first = scope.spawn(copy);
         assert!(eventually(5, || driver.calls_of("cuMemcpyPeerAsync") == 1), "the check");
-        let second = scope.spawn(copy);
-        std::thread::sleep(Duration::from_millis(100));
+        let second = scope.spawn(|| {
+            asleep.here();
+            copy()
+        });
+        asleep.wait();
+        let_others_run();
         let early = done.load(std::sync::atomic::Ordering::Relaxed);
         driver.mode(standin::Mode::Background);
         for thread in [first, second] {

@@ -8,7 +8,7 @@ use common::{down, eventually, up};
 use standin::{Current, Mode, endless, launch, session};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use windlass::{Device, DeviceBuffer, Error, GpuRef, Phase, Stale};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -74,10 +74,8 @@ fn a_deadline_on_an_endless_kernel_changes_nothing() {
     let device = device();
     let x = up(&device, [1.0f32; 4]);
     let busy = endless(&device);
-    let start = Instant::now();
     let error = device.rebuild(Duration::from_millis(30)).expect_err("it does not end");
     assert!(matches!(error, Error::Timeout { .. }) && error.is_retryable(), "{error:?}");
-    assert!(start.elapsed() < LIMIT);
     assert_eq!((device.generation(), device.health().phase, device.stats().rebuilds), (0, Phase::Healthy, 0));
     assert_eq!(down(&device, &launch(&device, c"add_one_f32", x).into_output()), [2.0; 4]);
     assert!(!busy.is_ready());

@@ -3,10 +3,11 @@
 use crate::common;
 use crate::standin;
 
-use common::{down, eventually, up};
+use common::{Asleep, down, eventually, lasts_an_hour, let_others_run, up};
 use standin::{Mode, device, endless, launch, session};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use windlass::clock::{ManualClock, Timing};
 use windlass::{
     Device, DeviceBuffer, Enqueue, Error, InFlight, LaunchDims, Op, PendingDispatch, Ptx, Slices, SlicesMut, Spans,
     Wait, await_any,
@@ -20,16 +21,15 @@ const LONG: Duration = Duration::from_secs(60);
 fn every_policy_waits_until_it_is_over_and_no_longer_than_it_may() {
     let driver = session();
     for how in POLICIES {
-        let device = Device::builder().cuda(0).slots(2).wait(how).open().unwrap();
+        let clock = ManualClock::new();
+        let device = Device::builder().cuda(0).slots(2).wait(how).timing(Timing::by(clock)).open().unwrap();
         let pending = endless(&device);
-        let start = Instant::now();
-        assert!(!pending.wait_timeout(SHORT), "{how:?}");
-        let pending = pending.await_timeout(SHORT).expect_err("it runs until it is released");
-        let waited = start.elapsed();
-        assert!(waited >= 2 * SHORT && waited < LONG, "{how:?} waited {waited:?}");
+        assert!(!lasts_an_hour(clock, |hour| pending.wait_timeout(hour)), "{how:?}");
+        let pending =
+            lasts_an_hour(clock, |hour| pending.await_timeout(hour)).expect_err("it runs until it is released");
         let x = std::thread::scope(|scope| {
             let waiter = scope.spawn(|| pending.await_result().unwrap());
-            std::thread::sleep(2 * SHORT);
+            let_others_run();
             assert!(!waiter.is_finished(), "{how:?}");
             driver.release();
             waiter.join().unwrap()
@@ -53,14 +53,18 @@ fn blocking_sleeps_in_the_driver_and_a_limit_polls() {
     for round in 1..=3 {
         let waiters: Vec<_> = (0..3).map(|_| endless(&device)).collect();
         std::thread::scope(|scope| {
-            waiters.into_iter().for_each(|pending| drop(scope.spawn(|| pending.await_result().unwrap())));
+            let wait = |pending: PendingDispatch<DeviceBuffer<f32>>| {
+                let before = driver.calls_here();
+                drop(pending.await_result().unwrap());
+                driver.calls_here() - before
+            };
+            let threads: Vec<_> = waiters.into_iter().map(|pending| scope.spawn(move || wait(pending))).collect();
             let sleep = eventually(5, || driver.calls_of("cuEventSynchronize") == 3 * round);
-            let (queries, start) = (driver.calls_of("cuEventQuery"), Instant::now());
-            std::thread::sleep(Duration::from_millis(20));
-            // The housekeeping thread asks now and then; who does not sleep asks a hundred times as often.
-            let (asked, time) = (driver.calls_of("cuEventQuery") - queries, start.elapsed());
+            let_others_run();
             driver.release();
-            assert!(sleep && asked < 100 + 10 * time.as_millis() as u64, "{sleep}, {asked} queries in {time:?}");
+            // Who does not sleep asks at every look.
+            let calls = threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
+            assert!(sleep && calls < 30, "{sleep}, {calls} calls of one that waits");
         });
         assert!(driver.live("streams") <= 2 + 3, "streams for blocking are used again");
     }
@@ -81,9 +85,11 @@ fn any_of_several_is_found_among_gpu_and_host_work() {
         answer.unwrap();
     }
     assert_eq!(pendings.len(), 2);
+    let asleep = Asleep::default();
     std::thread::scope(|scope| {
+        asleep.here();
         scope.spawn(|| {
-            std::thread::sleep(SHORT);
+            asleep.wait();
             driver.release();
         });
         while let Some((_, answer)) = await_any(&mut pendings) {
@@ -163,7 +169,7 @@ fn what_an_op_owns_lives_until_its_work_is_over_whatever_becomes_of_its_pending(
     let x = device.dispatch(Owning { _it: mine.clone() }, (), (x,)).unwrap().into_output();
     // What comes behind it reaps what is over, and so does the housekeeping.
     let x = (0..200).fold(x, |x, _| device.fill(x, 2.0).unwrap().into_output());
-    std::thread::sleep(Duration::from_millis(20));
+    let_others_run();
     assert_eq!(Arc::strong_count(&mine), 2);
     driver.mode(Mode::Background);
     assert!(eventually(4, || Arc::strong_count(&mine) == 1), "kept for ever");
@@ -261,7 +267,7 @@ fn a_device_dropped_with_work_in_flight_still_answers_it_and_then_goes() {
         let (dot, data) = (device.blas().dot(&x, &x).unwrap(), device.download(&x).unwrap());
         let (late_dot, late_data) = (device.blas().dot(&x, &x).unwrap(), device.download(&x).unwrap());
         drop(device);
-        std::thread::sleep(SHORT);
+        let_others_run();
         driver.mode(Mode::Background);
         assert_eq!(dot.await_result().unwrap(), 2000.0);
         assert_eq!(data.await_result().unwrap(), vec![2.0; 500]);

@@ -6,7 +6,7 @@ use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use windlass::{Device, OpInfo, Phase, Trace};
 
 /// What a test's hook does at the end of operations.
@@ -108,13 +108,10 @@ fn loses(device: &Device) {
     let waiting: Vec<_> = (0..4).map(|_| submit(device, Deed::Sleep(60_000)).unwrap()).collect();
     let generation = device.generation();
     kill(device);
-    let killed = Instant::now();
     for pending in waiting {
         let settled = pending.await_timeout(LONG).expect("it waits for a worker that is no more");
         assert!(settled.is_err());
     }
-    let took = killed.elapsed();
-    assert!(took < Duration::from_secs(30), "{took:?}");
     let healthy = || device.health().phase == Phase::Healthy && device.generation() > generation;
     assert!(eventually(20, healthy), "{:?}", device.health());
 }

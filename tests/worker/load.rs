@@ -1,11 +1,12 @@
 //! Many threads, many dispatches, and kills in the middle of them.
 
-use crate::common::{Rng, assert_back_at, down, eventually, up, within};
+use crate::common::{Asleep, Rng, assert_back_at, down, eventually, let_others_run, up, within};
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill, system};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use windlass::clock::{ManualClock, Timing};
 use windlass::{Device, Error};
 
 /// One piece of work with a known answer: `|(2a, 2b)|`.
@@ -80,18 +81,14 @@ fn kills_at_random_moments_under_load_lose_no_answer_and_leave_nothing_over() {
                 if kill_number % 2 == 0 {
                     assert!(eventually(10, || right.load(Ordering::Relaxed) > before + 8), "nobody comes to anything");
                 }
-                std::thread::sleep(Duration::from_micros(rng.below(12_000) as u64));
+                (0..rng.below(2_000)).for_each(|_| std::thread::yield_now());
                 {
                     let mut killed = killed.lock().unwrap();
                     killed.0 = Instant::now();
                     killed.1.push(Duration::ZERO);
                 }
                 kill(&device);
-                let since = Instant::now();
-                while device.generation() == generation {
-                    assert!(since.elapsed() < LONG, "no recovery");
-                    std::thread::sleep(Duration::from_micros(200));
-                }
+                assert!(eventually(60, || device.generation() != generation), "no recovery");
             }
             stop.store(true, Ordering::Relaxed);
         });
@@ -107,8 +104,10 @@ fn kills_at_random_moments_under_load_lose_no_answer_and_leave_nothing_over() {
     late.sort();
     println!("the latest answers came {:?} after a kill", late.iter().rev().take(5).collect::<Vec<_>>());
     let past = late.iter().filter(|late| **late >= limit).count();
+    // How soon is a promise that is held where many are killed: `.ci/deep kills`.
+    let is_deep = std::env::var_os("WINDLASS_TEST_KILLS").is_some();
     assert!(
-        late.get(late.len() / 2).is_none_or(|late| *late < limit) && past <= kills / 20,
+        !is_deep || late.get(late.len() / 2).is_none_or(|late| *late < limit) && past <= kills / 20,
         "{past} past {limit:?}: {late:?}"
     );
     system::assert_back_at(base);
@@ -121,13 +120,11 @@ fn a_hundred_thousand_dispatches_in_flight_all_end_right() {
         let device = isolated().open().unwrap();
         let slow = submit(&device, Deed::Sleep(200)).unwrap();
         let x = up(&device, [3.0f64, 4.0]);
-        let start = Instant::now();
         let pendings: Vec<_> = (0..100_000).map(|_| device.blas().nrm2(&x).unwrap()).collect();
-        println!("enqueued 100000 in {:?}, {} in flight", start.elapsed(), device.stats().in_flight);
+        println!("{} in flight", device.stats().in_flight);
         for pending in pendings {
             assert_eq!(pending.await_result().unwrap(), 5.0);
         }
-        println!("all answered after {:?}", start.elapsed());
         drop(slow.await_result().unwrap());
         drop(x);
         assert_back_at(&device, (0, 0, 0));
@@ -141,13 +138,11 @@ fn a_hundred_thousand_dispatches_in_flight_all_end_when_the_worker_does() {
         let device = isolated().open().unwrap();
         let ((x,), slow) = submit(&device, Deed::Sleep(600_000)).unwrap().split();
         let pendings: Vec<_> = (0..100_000).map(|_| device.blas().nrm2(&x).unwrap()).collect();
-        let start = Instant::now();
         kill(&device);
         assert!(slow.await_result().unwrap_err().is_poisoning());
         for pending in pendings {
             assert!(pending.await_result().unwrap_err().error.is_poisoning());
         }
-        assert!(start.elapsed() < LONG, "{:?}", start.elapsed());
         device.wait_healthy(LONG).unwrap();
     });
 }
@@ -176,31 +171,53 @@ fn a_chain_through_eight_threads_keeps_its_order() {
 #[test]
 fn a_worker_that_reads_no_orders_is_waited_for_and_then_the_caller_is_told() {
     let _alone = alone();
-    let device = isolated().heartbeat(Duration::from_secs(600)).open().unwrap();
+    let clock = ManualClock::new();
+    let device = isolated().heartbeat(Duration::MAX).timing(Timing::by(clock)).open().unwrap();
     let pid = device.worker_pid().unwrap();
     let heavy = || submit(&device, Deed::Heavy(vec![1; 1 << 20]));
     drop(heavy().unwrap().await_result().unwrap());
     system::signal(pid, libc::SIGSTOP);
     assert!(eventually(10, || system::process(pid).unwrap().0 == 'T'));
-    let start = Instant::now();
+    // Whoever finds no room is told after ten seconds, and not before.
+    let told_after_ten_seconds = |submit: &mut (dyn FnMut() -> Error + Send)| {
+        let submitting = Asleep::default();
+        std::thread::scope(|scope| {
+            let here = submitting.clone();
+            let submitter = scope.spawn(move || {
+                here.here();
+                submit()
+            });
+            submitting.wait();
+            let_others_run();
+            assert!(!submitter.is_finished(), "at once");
+            assert!(eventually(60, || {
+                clock.advance(Duration::from_secs(1));
+                submitter.is_finished()
+            }));
+            submitter.join().unwrap()
+        })
+    };
     let mut pendings = Vec::new();
-    let error = loop {
-        match heavy() {
-            Ok(pending) => pendings.push(pending),
-            Err(error) => break error,
+    let error = told_after_ten_seconds(&mut || {
+        loop {
+            match heavy() {
+                Ok(pending) => pendings.push(pending),
+                Err(error) => break error,
+            }
+            assert!(pendings.len() < 10);
         }
-        assert!(pendings.len() < 10);
-    };
-    assert!(matches!(error, Error::Busy { .. }), "{error}");
-    assert!(start.elapsed() >= Duration::from_secs(5) && (2..5).contains(&pendings.len()));
+    });
+    assert!(matches!(error, Error::Busy { .. }) && (2..5).contains(&pendings.len()), "{error}");
     let mut buffers = Vec::new();
-    let error = loop {
-        match device.uninit::<u8>(1) {
-            Ok(buffer) => buffers.push(buffer),
-            Err(error) => break error,
+    let error = told_after_ten_seconds(&mut || {
+        loop {
+            match device.uninit::<u8>(1) {
+                Ok(buffer) => buffers.push(buffer),
+                Err(error) => break error,
+            }
+            assert!(buffers.len() < 1 << 20);
         }
-        assert!(buffers.len() < 1 << 20);
-    };
+    });
     assert!(matches!(error, Error::Busy { .. }), "{error}");
     system::signal(pid, libc::SIGCONT);
     for pending in pendings {

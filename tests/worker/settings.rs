@@ -1,9 +1,10 @@
 //! The longest limits that can be set are limits that are never reached.
 
-use crate::common::{down, up};
+use crate::common::{down, let_others_run, up};
 use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill, tells};
 use std::time::Duration;
+use windlass::clock::Timing;
 use windlass::{DeviceBuilder, Error};
 
 type Set = fn(DeviceBuilder, Duration) -> DeviceBuilder;
@@ -19,9 +20,11 @@ fn limits_of_any_length_are_kept_and_none_at_all_is_refused() {
     let _alone = alone();
     let all = |builder, limit| LIMITS.iter().fold(builder, |builder, (_, set)| set(builder, limit));
     for limit in [Duration::MAX, Duration::MAX / 2 + Duration::from_secs(1), Duration::from_secs(u64::MAX)] {
-        let device = all(isolated(), limit).open().unwrap();
+        let mut timing = Timing::default();
+        timing.watch.restless = Duration::ZERO; // its keeper goes to sleep at once
+        let device = all(isolated().timing(timing), limit).open().unwrap();
         drop(submit(&device, Deed::Sleep(100)).unwrap().await_result().unwrap());
-        std::thread::sleep(Duration::from_millis(200)); // its keeper has gone to sleep
+        let_others_run();
         assert_eq!((device.generation(), down(&device, &up(&device, [1u8]))), (0, vec![1]), "{limit:?}");
         let lost = submit(&device, Deed::Sleep(600_000)).unwrap();
         kill(&device);

@@ -1,7 +1,7 @@
 //! Bounds on the dispatches in flight: counted in completions, never in awaits.
 
 use super::LONG;
-use crate::common::{Gate, assert_back_at, builders, down, eventually, host, map, up, within};
+use crate::common::{Asleep, Gate, assert_back_at, builders, down, eventually, host, let_others_run, map, up, within};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use windlass::{Error, FaultPlan, InFlight};
@@ -62,16 +62,16 @@ fn a_caller_who_waits_at_the_bound_goes_on_as_soon_as_something_is_done() {
     let device = host(1).in_flight(InFlight::Wait(1)).open().unwrap();
     let gate = Gate::default();
     let held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
-    let (begun, submitted) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (asleep, submitted) = (Asleep::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let submitter = scope.spawn(|| {
-            begun.store(true, Ordering::SeqCst);
+            asleep.here();
             let x = up(&device, [4.0f64]);
             submitted.store(true, Ordering::SeqCst);
             down(&device, &x)
         });
-        assert!(eventually(10, || begun.load(Ordering::SeqCst)));
-        std::thread::sleep(Duration::from_millis(60));
+        asleep.wait();
+        let_others_run();
         assert!(!submitted.load(Ordering::SeqCst), "past the bound");
         gate.open();
         assert_eq!(submitter.join().unwrap(), [4.0]);

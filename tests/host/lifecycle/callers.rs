@@ -3,7 +3,6 @@
 use crate::common::{busy, devices, down, host, inline, map, up, within};
 use rayon::prelude::*;
 use std::sync::Arc;
-use std::time::Duration;
 use windlass::{Device, DeviceBuilder, Gemm, HostPool, Wait};
 
 const POLICIES: [Wait; 3] = [Wait::Adaptive, Wait::Block, Wait::Rayon];
@@ -83,7 +82,8 @@ fn nested_parallel_iterators_share_a_device() {
 fn parallel_inside(device: &Device, len: usize) -> windlass::PendingDispatch<windlass::DeviceBuffer<f64>> {
     map(device, device.zeros(len).unwrap(), |x| {
         x.par_iter_mut().with_max_len(1).for_each(|y| {
-            std::thread::sleep(Duration::from_micros(50));
+            // Long enough for others of the pool to take up jobs meanwhile.
+            (0..20).for_each(|_| std::thread::yield_now());
             *y += 1.0;
         });
     })

@@ -1,7 +1,10 @@
 //! Waiting for several dispatches.
 
-use crate::common::{Gate, beside_work, busy, concurrent_devices, devices, down, host, up, within};
+use crate::common::{
+    Asleep, Gate, beside_work, busy, concurrent_devices, devices, down, host, lasts_an_hour, up, within,
+};
 use std::time::Duration;
+use windlass::clock::{ManualClock, Timing};
 use windlass::{Error, FaultPlan, Wait, await_all, await_any, await_any_timeout};
 
 #[test]
@@ -71,9 +74,14 @@ fn any_wakes_a_sleeper_for_whichever_ends_first() {
                 gates.iter().map(|gate| gate.hold(&device, device.zeros::<f64>(1).unwrap())).collect();
             gates.iter().for_each(|gate| gate.await_arrivals(1));
             let first = round % 2;
+            let asleep = Asleep::default();
+            asleep.here();
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    std::thread::sleep(Duration::from_micros(300));
+                    // Now and then before it sleeps.
+                    if round % 4 < 2 {
+                        asleep.wait();
+                    }
                     gates[first].open();
                 });
                 let (index, answer) = await_any(&mut pendings).unwrap();
@@ -92,26 +100,30 @@ fn any_answers_when_the_device_dies_under_all_of_them() {
     let gate = Gate::default();
     let held = gate.hold(&device, up(&device, [1.0f64]));
     gate.await_arrivals(1);
-    let sleeper = std::thread::spawn(move || await_any(&mut vec![held]).unwrap().1.map(|_| ()).unwrap_err().error);
-    std::thread::sleep(Duration::from_millis(20));
+    let asleep = Asleep::default();
+    let here = asleep.clone();
+    let sleeper = std::thread::spawn(move || {
+        here.here();
+        await_any(&mut vec![held]).unwrap().1.map(|_| ()).unwrap_err().error
+    });
+    asleep.wait();
     drop(device.upload([2u8]));
     assert!(within(10, move || sleeper.join().unwrap()).is_poisoning());
 }
 
 #[test]
 fn a_wait_for_any_that_is_too_short_takes_none() {
-    const SHORT: Duration = Duration::from_millis(20);
-    let device = host(2).open().unwrap();
+    let clock = ManualClock::new();
+    let device = host(2).timing(Timing::by(clock)).open().unwrap();
     within(30, move || {
         let gate = Gate::default();
         let mut pendings = vec![gate.hold(&device, up(&device, [7.0f64])), gate.hold(&device, up(&device, [8.0f64]))];
         gate.await_arrivals(1);
-        let start = std::time::Instant::now();
-        assert!(await_any_timeout(&mut pendings, SHORT).is_none());
-        assert!(start.elapsed() >= SHORT && pendings.len() == 2);
+        assert!(lasts_an_hour(clock, |hour| await_any_timeout(&mut pendings, hour)).is_none());
+        assert_eq!(pendings.len(), 2);
         let (_, verdict) = pendings.remove(1).split();
         let verdict = verdict.waiting(Wait::Block);
-        assert!(!verdict.wait_timeout(SHORT) && !verdict.is_ready());
+        assert!(!lasts_an_hour(clock, |hour| verdict.wait_timeout(hour)) && !verdict.is_ready());
         gate.open();
         let (index, answer) = await_any_timeout(&mut pendings, Duration::MAX).unwrap();
         assert_eq!((index, down(&device, &answer.unwrap())), (0, vec![7.0]));

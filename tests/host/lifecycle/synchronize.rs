@@ -1,10 +1,11 @@
 //! What a wait for the device waits for.
 
 use super::LONG;
-use crate::common::{Gate, busy, concurrent_devices, host, map, up, within};
+use crate::common::{Asleep, Gate, busy, concurrent_devices, eventually, host, map, up, within};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use windlass::clock::{ManualClock, Timing};
 use windlass::{Device, Error};
 
 /// Submits work until it is told to stop; several threads that do keep some in flight at all times.
@@ -37,7 +38,8 @@ fn it_waits_for_what_was_submitted_before_and_not_for_what_others_submit_after()
                 for _ in 0..3 {
                     scope.spawn(|| keep_busy(&device, &stop));
                 }
-                std::thread::sleep(Duration::from_millis(100));
+                let submitted = device.stats().dispatches;
+                assert!(eventually(10, || device.stats().dispatches > submitted + 50), "nobody is busy");
                 for _ in 0..5 {
                     let before = device.download(&busy(&device, up(&device, [2.0f64]), 5)).unwrap();
                     device.synchronize(LONG).unwrap();
@@ -50,18 +52,31 @@ fn it_waits_for_what_was_submitted_before_and_not_for_what_others_submit_after()
 
 #[test]
 fn what_was_submitted_later_does_not_stand_for_what_was_submitted_before() {
-    let device = host(2).open().unwrap();
+    const HOUR: Duration = Duration::from_secs(3600);
+    let clock = ManualClock::new();
+    let device = host(2).timing(Timing::by(clock)).open().unwrap();
     let gate = Gate::default();
     let held = gate.hold(&device, up(&device, [1u8]));
     gate.await_arrivals(1);
     std::thread::scope(|scope| {
         // Several at a time, and one that gives up.
-        let waiters: Vec<_> = (0..3).map(|_| scope.spawn(|| device.synchronize(LONG))).collect();
-        let hasty = scope.spawn(|| device.synchronize(Duration::from_millis(50)));
-        std::thread::sleep(Duration::from_millis(20));
+        let asleep: [Asleep; 4] = Default::default();
+        let wait = |asleep: &Asleep, limit| {
+            let asleep = asleep.clone();
+            let device = &device;
+            scope.spawn(move || {
+                asleep.here();
+                device.synchronize(limit)
+            })
+        };
+        let waiters: Vec<_> = asleep.iter().skip(1).map(|asleep| wait(asleep, 24 * HOUR)).collect();
+        let hasty = wait(&asleep[0], HOUR);
+        asleep.iter().for_each(Asleep::wait);
         for n in 0..200u8 {
             drop(map(&device, up(&device, [n]), |_| ()).await_result().unwrap());
         }
+        assert!(!hasty.is_finished());
+        clock.advance(HOUR);
         assert!(matches!(hasty.join().unwrap(), Err(Error::Timeout { .. })));
         assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
         gate.open();

@@ -2,7 +2,7 @@
 //!
 //! The failing operations are ordered from the host engine's fault plan.
 
-use crate::common::{down, host, inline, map, up};
+use crate::common::{Gate, down, host, inline, up};
 use windlass::{Device, DeviceBuffer, Error, FaultPlan, Gemm};
 
 /// Host devices whose operation `n` fails.
@@ -77,9 +77,11 @@ fn a_failure_flows_to_whatever_reads_the_result_however_far() {
 fn a_failure_flows_on_whether_the_failed_work_is_done_or_in_flight() {
     let device = host(1).fault_plan(FaultPlan::new().fail(2)).open().unwrap();
     let x = up(&device, [1.0f64]);
-    let x = map(&device, x, |_| std::thread::sleep(std::time::Duration::from_millis(30))).into_output();
+    let gate = Gate::default();
+    let x = gate.hold(&device, x).into_output();
     let x = device.blas().scal(2.0, x).unwrap().into_output();
     let early = device.download(&x).unwrap(); // before the failure
+    gate.open();
     device.synchronize(std::time::Duration::from_secs(60)).unwrap();
     let late = device.download(&x).unwrap();
     assert_upstream(early.await_result());

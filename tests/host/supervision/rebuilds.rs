@@ -1,20 +1,32 @@
 //! Rebuilds that are asked for, and rebuilds that fail.
 
 use super::{LONG, SELF_TEST, suffer, suffer_and_recover, suffering};
-use crate::common::{Gate, assert_back_at, down, eventually, host, map, up, within};
-use std::time::{Duration, Instant};
+use crate::common::{
+    Asleep, Gate, assert_back_at, down, eventually, host, lasts_an_hour, let_others_run, map, up, within,
+};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+use windlass::clock::{ManualClock, Timing};
 use windlass::{Error, FaultPlan, Phase, RestartPolicy};
 
 #[test]
 fn a_rebuild_lets_what_is_in_flight_end_first() {
     let device = host(2).open().unwrap();
-    let slow = map(&device, up(&device, [1.0f64]), |x| {
-        std::thread::sleep(Duration::from_millis(40));
-        x[0] = 5.0;
-    });
-    let ((x,), verdict) = slow.split();
+    let gate = Gate::default();
+    let x = gate.hold(&device, up(&device, [1.0f64])).into_output();
+    let ((x,), verdict) = map(&device, x, |x| x[0] = 5.0).split();
     let read = device.download(&x).unwrap();
-    device.rebuild(LONG).unwrap();
+    let asleep = Asleep::default();
+    std::thread::scope(|scope| {
+        let rebuild = scope.spawn(|| {
+            asleep.here();
+            device.rebuild(LONG)
+        });
+        asleep.wait();
+        assert!(!rebuild.is_finished());
+        gate.open();
+        rebuild.join().unwrap().unwrap();
+    });
     assert!(read.is_ready());
     verdict.await_result().unwrap();
     assert_eq!(read.await_result().unwrap(), [5.0], "work admitted before the rebuild ended well");
@@ -24,14 +36,13 @@ fn a_rebuild_lets_what_is_in_flight_end_first() {
 
 #[test]
 fn a_rebuild_that_runs_out_of_time_changes_nothing() {
-    let device = host(2).open().unwrap();
+    let clock = ManualClock::new();
+    let device = host(2).timing(Timing::by(clock)).open().unwrap();
     let gate = Gate::default();
     let held = gate.hold(&device, up(&device, [1.0f64]));
     let x = up(&device, [2.0f64]);
-    let start = Instant::now();
-    let error = device.rebuild(Duration::from_millis(50)).unwrap_err();
-    assert!(matches!(error, Error::Timeout { waited, .. } if waited == Duration::from_millis(50)), "{error}");
-    assert!(start.elapsed() >= Duration::from_millis(50) && start.elapsed() < LONG);
+    let error = lasts_an_hour(clock, |hour| device.rebuild(hour).unwrap_err());
+    assert!(matches!(error, Error::Timeout { waited, .. } if waited.as_secs() == 3600), "{error}");
     assert_eq!((device.generation(), device.stats().rebuilds), (0, 0));
     assert_eq!(device.health().phase, Phase::Healthy);
     assert_eq!(down(&device, &x), [2.0], "its buffers are good and it admits");
@@ -109,7 +120,7 @@ fn rebuilds_asked_for_while_threads_submit_lose_nobody() {
             let mut rebuilds = 0;
             while workers.iter().any(|worker| !worker.is_finished()) {
                 rebuilds += u64::from(asked.rebuild(LONG).is_ok());
-                std::thread::sleep(Duration::from_micros(500));
+                std::thread::yield_now();
             }
             assert_eq!((asked.generation(), asked.stats().rebuilds, asked.stats().faults), (rebuilds, rebuilds, 0));
         });
@@ -119,14 +130,21 @@ fn rebuilds_asked_for_while_threads_submit_lose_nobody() {
 #[test]
 fn a_rebuild_asked_for_of_a_poisoned_device_waits_for_its_recovery() {
     let in_time = || {
+        let (asleep, gate) = (Asleep::default(), Arc::new(Barrier::new(2)));
+        let (waiter, begun) = (asleep.clone(), gate.clone());
         let device = suffering(FaultPlan::new().poison(0))
-            .before_admission(|_| {
-                std::thread::sleep(Duration::from_millis(30));
+            .before_admission(move |device| {
+                if device.generation() == 1 {
+                    begun.wait();
+                    waiter.wait();
+                }
                 Ok(())
             })
             .open()
             .unwrap();
         suffer(&device);
+        gate.wait();
+        asleep.here();
         device.rebuild(LONG).unwrap();
         assert_eq!(device.stats().rebuilds, device.generation());
         device.generation() == 1
@@ -140,7 +158,7 @@ fn settled(device: &windlass::Device) -> (u64, u64) {
     let mut last = (u64::MAX, 0);
     while last != (device.generation(), device.stats().rebuilds) {
         last = (device.generation(), device.stats().rebuilds);
-        std::thread::sleep(Duration::from_millis(50));
+        let_others_run();
     }
     last
 }
@@ -182,6 +200,7 @@ fn a_failed_self_test_is_tried_again_until_the_policy_is_used_up() {
 /// With no limit and no pause in the policy.
 #[test]
 fn a_rebuild_that_always_fails_is_tried_at_a_bearable_rate_and_no_longer_than_there_is_a_device() {
+    let clock = ManualClock::new();
     let tries = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counted = tries.clone(); // for as long as there is a device
     let device = suffering(FaultPlan::new().poison(0))
@@ -189,18 +208,24 @@ fn a_rebuild_that_always_fails_is_tried_at_a_bearable_rate_and_no_longer_than_th
             counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             Err(Error::library("never"))
         })
+        .timing(Timing::by(clock))
         .open()
         .unwrap();
-    let start = Instant::now();
     suffer(&device);
     let counter = tries;
     let tries = || counter.load(std::sync::atomic::Ordering::SeqCst);
-    assert!(eventually(10, || tries() > 3), "it is tried again");
-    std::thread::sleep(Duration::from_millis(200));
-    // The pauses double up to a second.
-    let bearable = 20 + start.elapsed().as_secs() as u32;
-    assert!(tries() <= bearable, "{} tries in {:?}", tries(), start.elapsed());
+    // The pauses double from a millisecond up to a second.
+    let pauses = (0..11).map(|n| Duration::from_millis(1 << n)).chain([Duration::from_millis(1024); 3]);
+    for (tried, pause) in (1..).zip(pauses) {
+        assert!(eventually(10, || clock.sleepers() == 1), "nobody pauses before the next try");
+        clock.advance(pause - Duration::from_nanos(1));
+        let_others_run();
+        assert_eq!((tries(), clock.sleepers()), (tried, 1), "tried again before {pause:?} were over");
+        clock.advance(Duration::from_nanos(1));
+        assert!(eventually(10, || tries() == tried + 1), "not tried again after {pause:?}");
+    }
     drop(device);
+    clock.advance(Duration::from_secs(2));
     assert!(eventually(10, || std::sync::Arc::strong_count(&counter) == 1), "somebody tries on, for nobody");
 }
 

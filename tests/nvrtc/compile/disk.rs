@@ -101,7 +101,6 @@ fn the_folder_stays_in_its_bound_and_what_is_used_stays_longest() {
         // Used again and again from another process's place.
         assert_eq!(bounded().compile(&value(0)).map(|_| ()), Ok(()));
         assert!(size(&compiler) <= 6 * one, "{} bytes of {}", size(&compiler), 6 * one);
-        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     assert!(compiler.stats().disk_evicted >= 6, "{:?}", compiler.stats());
     let (_, stats) = fresh(&folder, &value(0));

@@ -40,17 +40,20 @@ impl Driver {
         }
     }
 
+    /// Waits until the housekeeping has looked at what is in flight several times.
+    #[track_caller]
+    pub(crate) fn await_sweeps(&self) {
+        let before = self.calls();
+        assert!(comes(|| self.calls() > before + 20), "nobody looks at what is in flight");
+    }
+
     /// Everything that was asked of the driver has been given back, a minute from now at the latest, and nothing
     /// was done that a real driver would not forgive. Every handle of every device must be gone.
     #[track_caller]
     pub(crate) fn assert_finished(&self) {
         self.mode(Mode::Eager);
         self.release();
-        let until = Instant::now() + Duration::from_secs(60);
-        while !self.left().is_empty() && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        assert!(self.left().is_empty(), "still live: {:?}", self.left());
+        assert!(comes(|| self.left().is_empty()), "still live: {:?}", self.left());
         self.assert_clean();
     }
 
@@ -59,6 +62,15 @@ impl Driver {
         const KINDS: [&str; 8] = ["streams", "events", "allocations", "pools", "pinned", "modules", "contexts", "blas"];
         KINDS.into_iter().map(|what| (what, self.live(what))).filter(|(_, count)| *count > 0).collect()
     }
+}
+
+/// Looks for a minute at most. (Benchmarks have this file without the tests' common ones.)
+fn comes(so: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !so() && Instant::now() < until {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    so()
 }
 
 /// A thread of the library's runs, or would if there were a processor for it.

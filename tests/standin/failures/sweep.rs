@@ -1,9 +1,8 @@
 //! Whichever call it is that fails: every call of a program in turn.
 
 use super::{LIMIT, assert_works, open, program};
-use crate::common::eventually;
+use crate::common::{eventually, let_others_run};
 use crate::standin::{Driver, session};
-use std::time::Duration;
 use windlass::{Device, Error, Phase, Result};
 
 /// The end of the log.
@@ -123,7 +122,7 @@ fn any_one_call_may_fault() {
                 let before = deeds();
                 let again = program(gpu);
                 assert!(again.into_iter().all(|answer| answer.is_err_and(|e| e.is_poisoning())), "call {nth}");
-                std::thread::sleep(Duration::from_millis(2));
+                let_others_run();
                 deeds() == before
             });
             assert!(silent, "call {nth}: a lost device is called on and on\n{}", last(&driver));
@@ -131,7 +130,7 @@ fn any_one_call_may_fault() {
         driver.await_rest();
         let before = deeds();
         drop((answers, device, other));
-        std::thread::sleep(Duration::from_millis(1));
+        let_others_run();
         assert_eq!(deeds(), before, "call {nth}: after the end\n{}", trail);
         assert!(driver.violations().is_empty(), "call {nth}: {:?}\n{}", driver.violations(), trail);
     }

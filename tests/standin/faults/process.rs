@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass::{Device, Error};
 
 use crate::common::child::this_test;
-use crate::common::{up, within};
+use crate::common::{eventually, let_others_run, up, within};
 use crate::standin::{Mode, driver, endless, in_child};
 
 /// Sees to it that the driver comes to rest while the process exits. Handlers run last in, first out: this one,
@@ -47,7 +47,8 @@ fn a_process_exits_with_work_in_flight_and_calls_nothing_meanwhile() {
                         }
                     });
                 }
-                std::thread::sleep(Duration::from_millis(10));
+                let submitted = device.stats().dispatches;
+                assert!(eventually(10, || device.stats().dispatches > submitted + 100));
                 std::process::exit(0);
             }
             _ => {
@@ -80,7 +81,7 @@ fn a_forked_child_is_told_so_and_calls_nothing() {
         let (dot, data) = (device.blas().dot(&x, &x).unwrap(), device.download(&x).unwrap());
         let (busy, blocked) = (endless(&device), endless(&device));
         // The housekeeping thread is asleep or between two calls, as far as a test can see to that.
-        std::thread::sleep(Duration::from_millis(20));
+        let_others_run();
         // SAFETY: the child only uses this crate, allocates, and ends by `_exit`.
         let child = unsafe { libc::fork() };
         if child == 0 {

@@ -2,7 +2,7 @@
 
 use super::{LONG, inside, isolated, standin};
 use crate::common::child::this_test;
-use crate::common::{assert_back_at, down, eventually, up};
+use crate::common::{assert_back_at, down, eventually, let_others_run, up};
 use std::time::Duration;
 use windlass::nvrtc::{Global, LaunchConfig, Len, Write};
 use windlass::{Device, Error, Image, Module, Phase, Stale};
@@ -206,7 +206,7 @@ fn who_asks_is_answered_when_the_worker_is_killed() {
                 });
             }
             for generation in 1..=10 {
-                std::thread::sleep(Duration::from_millis(5));
+                let_others_run();
                 // SAFETY: a signal to a child of this process.
                 unsafe { libc::kill(device.worker_pid().unwrap().cast_signed(), libc::SIGKILL) };
                 assert!(eventually(20, || device.generation() >= generation && device.health().phase == Phase::Healthy));

@@ -22,11 +22,7 @@ fn config() -> LaunchConfig {
 /// Everything that is made once for a buffer, a slot and a launch has been made.
 fn settle(driver: &Driver) {
     driver.mode(Mode::Eager);
-    let mut before = 0;
-    while before != driver.calls() {
-        before = driver.calls();
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    driver.await_rest();
 }
 
 #[test]

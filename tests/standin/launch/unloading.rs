@@ -23,7 +23,7 @@ fn the_last_handle_takes_the_module_with_it_and_calls_nothing_itself() {
     driver.silently("dropping the module's own handle", || drop(module));
     let [one, other] = kernels;
     driver.silently("dropping a kernel", || drop(one));
-    std::thread::sleep(Duration::from_millis(30));
+    driver.await_rest();
     assert_eq!((driver.live("modules"), driver.calls_of("cuModuleUnload")), (2, 0), "a kernel is left");
     driver.silently("dropping the last kernel", || drop(other));
     assert!(eventually(5, || driver.live("modules") == 1), "the module stayed");
@@ -41,7 +41,7 @@ fn nothing_is_unloaded_while_its_work_is_in_flight() {
     let kernel = add_one(&device);
     let x = kernel.launch(config(), (device.zeros::<f32>(4).unwrap(), Len)).unwrap().into_output();
     driver.silently("dropping a kernel in flight", || drop(kernel));
-    std::thread::sleep(Duration::from_millis(40));
+    driver.await_sweeps();
     assert_eq!(driver.calls_of("cuModuleUnload"), 0);
     driver.mode(Mode::Eager);
     assert_eq!(down(&device, &x), [1.0; 4]);
@@ -59,7 +59,7 @@ fn unloading_waits_for_everything_on_the_device_because_the_driver_might() {
     let busy = endless(&device);
     let loaded = driver.live("modules");
     drop(kernel);
-    std::thread::sleep(Duration::from_millis(40));
+    driver.await_sweeps();
     assert_eq!((driver.calls_of("cuModuleUnload"), driver.live("modules")), (0, loaded), "an endless kernel runs");
     // Nobody waits for it: work goes on beside.
     let other = add_one(&device);
@@ -140,6 +140,6 @@ fn a_context_that_is_dead_is_left_alone() {
     let calls = driver.calls_of("cuModuleUnload");
     driver.silently("dropping kernels of a lost device", || drop((kernel, module)));
     drop((lost, device));
-    std::thread::sleep(Duration::from_millis(40));
+    driver.await_rest();
     assert_eq!(driver.calls_of("cuModuleUnload"), calls);
 }

@@ -8,7 +8,8 @@ use common::{Deed, InPlace, down, up};
 use standin::{Mode, session};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use windlass::clock::{ManualClock, Timing};
 use windlass::{Device, DeviceBuffer, DeviceBuilder, Enqueue, Error};
 
 const MIB: usize = 1 << 20;
@@ -76,7 +77,8 @@ fn memory_had_again_is_counted_and_the_pool_says_what_it_holds() {
 #[test]
 fn bytes_whose_free_is_on_its_way_are_waited_for() {
     let driver = session();
-    let device = small().open().unwrap();
+    // By a clock that stands: nobody runs out of patience.
+    let device = small().timing(Timing::by(ManualClock::new())).open().unwrap();
     let round = || {
         driver.mode(Mode::Eager);
         let x = device.fill(take(&device, 6 * MIB).unwrap(), 1).unwrap().await_result().unwrap();
@@ -84,16 +86,19 @@ fn bytes_whose_free_is_on_its_way_are_waited_for() {
         driver.mode(Mode::Manual); // every stream stands still
         drop(x);
         assert!(common::eventually(5, || driver.calls_of("cuMemFreeAsync") > frees));
+        let asleep = common::Asleep::default();
         std::thread::scope(|scope| {
-            let thread = scope.spawn(|| device.uninit::<u8>(7 * MIB)); // another thread, another stream
-            std::thread::sleep(Duration::from_millis(5));
+            let thread = scope.spawn(|| {
+                asleep.here();
+                device.uninit::<u8>(7 * MIB) // another thread, another stream
+            });
+            asleep.wait();
             driver.mode(Mode::Background);
             thread.join().unwrap()
         })
     };
     for _ in 0..10 {
-        // It waits for half a second, which may be over where this thread or the stand-in's was held up for so long.
-        assert!((0..4).any(|_| round().is_ok()), "it was only a matter of time: {:?}", round());
+        round().expect("it was only a matter of time");
     }
     drop(device);
     driver.assert_finished();
@@ -102,14 +107,20 @@ fn bytes_whose_free_is_on_its_way_are_waited_for() {
 #[test]
 fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
     let driver = session();
-    let device = small().open().unwrap();
+    let clock = ManualClock::new();
+    let device = small().timing(Timing::by(clock)).open().unwrap();
     let kept = take(&device, 2 * MIB).unwrap();
     let busy = standin::endless(&device);
     driver.mode(Mode::Manual); // before the housekeeping is called
     drop(device.fill(take(&device, 4 * MIB).unwrap(), 7).unwrap());
-    let start = Instant::now();
-    let error = take(&device, 5 * MIB).expect_err("6 MiB of 8 are in use");
-    assert!(start.elapsed() < common::LONG, "{:?}", start.elapsed());
+    let error = std::thread::scope(|scope| {
+        let taking = scope.spawn(|| take(&device, 5 * MIB).expect_err("6 MiB of 8 are in use"));
+        assert!(common::eventually(60, || {
+            clock.advance(Duration::from_millis(1));
+            taking.is_finished()
+        }));
+        taking.join().unwrap()
+    });
     let Error::OutOfMemory { requested, free, total, limit, ref site } = error else { panic!("{error:?}") };
     assert_eq!((requested, total, limit), (5 << 20, 8 << 20, 8 << 20));
     assert!(free <= 6 << 20, "{free}");
@@ -224,15 +235,17 @@ fn eight_threads_that_want_more_than_there_is_take_turns() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let until = Instant::now() + 2 * common::LONG;
                 for _ in 0..5 {
-                    let buffer = loop {
-                        match take(&device, 3 * MIB) {
-                            Ok(buffer) => break buffer,
-                            Err(error) => assert!(error.is_retryable(), "{error:?}"),
+                    let mut buffer = None;
+                    let came = common::eventually(120, || match take(&device, 3 * MIB) {
+                        Ok(taken) => buffer.replace(taken).is_none(),
+                        Err(error) => {
+                            assert!(error.is_retryable(), "{error:?}");
+                            false
                         }
-                        assert!(Instant::now() < until, "never got its turn");
-                    };
+                    });
+                    assert!(came, "never got its turn");
+                    let buffer = buffer.unwrap();
                     assert_eq!(down(&device, buffer.as_in().slice(0..2).unwrap()), [0; 2]);
                 }
             });

@@ -1,7 +1,7 @@
 //! Pinned memory for transfers: its limit, and who waits for it.
 
 use super::{MIB, take};
-use crate::common::{down, eventually, up};
+use crate::common::{Asleep, down, eventually, let_others_run, up};
 use crate::standin::{Mode, session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -147,9 +147,12 @@ fn staging_in_the_hands_of_the_housekeeping_is_waited_for() {
     driver.mode(Mode::Eager);
     let kept = up(&device, [1u8; 4096]); // all of it
     assert!(eventually(20, || slow.begun.load(Relaxed)), "the housekeeping is not called");
+    let asleep = Asleep::default();
     let more = thread::scope(|scope| {
+        asleep.here();
         scope.spawn(|| {
-            thread::sleep(Duration::from_millis(100));
+            asleep.wait();
+            let_others_run();
             slow.over.store(true, Relaxed);
         });
         device.upload([2u8; 4096]).expect("it comes back").into_output()

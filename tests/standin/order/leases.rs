@@ -1,6 +1,6 @@
 //! Slots that somebody holds: who wants one, who asks about one, and who wants to end it.
 
-use crate::common::{LONG, down, eventually, up};
+use crate::common::{Asleep, LONG, down, eventually, let_others_run, up};
 use crate::standin::{Launch, Mode, device, launch, session};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -56,9 +56,13 @@ fn a_rebuild_waits_for_who_holds_a_slot() {
         hold.await_arrival();
         let error = device.rebuild(Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, Error::Timeout { .. }), "{error}");
-        let rebuild = scope.spawn(|| device.rebuild(LONG));
-        // However soon it begins.
-        std::thread::sleep(Duration::from_millis(20));
+        let asleep = Asleep::default();
+        let here = asleep.clone();
+        let rebuild = scope.spawn(move || {
+            here.here();
+            device.rebuild(LONG)
+        });
+        asleep.wait();
         hold.go_on(true);
         let pending = submitter.join().unwrap();
         rebuild.join().unwrap().unwrap();
@@ -120,7 +124,7 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_source_from_its_end() {
         let rebuild = scope.spawn(|| one.rebuild(LONG));
         assert!(eventually(30, || one.uninit::<f32>(0).is_err()), "it has begun");
         hold.go_on(false);
-        std::thread::sleep(Duration::from_millis(30));
+        let_others_run();
         let phase = one.health().phase;
         driver.mode(Mode::Auto);
         assert_eq!(phase, Phase::Healthy, "its life is over, and the copy has not read it");
@@ -148,7 +152,7 @@ fn a_peer_copy_that_is_not_followed_yet_keeps_the_target_from_its_end() {
         assert!(matches!(early, Error::Timeout { .. }), "{early}");
         let rebuild = scope.spawn(|| two.rebuild(LONG));
         assert!(eventually(30, || two.uninit::<f32>(0).is_err()), "it has begun");
-        std::thread::sleep(Duration::from_millis(30));
+        let_others_run();
         assert_eq!(two.health().phase, Phase::Healthy, "its life is over, and the source does not follow it yet");
         hold.go_on(false);
         drop(copy.join().unwrap());
