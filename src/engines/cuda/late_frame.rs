@@ -55,7 +55,7 @@ pub(crate) struct Frame {
     /// Until somebody enqueues it.
     work: Mutex<Option<Work>>,
     /// The buffers that it made. (Not in the ring, which must hold no epoch.)
-    pub(super) made: Mutex<Made>,
+    made: Mutex<Made>,
 }
 
 /// What the enqueue takes.
@@ -92,6 +92,10 @@ impl Frame {
     /// What it is to enqueue. Before the guard is dropped.
     pub(super) fn give(&self, work: Work) {
         *self.work.lock() = Some(work);
+    }
+
+    pub(super) fn take_made(&self, made: &mut Made) {
+        *made = std::mem::take(&mut *self.made.lock());
     }
 
     pub(super) fn settled(&self) -> &Settled {
@@ -156,7 +160,7 @@ impl Frame {
         (self.late.is_bound() && self.error.get().is_some() && over()) || self.epoch.dead()
     }
 
-    fn error(&self) -> Error {
+    pub(super) fn error(&self) -> Error {
         let error = self.error.get().cloned();
         error.unwrap_or_else(|| self.locate(self.epoch.verdict()))
     }
@@ -290,7 +294,7 @@ impl dyn LateJob + '_ {
     }
 
     /// It is enqueued, or failed.
-    fn wait_enqueued(&self, how: Wait, until: Option<Deadline>) -> bool {
+    pub(super) fn wait_enqueued(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.frame().wait(how, until, &|| self.enqueued().is_some() || self.frame().has_failed())
     }
 

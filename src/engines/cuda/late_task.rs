@@ -1,15 +1,14 @@
 //! Work that a helper enqueues, and its pending: see `late_submit.rs`.
 
 use super::late_frame::{Frame, LateJob, carried, dep_done, run};
-use super::task::CudaTask;
+use crate::Result;
 use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left};
-use crate::dispatch::{Call, Ongoing, Parker, SpansOf, Subscribed, Task, Typed, Wait};
+use crate::dispatch::{Call, Ongoing, Parker, SpansOf, Subscribed, Task, TaskOf, Typed, Wait};
 use crate::host::{Core as Settled, Runnable};
-use crate::op::{Contained, HostOf, Op};
+use crate::op::{Contained, HostOf, Made, Op};
 use crate::sync::{Arc, Mutex};
-use crate::{Error, Result};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -19,15 +18,16 @@ pub(crate) struct LateTask<O: Op> {
     /// Until somebody enqueues it.
     cargo: Mutex<Cargo<O>>,
     /// Once it is enqueued; set before it is bound.
-    inner: OnceLock<Arc<CudaTask<O>>>,
+    inner: OnceLock<TaskOf<O>>,
 }
 
 /// The op, and where its operands lie.
 type Cargo<O> = (Contained<Option<O>>, Option<SpansOf<O>>);
 
 impl<O: Op> LateTask<O> {
-    pub(crate) fn new(frame: Frame, op: O, spans: SpansOf<O>) -> Self {
-        LateTask { frame, cargo: Mutex::new((Contained::new(Some(op)), Some(spans))), inner: OnceLock::new() }
+    pub(crate) fn new(frame: Frame, op: Option<O>, spans: Option<SpansOf<O>>) -> Arc<Self> {
+        let cargo = Mutex::new((Contained::new(op), spans));
+        Arc::new(LateTask { frame, cargo, inner: OnceLock::new() })
     }
 
     fn job(&self) -> &dyn LateJob {
@@ -48,13 +48,17 @@ impl<O: Op> LateJob for LateTask<O> {
     }
 
     fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()> {
-        let (mut op, mut spans) = std::mem::replace(&mut *self.cargo.lock(), (Contained::new(None), None));
-        let mut call = Typed::new(&mut op, &mut spans);
-        carried(how, &mut call)?;
-        if let Some(task) = call.enqueued.take() {
+        let mut cargo = self.cargo.lock(); // nobody else wants it
+        let (op, spans) = &mut *cargo;
+        let mut call = Typed::new(op, spans);
+        let outcome = carried(how, &mut call);
+        if outcome.is_ok()
+            && let Some(task) = call.enqueued
+        {
             let _ = self.inner.set(task);
         }
-        Ok(())
+        *op = Contained::new(None); // before it is bound
+        outcome
     }
 }
 
@@ -77,12 +81,14 @@ impl<O: Op> Runnable for LateTask<O> {
 }
 
 impl<O: Op> Task<HostOf<O>> for LateTask<O> {
-    fn take(&self) -> Result<HostOf<O>> {
-        self.job().await_enqueued()?;
-        let mut made = std::mem::take(&mut *self.frame.made.lock());
+    fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
+        self.job().wait_enqueued(Wait::Adaptive, None);
         match self.inner.get() {
-            Some(task) => task.take_with(&mut made),
-            None => Err(Error::library("work that was enqueued by nobody")),
+            Some(task) => {
+                self.frame.take_made(made);
+                task.take(made)
+            }
+            None => Err(self.frame.error()),
         }
     }
 }

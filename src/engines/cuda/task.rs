@@ -113,6 +113,12 @@ impl Flight {
     }
 }
 
+/// What another process is left of this kind of result.
+#[cfg(target_os = "linux")]
+fn left<R: Raw>(landing: Landing, to: Leaving) -> Result<Left> {
+    R::land(landing)?.leave(to)
+}
+
 impl<O: Op> Deref for CudaTask<O> {
     type Target = Flight;
     fn deref(&self) -> &Flight {
@@ -292,12 +298,22 @@ impl Flight {
         self.look(told)
     }
 
-    /// The same for another process; none where that has it already.
+    /// The same for another process, which may have it already.
     #[cfg(target_os = "linux")]
-    fn left(&self, told: &dyn Told, eager: bool) -> Result<Option<Landing>> {
+    fn leave(
+        &self,
+        told: &dyn Told,
+        eager: bool,
+        leave: fn(Landing, Leaving) -> Result<Left>,
+        to: Leaving,
+    ) -> Result<Left> {
         let in_place = matches!(*self.landed.lock(), Landed::InPlace(_));
-        let landing = self.landing(told, eager && !in_place)?;
-        Ok((!in_place).then_some(landing))
+        let left = match self.landing(told, eager && !in_place) {
+            Ok(_) if in_place => Ok(Left::Slot([0; 64])),
+            Ok(landing) => leave(landing, to),
+            Err(error) => Err(error),
+        };
+        left.map_err(|error| self.locate(told, error))
     }
 
     /// Nobody will ask for what it left.
@@ -344,9 +360,10 @@ impl<O: Op> CudaTask<O> {
             place.assume_init()
         }
     }
+}
 
-    /// The host's part of the answer, with the buffers that were made on the way.
-    pub(super) fn take_with(&self, made: &mut Made) -> Result<HostOf<O>> {
+impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
+    fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
         let answer = match self.flight.landing(self, O::Output::EAGER.said()) {
             Ok(landing) => O::Raw::land(landing),
             Err(error) => Err(error),
@@ -359,12 +376,6 @@ impl<O: Op> CudaTask<O> {
             Err(error) => error,
         };
         Err(self.flight.locate(self, error))
-    }
-}
-
-impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
-    fn take(&self) -> Result<HostOf<O>> {
-        self.take_with(&mut Made::default())
     }
 }
 
@@ -383,18 +394,7 @@ impl<O: Op> Ongoing for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left> {
-        let outcome = match self.flight.left(self, O::Output::EAGER.said()) {
-            Ok(None) => return Ok(Left::Slot([0; 64])),
-            Ok(Some(landing)) => match O::Raw::land(landing) {
-                Ok(raw) => raw.leave(to),
-                Err(error) => Err(error),
-            },
-            Err(error) => Err(error),
-        };
-        match outcome {
-            Err(error) => Err(self.flight.locate(self, error)),
-            left => left,
-        }
+        self.flight.leave(self, O::Output::EAGER.said(), left::<O::Raw>, to)
     }
 
     fn abandon(&self) {

@@ -42,17 +42,11 @@ pub(crate) struct Frame {
 
 /// How a host half went.
 pub(super) struct Ran {
-    pub(super) result: Result<()>,
-    made: Made,
+    result: Result<()>,
+    /// The buffers that it made.
+    pub(super) made: Option<Box<Made>>,
     /// How long it took, where that was asked for.
     pub(super) time: Option<Duration>,
-}
-
-impl Ran {
-    /// The buffers that it made.
-    pub(super) fn take_made(&mut self) -> Option<Box<Made>> {
-        (!self.made.is_empty()).then(|| Box::new(std::mem::take(&mut self.made)))
-    }
 }
 
 impl HostEngine {
@@ -85,13 +79,14 @@ impl Frame {
     /// Runs the host half, or what stands in its way.
     pub(super) fn carry_out(&self, half: &mut dyn FnMut(&mut Make<'_>) -> Result<()>) -> Ran {
         if let Err(error) = self.begin() {
-            return Ran { result: Err(error), made: Made::default(), time: None };
+            return Ran { result: Err(error), made: None, time: None };
         }
         let _inside = Inside::enter();
         let start = self.timed.then(|| self.epoch.timing.clock.start());
         let mut made = Made::default();
         let half = || half(&mut Make::new(&self.epoch, &mut made));
         let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
+        let made = (!made.is_empty()).then(|| Box::new(made));
         Ran { result, made, time: start.map(|start| start.elapsed()) }
     }
 

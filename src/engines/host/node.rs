@@ -21,7 +21,7 @@ use crate::dispatch::raw::{Leaving, Left, Raw};
 use crate::dispatch::{Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
-use crate::op::{Contained, HostOf, Made, Op, WritesOf, contained};
+use crate::op::{Contained, HostOf, Made, Op, WritesOf, guarded};
 use crate::sync::{Arc, Mutex};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -118,8 +118,17 @@ impl HostEngine {
     }
 }
 
+#[cold]
+fn already_taken() -> Error {
+    Error::library("the result was already taken")
+}
+
 fn kept(views: &[View<'_>]) -> Keep {
     views.iter().map(|v| v.region.allocation.clone()).collect()
+}
+
+fn start(engine: Arc<HostEngine>, node: Arc<dyn Runnable>) {
+    engine.start(node);
 }
 
 /// Publishes first, then follows: see the head of this file.
@@ -167,8 +176,7 @@ impl<O: Op> Runnable for Node<O> {
 
     fn dep_done(self: Arc<Self>) {
         if self.core.dep_done() {
-            let engine = Arc::clone(&self.frame.engine);
-            engine.start(self);
+            start(Arc::clone(&self.frame.engine), self);
         }
     }
 
@@ -192,7 +200,7 @@ impl<O: Op> Runnable for Node<O> {
             outcome.time = ran.time;
             if !outcome.abandoned {
                 outcome.raw = raw.take();
-                outcome.made = ran.take_made();
+                outcome.made = ran.made.take();
             }
         }
         drop(raw);
@@ -201,10 +209,22 @@ impl<O: Op> Runnable for Node<O> {
 }
 
 impl<O: Op> Task<HostOf<O>> for Node<O> {
-    fn take(&self) -> Result<HostOf<O>> {
-        let raw = self.raw()?;
-        let mut made = self.outcome.lock().made.take().unwrap_or_default();
-        contained(|| self.op.conclude(raw, &mut made)).map_err(|error| self.frame.failed(self, error))
+    fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
+        let (mut raw, mut host) = (Some(self.raw()?), None);
+        if let Some(kept) = self.outcome.lock().made.take() {
+            *made = *kept;
+        }
+        let ended = guarded(&mut || {
+            if let Some(raw) = raw.take() {
+                host = Some(self.op.conclude(raw, made)?);
+            }
+            Ok(())
+        });
+        match (ended, host) {
+            (Err(error), _) => Err(self.frame.failed(self, error)),
+            (_, Some(host)) => Ok(host),
+            (_, None) => Err(already_taken()),
+        }
     }
 }
 
@@ -256,7 +276,13 @@ impl<O: Op> Node<O> {
     pub(crate) fn new(frame: Frame, op: O, cargo: (SpansOf<O>, Keep)) -> Arc<Self> {
         let outcome = Outcome { raw: None, made: None, time: None, abandoned: false };
         let (cargo, outcome) = (Mutex::new(Some(cargo)), Mutex::new(outcome));
-        Arc::new(Node { frame, op: Contained::new(op), cargo, outcome })
+        // Not by way of the stack: it is long.
+        let place = Arc::<Self>::new_uninit();
+        // SAFETY: room for a node, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
+        unsafe {
+            Arc::as_ptr(&place).cast_mut().cast::<Self>().write(Node { frame, op: Contained::new(op), cargo, outcome });
+            place.assume_init()
+        }
     }
 
     /// What the op left.
@@ -264,7 +290,7 @@ impl<O: Op> Node<O> {
         self.frame.end(self)?;
         match self.outcome.lock().raw.take() {
             Some(raw) => Ok(raw),
-            None => Err(Error::library("the result was already taken")),
+            None => Err(already_taken()),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::clock::{self, Clock, Deadline, Stopwatch, Timing};
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
 use crate::dispatch::{Backoff, Facts, Ongoing, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
-use crate::op::{Contained, HostOf, Op, contained};
+use crate::op::{Contained, HostOf, Made, Op, guarded};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
@@ -39,8 +39,8 @@ pub(crate) struct WorkerTask<O: Op> {
 }
 
 impl<O: Op> WorkerTask<O> {
-    pub(crate) fn new(flying: Flying, op: O) -> Self {
-        WorkerTask { flying, op: Contained::new(op) }
+    pub(crate) fn new(flying: Flying, op: O) -> Arc<Self> {
+        Arc::new(WorkerTask { flying, op: Contained::new(op) })
     }
 }
 
@@ -360,14 +360,18 @@ impl<O: Op> Flight for WorkerTask<O> {
 }
 
 impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
-    fn take(&self) -> Result<HostOf<O>> {
-        let finished = match O::Raw::land(self.flying.landing()?) {
-            Ok(raw) => contained(|| self.op.finish(raw)),
-            Err(error) => Err(error),
-        };
-        match finished {
-            Err(error) => Err(self.flying.failed(error)),
-            host => host,
+    fn take(&self, _: &mut Made) -> Result<HostOf<O>> {
+        let (mut landing, mut host) = (Some(self.flying.landing()?), None);
+        let ended = guarded(&mut || {
+            if let Some(landing) = landing.take() {
+                host = Some(self.op.finish(O::Raw::land(landing)?)?);
+            }
+            Ok(())
+        });
+        match (ended, host) {
+            (Err(error), _) => Err(self.flying.failed(error)),
+            (_, Some(host)) => Ok(host),
+            (_, None) => Err(Error::library("the result was already taken")),
         }
     }
 }

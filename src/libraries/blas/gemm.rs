@@ -238,7 +238,7 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
     };
     if bytes && status == REFUSED {
         // What the library refuses of 8-bit integers, by our own kernel, which needs nothing aligned.
-        return Products::of(&spec, scalars)?.enqueue(&mut **queue, Where::Even(whole, [0; 3]), 1);
+        return Products::of(&spec, scalars)?.enqueue(queue, Where::Even(whole, [0; 3]), 1);
     }
     queue.blas_status("cublasGemmEx_64", status)
 }

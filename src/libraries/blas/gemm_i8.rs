@@ -6,8 +6,8 @@
 //! batch in one launch: exact, and slow beside the library's.
 
 use super::prelude::*;
-use crate::op::Op;
-use crate::{Enqueue, LaunchDims, Ptx};
+use crate::cuda::Queue;
+use crate::{LaunchDims, Ptx};
 
 static KERNEL: Ptx = Ptx::new(include_str!("gemm_i8.ptx"));
 
@@ -52,7 +52,7 @@ impl Products {
     }
 
     /// Enqueues `count` of them, one at least.
-    pub(super) fn enqueue<O: Op>(&self, queue: &mut Enqueue<'_, O>, at: Where, count: usize) -> Result<()> {
+    pub(super) fn enqueue(&self, queue: &mut Queue<'_>, at: Where, count: usize) -> Result<()> {
         let mut dims = LaunchDims::for_elements(self.m)?;
         // The kernel steps over the rest.
         [dims.grid.1, dims.grid.2] = [self.n, count].map(|size| size.min(65_535) as u32);

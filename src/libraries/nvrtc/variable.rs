@@ -168,7 +168,7 @@ impl Op for GlobalWrite {
 }
 
 /// Under the lease: the module is of this epoch.
-fn admitted<O: Op>(module: &Loaded, queue: &Enqueue<'_, O>) -> Result<()> {
+fn admitted(module: &Loaded, queue: &crate::cuda::Queue<'_>) -> Result<()> {
     match module {
         Loaded::Here(module) => module.admit(queue),
         #[cfg(target_os = "linux")]

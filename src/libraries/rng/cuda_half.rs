@@ -9,7 +9,7 @@ use super::host::{mrg, xorwow};
 use super::layout::Layout;
 use super::spec::{BinomialPlan, Method, Place, PoissonPlan, Spec};
 use super::stream::Generator;
-use crate::op::Op;
+use crate::cuda::Queue;
 use crate::{DType, Enqueue, Error, KernelArg, LaunchDims, Ptx, Result};
 use std::ffi::CStr;
 
@@ -205,8 +205,8 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
 }
 
 /// The first places of a permutation of the numbers below `n`.
-pub(super) fn permute<O: Op>(
-    queue: &mut Enqueue<'_, O>,
+pub(super) fn permute(
+    queue: &mut Queue<'_>,
     (out, len): (u64, usize),
     [k, l]: [u32; 2],
     n: u64,

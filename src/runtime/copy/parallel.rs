@@ -105,7 +105,7 @@ pub(crate) fn copied<T: Element>(data: &[T]) -> Result<Vec<T>> {
         Ok(())
     };
     // SAFETY: all of them are written.
-    unsafe { filled(bytes, fill) }
+    unsafe { filled(bytes, &fill) }
 }
 
 #[cfg(test)]

@@ -177,14 +177,6 @@ impl<'a, O: Op> Typed<'a, O> {
         }
         self.op.as_ref()
     }
-
-    #[cfg(any(feature = "host", feature = "cuda", target_os = "linux"))]
-    fn take_op(&mut self) -> Result<O> {
-        match self.op.take() {
-            Some(op) => Ok(op),
-            None => Err(taken()),
-        }
-    }
 }
 
 impl<O: Op> Call for Typed<'_, O> {
@@ -259,8 +251,8 @@ impl<O: Op> Call for Typed<'_, O> {
 
     #[cfg(feature = "host")]
     fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>> {
-        let Some(spans) = self.spans.take() else { return Err(taken()) };
-        let node = Node::new(frame, self.take_op()?, (spans, keep));
+        let (Some(op), Some(spans)) = (self.op.take(), self.spans.take()) else { return Err(taken()) };
+        let node = Node::new(frame, op, (spans, keep));
         self.task = Some(node.clone());
         Ok(node)
     }
@@ -298,7 +290,8 @@ impl<O: Op> Call for Typed<'_, O> {
             Some(op) if !flight.is_held() => op.keeps(),
             _ => Keeps::ALL,
         };
-        let task = CudaTask::placed(self.take_op()?, flight);
+        let Some(op) = self.op.take() else { return Err(taken()) };
+        let task = CudaTask::placed(op, flight);
         let cargo = keeps.cargo(&task);
         self.enqueued = Some(task);
         Ok(cargo)
@@ -306,8 +299,10 @@ impl<O: Op> Call for Typed<'_, O> {
 
     #[cfg(feature = "cuda")]
     fn become_late(&mut self, frame: LateFrame) -> Result<Arc<dyn LateJob>> {
-        let Some(spans) = self.spans.take() else { return Err(taken()) };
-        let task = Arc::new(LateTask::new(frame, self.take_op()?, spans));
+        if self.op.is_none() || self.spans.is_none() {
+            return Err(taken());
+        }
+        let task = LateTask::new(frame, self.op.take(), self.spans.take());
         self.task = Some(task.clone());
         Ok(task)
     }
@@ -340,7 +335,8 @@ impl<O: Op> Call for Typed<'_, O> {
 
     #[cfg(target_os = "linux")]
     fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn WorkerFlight>> {
-        let task = Arc::new(WorkerTask::new(flying, self.take_op()?));
+        let Some(op) = self.op.take() else { return Err(taken()) };
+        let task = WorkerTask::new(flying, op);
         self.task = Some(task.clone());
         Ok(task)
     }

@@ -89,18 +89,20 @@ impl Device {
     }
 
     fn submit<O: Op>(&self, op: &mut Option<O>, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
-        crate::host::refuse_inside("a dispatch")?;
         let mut views = Views::new();
         let reads = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
         let mut spans = Some((reads, WritesOf::<O>::write(writes, &mut Visit(&mut views))));
         let mut call = Typed::new(op, &mut spans);
-        self.hand_on(&mut call, (&mut views, read_count))?;
-        call.task()
+        match self.hand_on(&mut call, (&mut views, read_count)) {
+            Ok(()) => call.task(),
+            Err(error) => Err(error),
+        }
     }
 
     /// The way of a dispatch, of whatever op it is.
     fn hand_on<'x>(&self, call: &mut dyn Call, (views, read_count): (&mut [View<'x>], usize)) -> Result<()> {
+        crate::host::refuse_inside("a dispatch")?;
         guarded(&mut || {
             mark_overwritten(call, views, read_count);
             Ok(())

@@ -5,15 +5,16 @@ use super::raw::{Leaving, Left};
 use super::{Parker, Wait};
 use crate::clock::{Deadline, Timing};
 use crate::error::Rejected;
-use crate::op::{Bufs, Immediate, Output, contained};
+use crate::op::{Bufs, Immediate, Made, Output, contained};
 use crate::sync::Arc;
 use crate::{Element, Error, Result};
 use std::time::Duration;
 
 /// What an engine promises of a piece of work. `H` is the host's part of its answer.
 pub(crate) trait Task<H>: Ongoing {
-    /// The host's part, once. Before the work is settled only for an output that is [`Output::EAGER`].
-    fn take(&self) -> Result<H>;
+    /// The host's part, once, with the buffers that were made on the way where the engine did not keep them itself. Before
+    /// the work is settled only for an output that is [`Output::EAGER`].
+    fn take(&self, made: &mut Made) -> Result<H>;
 }
 
 /// The same without the type of its answer.
@@ -142,7 +143,7 @@ impl<H> Work<H> {
             self.wait(None);
         }
         match self.task.take() {
-            Some(task) => contained(|| task.take()),
+            Some(task) => contained(|| task.take(&mut Made::default())),
             None => Err(Error::library("the result was already taken")),
         }
     }
@@ -353,7 +354,7 @@ mod tests {
     struct Slow(AtomicBool);
 
     impl Task<crate::Landed<f32>> for Slow {
-        fn take(&self) -> Result<crate::Landed<f32>> {
+        fn take(&self, _: &mut Made) -> Result<crate::Landed<f32>> {
             Ok(vec![f32::from(u8::from(self.is_settled()))].into())
         }
     }

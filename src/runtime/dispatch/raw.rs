@@ -236,16 +236,21 @@ impl<T: Element> Landed<T> {
             Place::Shared(block) => {
                 let bytes = block.len();
                 // SAFETY: what is written there are the `bytes` bytes of it.
-                unsafe { filled(bytes, |at| block.copy_to(at, bytes).then_some(()).ok_or_else(|| unreadable(&block))) }
+                unsafe { filled(bytes, &|at| block.copy_to(at, bytes).then_some(()).ok_or_else(|| unreadable(&block))) }
             }
             #[cfg(feature = "cuda")]
             // SAFETY: `copy_to` writes as many bytes as it says it has.
-            Place::Staged(staged) => unsafe { filled(staged.bytes(), |at| staged.copy_to(at)) },
+            Place::Staged(staged) => unsafe { filled(staged.bytes(), &|at| staged.copy_to(at)) },
             #[cfg(target_os = "linux")]
             // SAFETY: as above.
-            Place::Arriving(arriving) => unsafe { filled(arriving.len(), |at| arriving.copy_to(at)) },
+            Place::Arriving(arriving) => unsafe { filled(arriving.len(), &|at| arriving.copy_to(at)) },
         }
     }
+}
+
+#[cold]
+fn no_memory(bytes: usize) -> Error {
+    Error::OutOfMemory { requested: bytes as u64, free: 0, total: 0, limit: 0, site: crate::error::Site::none() }
 }
 
 /// A vector whose first `bytes` bytes `fill` writes. Not filled first: the threads that copy are then also the ones that
@@ -253,17 +258,13 @@ impl<T: Element> Landed<T> {
 ///
 /// # Safety
 /// `fill` writes all of them when it says `Ok`.
-pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<Vec<T>> {
+pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: &dyn Fn(*mut u8) -> Result<()>) -> Result<Vec<T>> {
     let len = bytes / size_of::<T>();
     let mut data: Vec<T> = recycled(len).unwrap_or_default();
     if data.capacity() < len {
-        data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory {
-            requested: bytes as u64,
-            free: 0,
-            total: 0,
-            limit: 0,
-            site: crate::error::Site::none(),
-        })?;
+        if data.try_reserve_exact(len).is_err() {
+            return Err(no_memory(bytes));
+        }
         large_pages(data.as_mut_ptr().cast::<u8>(), bytes);
     }
     fill(data.as_mut_ptr().cast())?;

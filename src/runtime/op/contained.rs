@@ -18,7 +18,12 @@ pub(crate) fn guarded(f: &mut dyn FnMut() -> Result<()>) -> Result<()> {
 
 /// How much work an op says it is; nothing where it panics.
 pub(crate) fn cost_of<O: Op>(op: &O) -> Cost {
-    contained(|| Ok(op.cost())).unwrap_or_default()
+    let mut cost = Cost::default();
+    let _ = guarded(&mut || {
+        cost = op.cost();
+        Ok(())
+    });
+    cost
 }
 
 /// A value of a user's type. A panic of its drop ends there: the thread is a device's own, or one that submits something else.
@@ -46,12 +51,17 @@ impl<T> DerefMut for Contained<T> {
 impl<T> Drop for Contained<T> {
     fn drop(&mut self) {
         // SAFETY: dropped here only, and never used again.
-        let drop = || unsafe { ManuallyDrop::drop(&mut self.0) };
+        let mut drop = || unsafe { ManuallyDrop::drop(&mut self.0) };
         if std::mem::needs_drop::<T>() {
-            // What the panic carries may be anything as well.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
-                let _ = catch_unwind(AssertUnwindSafe(|| std::mem::drop(panic)));
-            }
+            quietly(&mut drop);
         }
+    }
+}
+
+/// Runs a drop, whose panic ends here.
+fn quietly(drop: &mut dyn FnMut()) {
+    // What the panic carries may be anything as well.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
+        let _ = catch_unwind(AssertUnwindSafe(|| std::mem::drop(panic)));
     }
 }

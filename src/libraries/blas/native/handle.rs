@@ -6,10 +6,10 @@
 use super::super::modes::Modes;
 use super::super::status;
 use super::{Called, CublasFunctions, CublasTyped};
+use crate::cuda::Queue;
 use crate::cuda::{AnyThread, Native};
 use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status, WORKSPACE};
-use crate::op::Op;
-use crate::{Enqueue, Error, Result};
+use crate::{Error, Result};
 use cudarc::cublas::sys::cublasHandle_t;
 use std::sync::OnceLock;
 
@@ -108,7 +108,7 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
     code
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// The slot's handle, with scalars where `pointer` says and in these modes, for a call that enqueues work.
     pub(in crate::libraries::blas) fn blas(&mut self, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
         let call = self.blas_set(pointer, modes)?;

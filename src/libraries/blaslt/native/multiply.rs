@@ -3,10 +3,10 @@
 use super::descriptors::{CANDIDATES, Descriptors};
 use super::{Addresses, Choice, CublasLt, Factor, MATMUL, NOT_SUPPORTED, Problem};
 use crate::blas::status;
+use crate::cuda::Queue;
 use crate::error::Text;
 use crate::library::{Refusal, WORKSPACE};
-use crate::op::Op;
-use crate::{Enqueue, Error, Result};
+use crate::{Error, Result};
 use std::ffi::c_void;
 
 /// How a product is to be enqueued.
@@ -17,7 +17,7 @@ pub(in crate::libraries::blaslt) enum Which<'c> {
     This(&'c Choice),
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Bytes of workspace that a product may take on this slot.
     pub(in crate::libraries::blaslt) fn lt_workspace(&mut self) -> usize {
         self.slot_workspace().map_or(0, |_| WORKSPACE)

@@ -1,8 +1,8 @@
 //! Our own kernels, compiled ahead from `kernels.cu`.
 
 use super::steps::{Dim, End, Number, Precision};
-use crate::op::Op;
-use crate::{Enqueue, Error, KernelArg, LaunchDims, Ptx, Result};
+use crate::cuda::Queue;
+use crate::{Error, KernelArg, LaunchDims, Ptx, Result};
 use smallvec::SmallVec;
 use std::ffi::CStr;
 
@@ -71,7 +71,7 @@ fn total(dims: &[Dim]) -> Result<usize> {
     total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Copies numbers, conjugated and multiplied on the way.
     ///
     /// # Safety

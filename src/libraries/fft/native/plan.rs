@@ -11,10 +11,10 @@
 use super::functions::CufftFunctions;
 use super::handle::Cufft;
 use super::steps::{Layouts, Many, Number, Precision};
+use crate::cuda::Queue;
 use crate::library::{Object, Refusal};
-use crate::op::Op;
 use crate::sync::Mutex;
-use crate::{Built, Enqueue, PlanBuilder, PlanKey, Result};
+use crate::{Built, PlanBuilder, PlanKey, Result};
 use std::ffi::{c_int, c_void};
 
 /// A plan.
@@ -100,9 +100,9 @@ fn make_it(api: &CufftFunctions, key: &Layouts, raw: c_int) -> Result<usize, Ref
 
 impl Plan {
     /// Enqueues the transform on the queue's stream.
-    pub(super) fn exec<O: Op>(
+    pub(super) fn exec(
         &self,
-        queue: &mut Enqueue<'_, O>,
+        queue: &mut Queue<'_>,
         api: &'static CufftFunctions,
         (from, to): (u64, u64),
         inverse: bool,

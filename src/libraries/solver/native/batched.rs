@@ -3,11 +3,11 @@
 
 use super::super::SolverElement;
 use super::super::matrix::Matrix;
-use super::super::routine::{Call, Routine};
 use super::handle::Cusolver;
 use super::{Copy, i32s};
+use crate::cuda::Queue;
 use crate::cuda::Series;
-use crate::{Enqueue, Error, Result, Uplo};
+use crate::{Error, Result, Uplo};
 
 /// The most rows of a matrix in a batch, and the fewest matrices, for which one call is faster than a loop.
 const ROWS: usize = 256;
@@ -18,7 +18,7 @@ fn fits(of: &Matrix) -> bool {
     of.rows == of.cols && (1..=ROWS).contains(&of.rows) && of.count >= MATRICES
 }
 
-impl<R: Routine> Enqueue<'_, Call<R>> {
+impl Queue<'_> {
     /// LU factors of small square matrices; `false` where they are not.
     pub(in crate::libraries::solver) fn lu_batched<T: SolverElement>(
         &mut self,

@@ -1,11 +1,11 @@
 //! What the CUDA halves have in common: a call with its workspaces, infos, and what they become.
 
-use super::super::routine::{Call, Routine};
 use super::super::verdict::First;
 use super::functions::cusolverDnHandle_t;
 use super::handle::{Cusolver, Functions};
+use crate::cuda::Queue;
 use crate::library::{Called, Code};
-use crate::{Element, Enqueue, Error, Result, Uplo};
+use crate::{Element, Error, Result, Uplo};
 use std::ffi::c_void;
 
 /// `cudaDataType` of an element type.
@@ -37,7 +37,7 @@ impl Uplo {
     }
 }
 
-impl<R: Routine> Enqueue<'_, Call<R>> {
+impl Queue<'_> {
     /// The functions and the slot's handle, for calls that enqueue nothing.
     fn solver(&mut self) -> Result<(&'static Functions, cusolverDnHandle_t)> {
         let (api, handle) = self.consult::<Cusolver>()?;

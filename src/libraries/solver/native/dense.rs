@@ -3,11 +3,11 @@
 //! slot's. The questions for workspaces look at sizes alone.
 
 use super::super::SolverElement;
-use super::super::routine::{Call, Routine};
 use super::status::IRS_MATRIX_SINGULAR;
 use super::{code, i32s};
+use crate::cuda::Queue;
 use crate::library::Code;
-use crate::{Diag, Enqueue, Result, Transpose, Uplo};
+use crate::{Diag, Result, Transpose, Uplo};
 use std::ffi::c_void;
 use std::ptr::null;
 
@@ -31,7 +31,7 @@ fn operation<T: SolverElement>(trans: Transpose) -> u32 {
     }
 }
 
-impl<R: Routine> Enqueue<'_, Call<R>> {
+impl Queue<'_> {
     pub(in crate::libraries::solver) fn getrf<T: SolverElement>(
         &mut self,
         (m, n): (usize, usize),

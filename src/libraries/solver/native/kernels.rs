@@ -1,7 +1,7 @@
 //! Our own kernels: what cuSOLVER leaves to its caller.
 
-use super::super::routine::{Call, Routine};
-use crate::{DType, Element, Enqueue, LaunchDims, Ptx, Result, Uplo};
+use crate::cuda::Queue;
+use crate::{DType, Element, LaunchDims, Ptx, Result, Uplo};
 
 static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
 
@@ -26,7 +26,7 @@ fn words<T: Element>() -> usize {
     size_of::<T>() / 4
 }
 
-impl<R: Routine> Enqueue<'_, Call<R>> {
+impl Queue<'_> {
     /// Reduces infos.
     pub(super) fn first_info(&mut self, info: u64, count: usize, result: u64) -> Result<()> {
         let args = [info.into(), count.into(), result.into()];

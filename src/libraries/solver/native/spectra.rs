@@ -2,10 +2,10 @@
 
 use super::super::SolverElement;
 use super::super::eigh::Range;
-use super::super::routine::{Call, Routine};
 use super::dense::At;
 use super::{code, i32s};
-use crate::{Enqueue, Result, Uplo};
+use crate::cuda::Queue;
+use crate::{Result, Uplo};
 use std::ffi::c_void;
 use std::ptr::null;
 
@@ -17,7 +17,7 @@ fn write(at: u64) -> *mut c_void {
     at as *mut c_void
 }
 
-impl<R: Routine> Enqueue<'_, Call<R>> {
+impl Queue<'_> {
     /// Of an A with at least as many rows as columns; the addresses of U and `V^H` are 0 for values alone.
     pub(in crate::libraries::solver) fn gesvd<T: SolverElement>(
         &mut self,

@@ -2,12 +2,12 @@
 
 use super::super::element::SparseIndex;
 use super::SORT;
-use crate::op::Op;
-use crate::{Element, Enqueue, Result, Span};
+use crate::cuda::Queue;
+use crate::{Element, Result, Span};
 
 const ALIGN: u64 = 16;
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// An operand to be read, or a copy of it.
     pub(in super::super) fn aligned<T: Element>(&mut self, operand: &Span<T>) -> Result<u64> {
         if operand.is_empty() || operand.address().is_multiple_of(ALIGN) {

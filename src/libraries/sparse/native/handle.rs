@@ -3,9 +3,9 @@
 use super::functions::{CusparseFunctions, CusparseTyped, Opaque};
 use super::status;
 use crate::cuda::Native;
+use crate::cuda::Queue;
 use crate::library::{Called, Code, CudaLibrary, LoadError, Refusal, Seat, Status};
-use crate::op::Op;
-use crate::{Element, Enqueue, Error, Result, Span};
+use crate::{Element, Error, Result, Span};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -88,7 +88,7 @@ impl<S: Element> Factor<S> {
     }
 }
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// What a function that comes by letters answered.
     pub(in super::super) fn called(&self, Called { name, code }: Called) -> Result<()> {
         match code {

@@ -2,8 +2,8 @@
 
 use super::super::element::SparseIndex;
 use crate::cuda::KernelArg;
-use crate::op::Op;
-use crate::{DType, Enqueue, Error, LaunchDims, Ptx, Result};
+use crate::cuda::Queue;
+use crate::{DType, Error, LaunchDims, Ptx, Result};
 use std::ffi::CStr;
 
 static STRUCTURE_PTX: Ptx = Ptx::new(include_str!("../kernels/structure.ptx"));
@@ -51,7 +51,7 @@ impl<I: SparseIndex> Pick for I {}
 const BLOCKS: usize = 2048;
 const THREADS: u32 = 128;
 
-impl<O: Op> Enqueue<'_, O> {
+impl Queue<'_> {
     /// Launches one thread an element; nothing for no elements.
     ///
     /// # Safety
