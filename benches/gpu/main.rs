@@ -21,6 +21,7 @@
 mod alloc;
 mod copies;
 mod enqueue;
+mod fft;
 mod functions;
 mod gemm;
 mod harness;
@@ -48,7 +49,7 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 13] = [
+const TOPICS: [Topic; 14] = [
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
     ("waits", false, waits::run),
@@ -59,6 +60,7 @@ const TOPICS: [Topic; 13] = [
     ("gemm", true, gemm::run),
     ("matmul", true, lt::run),
     ("level3", true, level3::run),
+    ("fft", false, fft::run),
     ("random", false, rng::run),
     ("sparse", false, sparse::run),
     ("raw", true, raw_rows::run),

@@ -23,6 +23,8 @@ mod calls;
 mod devices;
 mod failures;
 mod faults;
+#[cfg(feature = "fft")]
+mod fft;
 mod gpus;
 mod isolated;
 mod late;

@@ -294,6 +294,7 @@ impl CudaEngine {
         let (hits, misses) = core.plans.counts();
         stats.plan_hits += hits;
         stats.plan_misses += misses;
+        (stats.plans, stats.plan_bytes) = core.plans.held();
         stats.in_flight += core.late.in_flight();
         stats.parked = core.reclaim.parked();
         stats.pinned_bytes = core.pinned.bytes();

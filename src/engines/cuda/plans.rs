@@ -112,6 +112,12 @@ impl Plans {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
+    /// Plans that are kept, and their bytes.
+    pub(super) fn held(&self) -> (u64, u64) {
+        let map = self.map.lock();
+        (map.ready as u64, map.bytes)
+    }
+
     /// Fills the cell, or counts `job` up until that is done. True for the one who has to have the plan built.
     fn find(&self, key: &Key, job: &Arc<dyn Runnable>, cell: &Cell) -> bool {
         let mut map = self.map.lock();

@@ -14,7 +14,7 @@ use crate::trace::Stats;
 type Count = fn(&mut Stats) -> &mut u64;
 
 /// What is told, in the order of the words. The client itself counts none of these of an isolated device.
-const COUNTS: [Count; 14] = [
+const COUNTS: [Count; 16] = [
     |stats| &mut stats.table_bytes,
     |stats| &mut stats.pool_hits,
     |stats| &mut stats.pool_misses,
@@ -28,6 +28,8 @@ const COUNTS: [Count; 14] = [
     |stats| &mut stats.library_objects,
     |stats| &mut stats.plan_hits,
     |stats| &mut stats.plan_misses,
+    |stats| &mut stats.plans,
+    |stats| &mut stats.plan_bytes,
     |stats| &mut stats.plans_pinned,
 ];
 

@@ -28,8 +28,10 @@
 //! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part. The CPU computes in f32 and
 //!   rounds once.
 //! - **Plans.** A GPU makes one for each combination of sizes, layouts and types, once for all threads, and keeps those used
-//!   last; it takes 1 to 200 ms, and holds up launches of all threads meanwhile. [`Front::prepare`] makes them ahead.
-//!   `plan_hits` and `plan_misses` of [`Device::stats`](crate::Device::stats) count. The CPU keeps its plans as well.
+//!   last: up to 256 with those of the other libraries, as long as their tables take no more than 1 GiB (an estimate, since the
+//!   library does not tell; the newest stays however large it is). Making one takes 1 to 200 ms, and holds up launches of all
+//!   threads meanwhile; [`Front::prepare`] makes them ahead. `plan_hits`, `plan_misses`, `plans` and `plan_bytes` of
+//!   [`Device::stats`](crate::Device::stats) count. The CPU keeps 64 plans of each type, up to 256 MiB.
 //! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
 //!   saves memory.
 //!
@@ -83,6 +85,13 @@ use crate::Device;
 #[derive(Clone, Debug)]
 pub struct Front {
     device: Device,
+}
+
+impl Front {
+    /// Its device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
 }
 
 impl Device {

@@ -187,6 +187,10 @@ pub struct Stats {
     pub plan_hits: u64,
     /// Calls for which a library was asked for a plan, in this generation (CUDA).
     pub plan_misses: u64,
+    /// Plans of libraries that are kept for the next call (CUDA).
+    pub plans: u64,
+    /// Device memory that these are thought to take beside this device's own, in bytes (CUDA).
+    pub plan_bytes: u64,
     /// Plans that were measured and pinned, in this generation (CUDA).
     pub plans_pinned: u64,
     /// Device faults seen; for an isolated device, workers lost.

@@ -1,4 +1,4 @@
-//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt` and NVTX: compiled when first needed, opened before
+//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt`, `libcufft` and NVTX: compiled when first needed, opened before
 //! cudarc looks.
 //!
 //! `mod standin;` in an integration test, then `let driver = standin::session();` as the first line of a test. A session
@@ -151,10 +151,12 @@ pub(crate) fn driver() -> &'static Driver {
             "libcuda.so.1",
             "libcublas.so.13",
             "libcublasLt.so.13",
+            "libcufft.so.12",
             "libnvtx3interop.so.1",
             "libcuda.so",
             "libcublas.so",
             "libcublasLt.so",
+            "libcufft.so",
         ];
         let [driver, ..] = names.map(|name| {
             // SAFETY: our own library; its constructor only sets up its state. It is never closed.

@@ -5,10 +5,12 @@
 //! the caller's back: an array that lies in another order than the one that was said is copied into it, or refused,
 //! whichever was asked for.
 //!
-//! `upload` has the ways in, `download` the ways out, `product` the sizes of products.
+//! `upload` has the ways in, `download` the ways out, `product` the sizes of products, `signals`
+//! transforms of arrays and arrays of random numbers.
 
 mod download;
 mod product;
+mod signals;
 mod upload;
 
 use crate::Order;
