@@ -17,7 +17,7 @@ fn bench(slots: usize) -> (Session, Device) {
 }
 
 fn transformed(device: &Device, n: usize) -> Result<Vec<C>, Error> {
-    let x = up(device, vec![C::new(1.0, 0.0); n]);
+    let x = device.upload(vec![C::new(1.0, 0.0); n])?.into_output();
     let pending = device.fft().c2c(&Fft::c2c([n]), &x, device.uninit(n)?)?;
     let y = pending.await_result()?;
     Ok(device.download(&y)?.await_result()?)

@@ -194,7 +194,8 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         if directions == 0 {
             return Err(Error::library("a quasi-random sequence without its directions"));
         }
-        let Place { dimensions, first, .. } = self.place;
+        let Place { dimensions, .. } = self.place;
+        let first = super::scrambled::point(&self.place);
         let points = queue.writes().0.len() as u64 / u64::from(dimensions.max(1));
         let width = layout.words() as u32;
         let args = [to.into(), n.into(), at.into(), points.into(), first.into(), width.into(), directions.into()];

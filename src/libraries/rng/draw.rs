@@ -11,6 +11,8 @@ use std::marker::PhantomData;
 
 /// Dimensions that a quasi-random sequence has at most.
 pub(super) const DIMENSIONS: u32 = 20_000;
+/// Points of a scrambled sequence: its last two directions are taken.
+const SCRAMBLED_POINTS: u64 = 1 << 62;
 /// Where a stream ends that reaches a place only by way of all before it.
 const FAR: u64 = 1 << 36;
 
@@ -28,7 +30,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
     /// `len` numbers of `stream`, from where it stands or from number `at` on; and how words are taken.
     pub(super) fn new(stream: &Stream, of: &D, at: Option<u64>, len: usize) -> Result<(Self, Layout, u64)> {
         let mut spec = super::distribution::spec(of)?;
-        let generator = stream.generator;
+        let (generator, scrambled) = stream.generator.plain();
         if let (true, Spec::Normal { method, .. }) = (generator.is_quasi_random(), &mut spec)
             && *method == Method::BoxMuller
         {
@@ -37,7 +39,8 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         }
         let layout = Layout::of(generator, &spec, T::KIND);
         let first = at.map_or_else(|| stream.begin(layout), Ok)?;
-        let place = Place { generator, seed: stream.seed, lanes: stream.lanes(), dimensions: stream.dimensions, first };
+        let (lanes, dimensions) = (stream.lanes(), stream.dimensions);
+        let place = Place { generator, seed: stream.seed, lanes, dimensions, scrambled, first };
         supported(stream, &spec, layout)?;
         Ok((Draw { place, spec, len, _of: PhantomData }, layout, first))
     }
@@ -46,10 +49,10 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
 /// Refuses what no engine has.
 pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<()> {
     use super::stream::Ordering;
-    use Generator::{Mrg32k3a, Philox, ScrambledSobol32, ScrambledSobol64, Sobol32, Xorwow};
-    let generator = stream.generator;
-    if matches!(generator, ScrambledSobol32 | ScrambledSobol64) {
-        return Err(Error::unsupported("cuRAND's scrambled Sobol sequences: its tables are published nowhere"));
+    use Generator::{Mrg32k3a, Philox, Sobol32, Xorwow};
+    let (generator, scrambled) = stream.generator.plain();
+    if scrambled {
+        super::scrambled::available()?;
     }
     match stream.ordering {
         Ordering::Seeded => {
@@ -105,6 +108,9 @@ fn check(place: &Place, layout: Layout, len: usize) -> Result<()> {
     if place.generator == Generator::Sobol32 && end > 1 << 32 {
         return Err(Error::invalid("stream", format!("point {end} of a sequence that has 2^32")));
     }
+    if place.scrambled && end > SCRAMBLED_POINTS {
+        return Err(Error::unsupported(format!("point {end} of a scrambled sequence: 2^62 at most")));
+    }
     if matches!(place.generator, Generator::Mt19937 | Generator::Mtgp32) && end > FAR {
         let reason = format!(
             "position {end} of {:?}, which is reached only by way of all before it: 2^36 at most",
@@ -147,6 +153,10 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
     }
 
     fn host(&self, _: Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
+        if self.place.scrambled {
+            // This may be another process than the one that checked.
+            super::scrambled::available()?;
+        }
         #[cfg(feature = "host")]
         super::host::fill::fill(&self.place, &self.spec, out);
         #[cfg(not(feature = "host"))]

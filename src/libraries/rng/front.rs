@@ -4,7 +4,6 @@ use super::distribution::{
     Bernoulli, Between, Binomial, Bits, Distribution, Exponential, Limits, LogNormal, Normal, Poisson, Random, Uniform,
 };
 use super::draw::{DIMENSIONS, Draw};
-use super::host::sobol;
 use super::stream::{Generator, Stream};
 use crate::error::Rejected;
 use crate::{Device, DeviceBuffer, DeviceKind, Error, Op, PendingDispatch, Result, Submitted};
@@ -140,7 +139,9 @@ impl Rng {
         let dimensions = self.stream.dimensions;
         let sized = (1..=DIMENSIONS).contains(&dimensions) && !out.is_empty();
         if self.stream.generator().is_quasi_random() && self.device.kind() != DeviceKind::Host && sized {
-            let all: Vec<u64> = (0..dimensions as usize).flat_map(sobol::directions).collect();
+            let scrambled = op.place.scrambled;
+            let of = |dimension| super::scrambled::directions(op.place.generator, scrambled, dimension);
+            let all: Vec<u64> = (0..dimensions as usize).flat_map(of).collect();
             match self.device.upload(all) {
                 Ok(table) => {
                     let table = table.into_output();

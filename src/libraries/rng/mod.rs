@@ -33,9 +33,9 @@
 //!
 //! # Quasi-random sequences
 //! `n` numbers of a sequence of `d` dimensions are `n / d` points: all of the first dimension first. The first point is 0
-//! (2^-33 as a uniform f32). There are the sequence's own bits, of its own width, and floats; normal numbers are quantiles.
+//! (2^-33 as a uniform f32), but of a scrambled sequence, which has cuRAND's bits where `libcurand` is installed. There are the sequence's own bits, of its own width, and floats; normal numbers are quantiles.
 //!
-//! `stream` is the value, `layout` how its words are taken, `distribution` the specifications, `spec` what they become;
+//! `stream` is the value, `scrambled` cuRAND's tables for a sequence, `layout` how its words are taken, `distribution` the specifications, `spec` what they become;
 //! `draw` and `permute` are the ops, `front` the caller's side, `host` the arithmetic, `cuda_half` and `kernels` the same on a
 //! GPU.
 
@@ -47,6 +47,7 @@ mod front;
 mod host;
 mod layout;
 mod permute;
+mod scrambled;
 mod spec;
 mod stream;
 

@@ -59,6 +59,8 @@ pub(super) struct Place {
     /// Lanes, or blocks, that take turns.
     pub(super) lanes: u32,
     pub(super) dimensions: u32,
+    /// A sequence with cuRAND's scrambled directions.
+    pub(super) scrambled: bool,
     /// The number of the first output; of a quasi-random sequence, of the first point.
     pub(super) first: u64,
 }

@@ -23,13 +23,23 @@ pub enum Generator {
     Sobol32,
     /// Sobol's quasi-random sequence, of 64 bits.
     Sobol64,
-    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 32 bits. Its tables are published nowhere: `Unsupported`.
+    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 32 bits. How its tables are made is published nowhere, so they
+    /// are asked of `libcurand`, which needs no GPU for that; `Unsupported` where it is not installed.
     ScrambledSobol32,
-    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 64 bits. Its tables are published nowhere: `Unsupported`.
+    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 64 bits. As [`ScrambledSobol32`](Self::ScrambledSobol32).
     ScrambledSobol64,
 }
 
 impl Generator {
+    /// The generator whose numbers it makes of its words, and whether its directions are scrambled.
+    pub(super) const fn plain(self) -> (Self, bool) {
+        match self {
+            Generator::ScrambledSobol32 => (Generator::Sobol32, true),
+            Generator::ScrambledSobol64 => (Generator::Sobol64, true),
+            other => (other, false),
+        }
+    }
+
     /// It fills space evenly instead of being random.
     pub const fn is_quasi_random(self) -> bool {
         use Generator::{ScrambledSobol32, ScrambledSobol64, Sobol32, Sobol64};

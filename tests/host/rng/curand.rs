@@ -32,6 +32,8 @@ fn rows() -> Vec<Row> {
             "Mtgp32" => random(Generator::Mtgp32),
             "Sobol32" => quasi(Generator::Sobol32),
             "Sobol64" => quasi(Generator::Sobol64),
+            "ScrambledSobol32" => quasi(Generator::ScrambledSobol32),
+            "ScrambledSobol64" => quasi(Generator::ScrambledSobol64),
             other => panic!("{other}"),
         };
         let first = field[7..].iter().map(|word| hex(word) as u32).collect();
@@ -106,7 +108,25 @@ fn mt19937_has_the_bits_of_curand() {
 
 #[test]
 fn sobol_sequences_have_the_bits_of_curand() {
-    assert_eq!(check(|row| row.stream.generator().is_quasi_random()), 18);
+    assert_eq!(check(|row| matches!(row.stream.generator(), Generator::Sobol32 | Generator::Sobol64)), 18);
+}
+
+/// Their tables are the library's: where it is not installed they are refused, and say so.
+#[test]
+fn scrambled_sequences_have_the_bits_of_curand_where_it_is_installed() {
+    let scrambled = [Generator::ScrambledSobol32, Generator::ScrambledSobol64];
+    for device in crate::common::devices() {
+        for generator in scrambled {
+            let answer = device.rng_of(Stream::new(generator, 0)).uniform::<f32>(4);
+            if let Err(error) = answer {
+                assert!(matches!(error, windlass::Error::Unsupported { .. }), "{error}");
+                assert!(error.to_string().contains("libcurand"), "{error}");
+                println!("not compared: {error}");
+                return;
+            }
+        }
+    }
+    assert_eq!(check(|row| scrambled.contains(&row.stream.generator())), 18);
 }
 
 /// They are made with the functions of the C library, as cuRAND's are.

@@ -2,6 +2,7 @@
 
 use super::super::distribution::Random;
 use super::super::layout::Layout;
+use super::super::scrambled;
 use super::super::spec::{Place, Spec};
 use super::super::stream::Generator;
 use super::cursor::Cursor;
@@ -108,8 +109,9 @@ fn quasi<T: Random>(place: &Place, how: (&Spec, Generator, Layout), out: &mut [T
         while !out.is_empty() {
             let (dimension, point) = (at / points, at % points);
             let (now, rest) = out.split_at_mut(out.len().min(points - point));
-            let first = place.first.wrapping_add(point as u64);
-            walk(how, &mut sobol::Sobol::new(sobol::directions(dimension), first), 0, now);
+            let first = scrambled::point(place).wrapping_add(point as u64);
+            let directions = scrambled::directions(place.generator, place.scrambled, dimension);
+            walk(how, &mut sobol::Sobol::new(directions, first), 0, now);
             at += now.len();
             out = rest;
         }
