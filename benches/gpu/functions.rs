@@ -71,6 +71,14 @@ functions! {
         memcpy_dtoh_async(*mut c_void, CUdeviceptr, usize, CUstream) = b"cuMemcpyDtoHAsync_v2\0";
         memset_d32_async(CUdeviceptr, u32, usize, CUstream) = b"cuMemsetD32Async\0";
     } optional {
+        mem_host_register(*mut c_void, usize, u32) = b"cuMemHostRegister_v2\0";
+        mem_host_unregister(*mut c_void) = b"cuMemHostUnregister\0";
+        library_load_data(
+            *mut *mut c_void, *const c_void, *mut u32, *mut *mut c_void, u32, *mut u32, *mut *mut c_void, u32
+        ) = b"cuLibraryLoadData\0";
+        library_get_kernel(*mut *mut c_void, *mut c_void, *const c_char) = b"cuLibraryGetKernel\0";
+        kernel_get_function(*mut CUfunction, *mut c_void) = b"cuKernelGetFunction\0";
+        library_unload(*mut c_void) = b"cuLibraryUnload\0";
         memcpy_htod(CUdeviceptr, *const c_void, usize) = b"cuMemcpyHtoD_v2\0";
         memcpy_dtoh(*mut c_void, CUdeviceptr, usize) = b"cuMemcpyDtoH_v2\0";
         memcpy_dtod_async(CUdeviceptr, CUdeviceptr, usize, CUstream) = b"cuMemcpyDtoDAsync_v2\0";

@@ -27,6 +27,7 @@ mod gemm;
 mod harness;
 mod level3;
 mod lt;
+mod neighbours;
 mod ops;
 mod random;
 mod raw;
@@ -63,6 +64,7 @@ const TOPICS: [Topic; 14] = [
     ("fft", false, fft::run),
     ("random", false, rng::run),
     ("sparse", false, sparse::run),
+    ("neighbours", false, neighbours::run),
     ("raw", true, raw_rows::run),
 ];
 

@@ -7,6 +7,7 @@
 
 use crate::harness::{Bench, Goal, Unit};
 use crate::ops::{Busy, Empty};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use windlass::nvrtc::{Compiler, DiskCache, Emit, Image, Program};
@@ -33,9 +34,11 @@ pub(crate) fn run(bench: &mut Bench) {
         Ok(_) | Err(windlass::Error::LibraryMissing { .. }) => {}
         Err(error) => panic!("{error}"),
     };
+    let text = |number: u64| {
+        format!(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k{number}() {{ ret; }}\n")
+    };
     let load = |number: u64| {
-        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k{number}() {{ ret; }}\n");
-        let module = other.nvrtc().load(&Image::ptx(text).unwrap()).unwrap();
+        let module = other.nvrtc().load(&Image::ptx(text(number)).unwrap()).unwrap();
         drop(module.kernel(&format!("k{number}")).unwrap());
     };
     let transfer = |number: u64| {
@@ -49,14 +52,30 @@ pub(crate) fn run(bench: &mut Bench) {
         raw.free_pinned(raw.pinned(1 << 20));
         raw.leave();
     };
+    let register = |_: u64| {
+        let mut memory = vec![1u8; 1 << 20];
+        raw.enter();
+        raw.register(&mut memory);
+        raw.leave();
+    };
+    let library = |number: u64| {
+        raw.enter();
+        let (text, name) = (CString::new(text(number)).unwrap(), CString::new(format!("k{number}")).unwrap());
+        if !raw.library(&text, &name) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        raw.leave();
+    };
     let nothing = |_: u64| std::thread::sleep(Duration::from_millis(1));
     let held = Goal::AtMost(1_000_000.0);
-    let habits: [Habit<'_>; 5] = [
+    let habits: [Habit<'_>; 7] = [
         ("opening and closing", held, &open),
         ("compiling", held, &compile),
         ("transfers", held, &transfer),
         ("loading modules", Goal::None, &load),
-        ("freeing pinned memory, by the driver's own call", Goal::None, &pinned),
+        ("cuLibraryLoadData, cuKernelGetFunction and cuLibraryUnload", Goal::None, &library),
+        ("cuMemHostAlloc and cuMemFreeHost", Goal::None, &pinned),
+        ("cuMemHostRegister and cuMemHostUnregister", Goal::None, &register),
     ];
     for habit in [&open as &(dyn Fn(u64) + Sync), &compile, &load, &transfer] {
         habit(0);

@@ -194,6 +194,48 @@ impl Raw {
         at.cast()
     }
 
+    /// Frees pinned memory.
+    pub(crate) fn free_pinned(&self, at: *mut u8) {
+        // SAFETY: from `pinned`, freed once, in no use.
+        ok(unsafe { (self.driver.mem_free_host)(at.cast()) });
+    }
+
+    /// Registers memory with the driver, and takes that back. False where the driver has no such calls.
+    pub(crate) fn register(&self, memory: &mut [u8]) -> bool {
+        let (Some(register), Some(unregister)) = (self.driver.mem_host_register, self.driver.mem_host_unregister)
+        else {
+            return false;
+        };
+        // SAFETY: the caller's memory, which no copy uses.
+        unsafe {
+            ok(register(memory.as_mut_ptr().cast(), memory.len(), 1));
+            ok(unregister(memory.as_mut_ptr().cast()));
+        }
+        true
+    }
+
+    /// Loads a text of one kernel as a library, independent of contexts, and unloads it. False where the driver has no such
+    /// calls.
+    pub(crate) fn library(&self, text: &CStr, name: &CStr) -> bool {
+        let Driver { library_load_data, library_get_kernel, kernel_get_function, library_unload, .. } = self.driver;
+        let (Some(load), Some(find), Some(function_of), Some(unload)) =
+            (library_load_data, library_get_kernel, kernel_get_function, library_unload)
+        else {
+            return false;
+        };
+        let (mut library, mut kernel, mut function) = (null_mut(), null_mut(), null_mut());
+        let none = || (null_mut(), null_mut());
+        let ((options, values), (more, others)) = (none(), none());
+        // SAFETY: all pointers are valid for their writes; the text and the name end with a zero; there are no options.
+        unsafe {
+            ok(load(&mut library, text.as_ptr().cast(), options, values, 0, more, others, 0));
+            ok(find(&mut kernel, library, name.as_ptr()));
+            ok(function_of(&mut function, kernel));
+            ok(unload(library));
+        }
+        true
+    }
+
     /// Device memory that holds `data`.
     pub(crate) fn upload<T: bytemuck::Pod>(&self, data: &[T], stream: CUstream) -> Memory {
         let memory = Memory::new(self, size_of_val(data), stream);

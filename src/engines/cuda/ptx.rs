@@ -4,10 +4,12 @@
 //! to the epoch's end. A slot remembers the functions it has launched; looking one up again takes no lock and hashes
 //! nothing.
 
-use super::Native;
 use super::queue::Queue;
+use super::tables::KERNELS;
+use super::{Core, Native};
+use crate::engine::Epoch;
 use crate::launch::{LaunchConfig, LaunchDims};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, CString, c_void};
@@ -30,6 +32,15 @@ impl Ptx {
     #[allow(dead_code, reason = "a library's own tests look at its kernels; a build without that library has none")]
     pub(crate) fn text(&self) -> &'static str {
         self.text
+    }
+
+    /// The names of its kernels.
+    fn entries(&self) -> impl Iterator<Item = CString> + '_ {
+        let name = |rest: &str| {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+            rest.trim_start().split(|c| !is_part(c)).next().filter(|name| !name.is_empty()).map(str::to_owned)
+        };
+        self.text.split(".entry").skip(1).filter_map(name).filter_map(|name| CString::new(name).ok())
     }
 
     fn id(&self) -> u64 {
@@ -76,6 +87,28 @@ pub(crate) struct Cached {
 // SAFETY: `name` is the address of a `'static` string, only compared.
 unsafe impl Send for Cached {}
 
+impl Core {
+    /// Loads kernels before anybody launches them: loading holds up every launch on the GPU. Only a head start: who launches
+    /// one that could not be loaded is told why.
+    pub(crate) fn preload(self: &Arc<Self>, epoch: &Arc<Epoch>, all: &[&'static Ptx]) {
+        const MAX_THREADS: u32 = 0;
+        for ptx in [&KERNELS].into_iter().chain(all.iter().copied()) {
+            let Ok(text) = CString::new(ptx.text) else { continue };
+            crate::worker::first_use();
+            let _ = self.inside(epoch, || {
+                let module = self.lasting_module(epoch, ptx.id(), &text)?;
+                for name in ptx.entries() {
+                    let (function, mut value) = (self.find_function(epoch, module, &name)?, 0);
+                    // A driver that loads kernels lazily has to load this one to know.
+                    // SAFETY: `value` is valid for the write, the module is loaded.
+                    let _ = unsafe { self.context.api.func_get_attribute(&mut value, MAX_THREADS, function) };
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
 impl Queue<'_> {
     pub(super) fn function(&mut self, ptx: &Ptx, name: &'static CStr) -> Result<CUfunction> {
         let id = ptx.id();
@@ -106,5 +139,18 @@ impl Queue<'_> {
             args.iter().map(|a| a.bytes.as_ptr().cast_mut().cast()).collect();
         // SAFETY: the pointers are those of the arguments; the caller vouches for the kernel.
         unsafe { self.launch_function(function, &LaunchConfig::from(dims), &mut pointers) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_of_a_text_are_known_by_name() {
+        let text = ".version 7.0\n.visible .entry one(.param .u64 x) { ret; }\n.entry  two_2$\n() { ret; }\n.func f();";
+        let names: Vec<_> = Ptx::new(text).entries().collect();
+        assert_eq!(names, [c"one".to_owned(), c"two_2$".to_owned()]);
+        assert_eq!(KERNELS.entries().count(), 3);
     }
 }

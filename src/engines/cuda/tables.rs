@@ -31,7 +31,7 @@ const MOST: usize = 32;
 /// Bytes of them.
 const MOST_BYTES: usize = 512 << 10;
 
-static KERNELS: Ptx = Ptx::new(include_str!("tables.ptx"));
+pub(super) static KERNELS: Ptx = Ptx::new(include_str!("tables.ptx"));
 /// Words that each of the kernels for a few takes as parameters.
 const FEW: usize = 62;
 pub(super) const MORE: usize = 480;

@@ -38,6 +38,8 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
     const STATUS: &'static [Status];
     /// Whose its handles are.
     const HANDLES: Placement = Placement::PerSlot;
+    /// Kernels of our own that its operations launch: loaded when it is warmed.
+    const KERNELS: &'static [&'static crate::Ptx] = &[];
     /// Its functions and data symbols, looked up once for the process.
     type Api: Send + Sync + 'static;
     /// A handle with all that is known of its state; `()` with [`Placement::None`]. Its `Drop` must make no call of the

@@ -1,4 +1,4 @@
-//! What libraries need for each slot, made ahead of time.
+//! What libraries need, made ahead of time: handles for each slot, and kernels of ours that are loaded.
 
 #[cfg(feature = "cuda")]
 use super::contract::{Listed, Placement};
@@ -40,6 +40,7 @@ pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
 #[cfg(feature = "cuda")]
 pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Result<()> {
     let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
+    engine.core.preload(epoch, L::KERNELS);
     if L::HANDLES == Placement::None {
         crate::worker::first_use();
         L::load()?;

@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::cuda::Queue;
 use crate::{LaunchDims, Ptx};
 
-static KERNEL: Ptx = Ptx::new(include_str!("gemm_i8.ptx"));
+pub(super) static KERNEL: Ptx = Ptx::new(include_str!("gemm_i8.ptx"));
 
 /// Products of one shape in the kernel's terms.
 pub(super) struct Products {

@@ -119,9 +119,9 @@ pub use vector::{Vector, VectorMut};
 use crate::{Device, Submitted};
 
 impl Blas {
-    /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot. The first handle of a process
-    /// takes about 17 ms and loading its kernels ten times that; making one waits for all work in flight on the GPU, so
-    /// it is better done before there is any. A host device has nothing to make. On a GPU in a worker it waits until the
+    /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot, and the kernels of our own are
+    /// loaded. The first handle of a process takes about 17 ms and loading its kernels ten times that. Until both are done,
+    /// launches of all other threads wait for the work in flight on the GPU, so it is better done before there is any. A host device has nothing to make. On a GPU in a worker it waits until the
     /// worker has made them.
     ///
     /// # Errors

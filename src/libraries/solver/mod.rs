@@ -116,8 +116,8 @@ impl Device {
 }
 
 impl Solver {
-    /// Makes what the library needs ahead of time: on a GPU its four handles, of 96 MiB each. A host device has nothing to
-    /// make.
+    /// Makes what the library needs ahead of time: on a GPU its four handles, of 96 MiB each, and the kernels of our own are
+    /// loaded, which holds up the launches of all other threads. A host device has nothing to make.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`] without cuSOLVER; the device's own error.

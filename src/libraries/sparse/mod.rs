@@ -85,7 +85,9 @@ pub struct Sparse {
 
 impl Sparse {
     /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot, 9 ms for the first of a process,
-    /// which waits for all work in flight. A host device has nothing to make.
+    /// and the kernels of our own for structures are loaded. Until both are done, launches of all other threads wait for the
+    /// work in flight on the GPU. (Kernels for values are loaded by the first operation on their type.) A host device has
+    /// nothing to make.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuSPARSE; the device's own error.

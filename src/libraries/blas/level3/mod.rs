@@ -38,6 +38,8 @@ pub use batch::Batch;
 pub use dgmm::Dgmm;
 pub use geam::Geam;
 pub use lu::Lu;
+#[cfg(feature = "blas")]
+pub(super) use pivots::KERNEL as PIVOTS;
 pub use symm::Symm;
 pub use syr2k::{Her2k, Syr2k};
 pub use syrk::{Herk, Syrk};

@@ -7,7 +7,7 @@
 use super::super::routine::{Queue, Routine};
 use crate::{LaunchDims, Ptx, Result};
 
-static KERNEL: Ptx = Ptx::new(include_str!("pivots.ptx"));
+pub(in crate::libraries::blas) static KERNEL: Ptx = Ptx::new(include_str!("pivots.ptx"));
 
 impl<R: Routine> Queue<'_, '_, R> {
     /// The pivots of `count` matrices of `n` rows, at least one of each, in scratch.

@@ -54,6 +54,7 @@ pub(in crate::libraries::blas) struct BlasCall {
 impl CudaLibrary for Cublas {
     const NAME: &'static str = "blas";
     const STATUS: &'static [Status] = status::STATUS;
+    const KERNELS: &'static [&'static crate::Ptx] = &[&super::super::gemm_i8::KERNEL, &super::super::level3::PIVOTS];
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();

@@ -3,7 +3,7 @@
 use crate::cuda::Queue;
 use crate::{DType, Element, LaunchDims, Ptx, Result, Uplo};
 
-static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
+pub(super) static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
 
 /// Threads of a block that looks through an array alone.
 const BLOCK: u32 = 256;

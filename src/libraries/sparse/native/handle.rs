@@ -27,6 +27,7 @@ pub(crate) struct Handle {
 impl CudaLibrary for Cusparse {
     const NAME: &'static str = "sparse";
     const STATUS: &'static [Status] = status::STATUS;
+    const KERNELS: &'static [&'static crate::Ptx] = &[super::kernels::STRUCTURE];
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();
