@@ -229,14 +229,19 @@ impl CudaEngine {
 impl Core {
     /// Gives up tables, waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
-        let (timing, mut looks) = (self.timing, 0);
-        let start = timing.clock.start();
+        let timing = self.timing;
+        let begun = timing.clock.start();
+        let (mut start, mut looks) = (timing.clock.start(), 0);
         loop {
             let dropped = self.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
             // What others have in hand comes back, unlike what the device has: it may never end.
-            let others = self.is_swept_by_others() || self.has_frees_of_others();
-            let others = others && start.elapsed() < timing.memory.others;
+            let others = self.is_swept_by_others() || self.has_frees();
+            let others = others && begun.elapsed() < timing.memory.others;
+            if others {
+                // The device comes to it when they are through.
+                (start, looks) = (timing.clock.start(), 0);
+            }
             if !left || !(is_patient(timing, start, looks) || others) {
                 break;
             }
@@ -247,9 +252,9 @@ impl Core {
         self.trim(epoch)
     }
 
-    /// Memory waits on a slot that somebody holds: it is freed when he is through, at the latest.
-    fn has_frees_of_others(&self) -> bool {
-        self.all_slots().any(|slot| slot.lease.is_locked() && !slot.shared.frees.is_empty())
+    /// After a sweep: memory waits on a slot that somebody held, and is freed when he is through.
+    fn has_frees(&self) -> bool {
+        self.all_slots().any(|slot| !slot.shared.frees.is_empty())
     }
 
     /// A free is enqueued as well: another stream finds the bytes only when it has run.
