@@ -50,7 +50,7 @@ use windlass::Device;
 /// A topic: its name, whether it needs cuBLAS, its rows.
 type Topic = (&'static str, bool, fn(&mut Bench));
 
-const TOPICS: [Topic; 14] = [
+const TOPICS: &[Topic] = &[
     ("enqueue", false, enqueue::run),
     ("round trip", false, round_trip::run),
     ("waits", false, waits::run),
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     let rows = Vec::new();
     let mut bench = Bench { device, raw, quick, tiny, only, rows, topic: "", context_current: false };
     let mut failed = Vec::new();
-    for (topic, needs_blas, run) in TOPICS {
+    for &(topic, needs_blas, run) in TOPICS {
         bench.topic = topic;
         println!("\n{topic:<60} {:>10} {:>10}", "ours", "raw");
         if needs_blas && !blas {
