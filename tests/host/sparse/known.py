@@ -65,6 +65,7 @@ for name, rows, cols, here in ALL:
     tell(name, "spmv", 3 * (a @ x))
     tell(name, "spmv_transposed", a.T @ y)
     tell(name, "spmm", a @ wide)
+    tell(name, "spmm_20", a @ (x * np.arange(1, 21)))
     tell(name, "gram", a @ a.T)
     tell(name, "spgemm", 0.5 * (a.T @ b))
     tell(name, "masked", (a @ a.T).multiply(sp.csr_array(made(rows, rows, percent(25, 9)) != 0)))

@@ -1,5 +1,6 @@
 //! What SciPy says of matrices of every kind (`known.txt`, made by `known.py`), beside what the device says. All numbers are
 //! small multiples of powers of two, so both are exact.
+#![allow(unreachable_pub, reason = "the stand-in's tests use it as well")]
 
 use super::model::{Model, Place};
 use crate::common::{devices, down, up};
@@ -118,7 +119,11 @@ fn products<I: Place>(
     let turned = sparse.spmv(spec, a, &y_up, room(x.len())).unwrap().into_output();
     let spec = Spmm::new(3).orders(Order::Row, Order::Row);
     let spmm = sparse.spmm(spec, a, &up(device, wide), room(3 * y.len())).unwrap().into_output();
+    let many: Vec<f64> = x.iter().flat_map(|x| (1..=20).map(move |k| x * f64::from(k))).collect();
+    let spec = Spmm::new(20).orders(Order::Row, Order::Row);
+    let spmm_20 = sparse.spmm(spec, a, &up(device, many), room(20 * y.len())).unwrap().into_output();
     vec![
+        ("spmm_20", dense(20, down(device, &spmm_20))),
         ("spmv", dense(1, down(device, &spmv))),
         ("spmv_transposed", dense(1, down(device, &turned))),
         ("spmm", dense(3, down(device, &spmm))),
@@ -127,13 +132,18 @@ fn products<I: Place>(
 
 #[test]
 fn answers_are_those_of_scipy_to_the_bit() {
+    check(devices());
+}
+
+/// Each of these devices answers as SciPy does.
+pub fn check(devices: impl IntoIterator<Item = Device>) {
     let mut known = BTreeMap::new();
     for line in include_str!("known.txt").lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let answer = (words[2].parse().unwrap(), words[3].parse().unwrap(), words[4].parse().unwrap());
         known.insert((words[0], words[1]), answer);
     }
-    for device in devices() {
+    for device in devices {
         let sparse = device.sparse();
         let mut seen = std::collections::BTreeSet::new();
         let mut check = |name: &'static str, how: &str, all: Vec<(&'static str, Answer)>| {

@@ -58,6 +58,9 @@ pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
     c: &mut [T],
     steps_c: Steps,
 ) {
+    if steps_b.column == 1 && steps_c.column == 1 {
+        return by_rows(a, conj_a, n, alpha, (b, steps_b.row, conj_b), beta, c, steps_c.row);
+    }
     let bounds = split::by_entries(a.offsets, a.count, WIDE);
     let mut sums = vec![[T::Scalar::default(); WIDE]; a.count];
     for first in (0..n).step_by(WIDE) {
@@ -78,6 +81,41 @@ pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
         });
         store(&sums, first, n, alpha, beta, c, steps_c);
     }
+}
+
+/// The product where rows of B and C are contiguous: nothing is packed, and what is read of A and B is read once. The sums are
+/// the same ones.
+#[expect(clippy::too_many_arguments, reason = "the routine's own")]
+fn by_rows<T: SparseElement, I: SparseIndex>(
+    a: &Rows<'_, T, I>,
+    conj_a: bool,
+    n: usize,
+    alpha: T::Scalar,
+    (b, ldb, conj_b): (&[T], usize, bool),
+    beta: T::Scalar,
+    c: &mut [T],
+    ldc: usize,
+) {
+    let bounds = split::by_entries(a.offsets, a.count, n);
+    split::each(&bounds, c, ldc, &|rows, c| {
+        let mut sums = vec![T::Scalar::default(); n];
+        for (row, c) in rows.zip(c.chunks_mut(ldc.max(1))) {
+            sums.fill(T::Scalar::default());
+            for (column, value) in a.entries(row) {
+                let value = value.widen().conj_if(conj_a);
+                let start = column.saturating_mul(ldb);
+                let Some(b) = b.get(start..start.saturating_add(n)) else { continue };
+                let add = |sum: &mut T::Scalar, b: &T| *sum = *sum + value * b.widen().conj_if(conj_b);
+                // Eights, whose length the compiler knows.
+                let ((eights, rest), (of_eights, of_rest)) = (b.as_chunks::<WIDE>(), sums.as_chunks_mut::<WIDE>());
+                for (sums, b) in of_eights.iter_mut().zip(eights) {
+                    sums.iter_mut().zip(b).for_each(|(sum, b)| add(sum, b));
+                }
+                of_rest.iter_mut().zip(rest).for_each(|(sum, b)| add(sum, b));
+            }
+            c.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
+        }
+    });
 }
 
 /// The sums of the columns `first..` into C.
