@@ -107,7 +107,6 @@ impl<'q> Queue<'q> {
     ///
     /// # Safety
     /// As [`copy`](Self::copy), of what is read.
-    #[cfg(feature = "solver")]
     pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
         let to = self.keep_host(N);
         let (stream, api) = (self.stream(), self.core.context.api);
