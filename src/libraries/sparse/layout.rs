@@ -116,6 +116,13 @@ impl Layout {
         need("values", self.values(), values)
     }
 
+    /// Blocks of one element are compressed rows as they are; of blocks, cuSPARSE multiplies larger ones alone.
+    #[cfg(feature = "sparse")]
+    pub(super) fn without_single_blocks(&self) -> Self {
+        let format = if let Format::Bsr(1, _) = self.format { Format::Csr } else { self.format };
+        Layout { format, ..*self }
+    }
+
     /// The same arrays as those of the transpose in the other format: compressed ones alone change.
     #[cfg(feature = "sparse")]
     pub(super) fn turned(&self) -> Self {

@@ -3,20 +3,20 @@
 //! Each device has a `Timing`, and in it a [`Clock`]: the system's in production, one that a test advances by hand
 //! ([`ManualClock`]) where the test says so when it opens the device. A clock per device rather than one for the process, so
 //! that tests which run side by side in one program do not move each other's time; chosen at run time rather than by a
-//! `cfg`, because the programs of `tests/` link the same library that users get. It costs nothing in production: a `Clock`
-//! is one pointer, and a look at the time asks first whether that is null (`benches/results/2026-11-23-clock.md`).
+//! `cfg`, because the programs of `tests/` link the same library that users get. In production it costs a comparison: a
+//! `Clock` is one pointer, and a look at the time asks first whether that is null.
 //!
 //! Two kinds of time are told apart:
 //!
 //! - A **limit** is a promise, or a patience that runs out: the limit of a wait, a watchdog, the pause before a restart.
-//!   It goes by the device's clock: [`Stopwatch`], [`Deadline`], [`Clock::sleep`].
+//!   It goes by the device's clock: `Stopwatch`, `Deadline`, `Clock::sleep`.
 //! - A **pace** is how often a loop looks and how long it spins in between; what it looks for comes by itself. It always
-//!   goes by the system's clock ([`Clock::SYSTEM`], [`pause`]): under a manual clock that nobody advances, work must still
+//!   goes by the system's clock ([`Clock::SYSTEM`], `pause`): under a manual clock that nobody advances, work must still
 //!   be noticed.
 //!
 //! A thread that waits for an event with a limit (a condition variable, a futex, a poll) waits in slices of a millisecond
-//! when its clock is a manual one ([`Deadline::wake_at`], [`Clock::slice`]). So an advance need not know who waits, nobody
-//! registers, and no wake-up can be lost. Only [`Clock::sleep`], which waits for nothing but time, is woken by the advance.
+//! when its clock is a manual one (`Deadline::wake_at`, `Clock::slice`). So an advance need not know who waits, nobody
+//! registers, and no wake-up can be lost. Only `Clock::sleep`, which waits for nothing but time, is woken by the advance.
 //!
 //! A worker process has the system's clock and the standard limits: it cannot see a clock of its parent. What the kernel
 //! times by itself (the timeouts of a socket) goes by the system's clock too.

@@ -164,9 +164,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             // SAFETY: the parameters in order and type; C lies inside its buffer (checked).
             return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args) };
         }
-        let (layout, trans) = match (self.layout.format, self.spec.trans_of_a()) {
-            (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (self.layout.turned(), Transpose::No),
-            (_, trans) => (self.layout, trans),
+        let layout = self.layout.without_single_blocks();
+        let (layout, trans) = match (layout.format, self.spec.trans_of_a()) {
+            (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
+            (_, trans) => (layout, trans),
         };
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {

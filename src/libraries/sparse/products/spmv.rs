@@ -137,9 +137,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
         }
         // The transpose of compressed columns is compressed rows as they are: deterministic, and faster.
-        let (layout, trans) = match (self.layout.format, self.spec.trans) {
-            (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (self.layout.turned(), Transpose::No),
-            (_, trans) => (self.layout, trans),
+        let layout = self.layout.without_single_blocks();
+        let (layout, trans) = match (layout.format, self.spec.trans) {
+            (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
+            (_, trans) => (layout, trans),
         };
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
