@@ -49,7 +49,7 @@ impl Ptx {
     }
 }
 
-/// One kernel argument of [`Enqueue::launch`]: a scalar or an operand's address.
+/// One kernel argument of [`Enqueue::launch`](crate::Enqueue::launch): a scalar or an operand's address.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelArg {
     bytes: [u8; 16],
