@@ -56,7 +56,9 @@ impl Engine {
     fn run_here(&self) {
         if self.runners.hire() {
             self.ran.fetch_add(1, Ordering::Relaxed);
-            let run = |()| drop(self.ran.fetch_add(1, Ordering::Relaxed));
+            let run = |()| {
+                let _ = self.ran.fetch_add(1, Ordering::Relaxed);
+            };
             self.runners.leave(&self.ready, || self.runners.drain(&self.ready, run));
         } else {
             self.start();
