@@ -52,8 +52,11 @@ fn too_few_addresses_are_told_with_the_setting_that_helps() {
 #[test]
 fn a_recovery_that_has_no_thread_is_begun_when_there_is_one() {
     alone(&this_test!(), || {
-        let plan = FaultPlan::new().poison(0);
+        let plan = FaultPlan::new().poison(2);
         let device = host(1).fault_plan(plan).restart_policy(RestartPolicy::unlimited()).open().unwrap();
+        // A thread that begins takes addresses as well, and ends the process where there are none: the pool's is to be there.
+        let x = up(&device, [2.0f64]);
+        assert_eq!(device.blas().dot(&x, &x).unwrap().await_result().unwrap(), 4.0);
         let before = limit(libc::RLIMIT_AS, addresses() + (512 << 10));
         assert!(device.upload([1u8]).unwrap().await_result().is_err());
         let reason = || device.health().reason.unwrap_or_default();
