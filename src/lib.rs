@@ -31,7 +31,16 @@
 //! wait on the host. Work on unrelated buffers overlaps.
 
 #![cfg_attr(
-    not(all(feature = "host", feature = "blas", feature = "blaslt", feature = "nvrtc")),
+    not(all(
+        feature = "host",
+        feature = "blas",
+        feature = "blaslt",
+        feature = "fft",
+        feature = "nvrtc",
+        feature = "rng",
+        feature = "solver",
+        feature = "sparse"
+    )),
     allow(
         dead_code,
         unused_imports,

@@ -26,11 +26,6 @@ pub(crate) struct Lease<'c> {
 }
 
 impl Core {
-    /// Leases some slot, for calls that enqueue nothing.
-    pub(crate) fn any_slot(&self) -> Lease<'_> {
-        self.lease(&[])
-    }
-
     /// Leases a slot for work that follows `follows`.
     pub(super) fn lease(&self, follows: &[Follow]) -> Lease<'_> {
         // Those that are held across calls that block are nobody else's.

@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 
 /// Answers a question to a library.
 #[cfg(feature = "cuda")]
-type Ask = fn(&Arc<Core>, &Arc<Epoch>, &[u8]) -> Result<Vec<u8>>;
+type Ask = fn(&Core, &[u8]) -> Result<Vec<u8>>;
 
 /// A library's native side without its type.
 #[cfg(feature = "cuda")]

@@ -14,8 +14,6 @@
 //!
 //! CONTRIBUTING.md has the walk through "adding a library".
 
-#![allow(dead_code, reason = "each library uses a part of the socket, and a build has some of them")]
-
 #[cfg(feature = "cuda")]
 mod build;
 #[cfg(feature = "cuda")]
@@ -39,7 +37,6 @@ mod warm;
 #[cfg(feature = "cuda")]
 pub(crate) use crate::cuda::api::Code;
 #[cfg(feature = "cuda")]
-#[allow(unused_imports, reason = "as above")]
 pub(crate) use contract::{CudaLibrary, Listed, Placement, Refusal, Seat, WORKSPACE};
 pub(crate) use entry::{Entry, libraries};
 #[cfg(feature = "cuda")]
@@ -47,18 +44,14 @@ pub(crate) use entry::{Native, Shared};
 #[cfg(feature = "cuda")]
 pub(crate) use handles::Handles;
 #[cfg(feature = "cuda")]
-#[allow(unused_imports, reason = "as above")]
 pub(crate) use objects::{Object, Objects};
 pub(crate) use question::ask;
 #[cfg(feature = "cuda")]
-#[allow(unused_imports, reason = "as above")]
 pub(crate) use question::{Site, answer_here, decode, encode};
 #[cfg(feature = "cuda")]
-#[allow(unused_imports, reason = "each library uses a part of it")]
 pub(crate) use status::{Class, Status, name};
 #[cfg(feature = "cuda")]
 pub(crate) use table::{LoadError, function_table, optional, required};
 #[cfg(feature = "cuda")]
-#[allow(unused_imports, reason = "as above")]
 pub(crate) use typed::{Called, Variants, letters, typed_table};
 pub(crate) use warm::warm;

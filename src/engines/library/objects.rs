@@ -10,7 +10,7 @@
 //! them first.
 
 use super::Code;
-use crate::cuda::{Core, Nudge, Queue};
+use crate::cuda::{Core, Nudge};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
 use std::collections::HashMap;
@@ -124,18 +124,6 @@ impl Core {
             self.destroy_leaving_objects();
         }
         self.objects.add(raw, destroy)
-    }
-}
-
-impl Queue<'_> {
-    /// A native object that the epoch owns from now on: `destroy` is called when its last user is gone, when the device is
-    /// idle, and at the latest at the end of the epoch; never with a context that is dead.
-    pub(crate) fn object<T: Copy + Send + 'static>(
-        &self,
-        raw: T,
-        destroy: impl FnOnce(T) -> Code + Send + 'static,
-    ) -> Object<T> {
-        self.core.object(raw, destroy)
     }
 }
 

@@ -2,7 +2,7 @@
 //! of a GPU in a worker the question crosses, under the library's name, and neither side of the way knows what it says.
 
 #[cfg(feature = "cuda")]
-use super::contract::{CudaLibrary, Listed, unlisted};
+use super::contract::{CudaLibrary, Listed};
 #[cfg(feature = "cuda")]
 use crate::cuda::Core;
 #[cfg(feature = "cuda")]
@@ -18,41 +18,6 @@ use serde::de::DeserializeOwned;
 pub(crate) struct Site<'e, L: CudaLibrary> {
     /// What the slots of the epoch share.
     pub(crate) shared: &'e L::Shared,
-    core: &'e Arc<Core>,
-    epoch: &'e Arc<Epoch>,
-}
-
-#[cfg(feature = "cuda")]
-impl<'e, L: Listed> Site<'e, L> {
-    /// The functions of the library.
-    ///
-    /// # Errors
-    /// The library is missing.
-    pub(crate) fn api(&self) -> Result<&'static L::Api> {
-        crate::worker::first_use();
-        Ok(L::load()?)
-    }
-
-    /// Runs `f` with the functions and the handle of some slot, which is leased meanwhile, the context current. Nothing is
-    /// to be enqueued.
-    ///
-    /// # Errors
-    /// The library is missing, or makes no handle; the device is gone; the status of `f`'s own call.
-    pub(crate) fn handle<R>(
-        &self,
-        f: impl FnOnce(&'static L::Api, &mut L::Handle) -> Result<R, super::Refusal>,
-    ) -> Result<R> {
-        let mut lease = self.core.any_slot();
-        self.epoch.admit()?;
-        let _bound = self.core.bind(self.epoch)?;
-        let state = &mut *lease.state;
-        if state.handles.get::<L>().is_none() {
-            self.core.make_handle::<L>(self.epoch, state)?;
-        }
-        let held = state.handles.get::<L>().ok_or_else(unlisted)?;
-        f(held.api, &mut held.handle)
-            .map_err(|(call, code)| self.core.failure(self.epoch, &lease.state, L::STATUS, call, code))
-    }
 }
 
 /// Asks the library `name` of a device, and waits for the answer: for looking things up, never for work.
@@ -84,12 +49,12 @@ pub(crate) fn answer_here(core: &Arc<Core>, epoch: &Arc<Epoch>, name: &str, ques
     let native = entry.and_then(|entry| entry.native.as_ref());
     let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
     epoch.admit()?;
-    (native.ask)(core, epoch, question)
+    (native.ask)(core, question)
 }
 
 #[cfg(feature = "cuda")]
-pub(super) fn answer<L: Listed>(core: &Arc<Core>, epoch: &Arc<Epoch>, question: &[u8]) -> Result<Vec<u8>> {
-    L::answer(&Site { shared: core.shared::<L>()?, core, epoch }, question)
+pub(super) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>> {
+    L::answer(&Site { shared: core.shared::<L>()? }, question)
 }
 
 /// Plain data as it crosses.
