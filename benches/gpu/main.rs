@@ -8,7 +8,7 @@
 //! ```text
 //! gpu [--out FILE] [--only NAME] [--quick] [--tiny]
 //!   --out FILE    also writes the table there, tab-separated
-//!   --only NAME   only rows (or topics) whose name contains NAME
+//!   --only NAME   that topic alone; else only rows (or topics) whose name contains NAME
 //!   --quick       an eighth of the rounds
 //!   --tiny        sizes that a simulated device can follow; the numbers mean nothing
 //! ```
@@ -118,7 +118,11 @@ fn main() -> ExitCode {
     let rows = Vec::new();
     let mut bench = Bench { device, raw, quick, tiny, only, rows, topic: "", context_current: false };
     let mut failed = Vec::new();
+    let alone = TOPICS.iter().map(|&(topic, ..)| topic).find(|topic| bench.only.as_deref() == Some(topic));
     for &(topic, needs_blas, run) in TOPICS {
+        if alone.is_some_and(|alone| alone != topic) {
+            continue;
+        }
         bench.topic = topic;
         println!("\n{topic:<60} {:>10} {:>10}", "ours", "raw");
         if needs_blas && !blas {
