@@ -1,4 +1,5 @@
-//! What a program sees of the library, on every device under test: one module a suite.
+//! What a program sees of the library, on every device under test: one module a suite. Those of cuBLAS and cuBLASLt are in
+//! `tests/blas`.
 //!
 //! `cargo test --test host conformance::` runs one suite, `WINDLASS_TEST_DEVICE=cuda:0` runs any of them on a GPU, and
 //! `host:isolated` in worker processes. Tests run side by side: what needs a process of its own is in `tests/process`.
@@ -9,10 +10,6 @@
 mod common;
 
 mod bad_input;
-mod blas_level1;
-mod blas_level2;
-mod blas_level3;
-mod blaslt;
 mod conformance;
 mod fft;
 mod floors;
