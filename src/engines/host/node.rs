@@ -21,7 +21,7 @@ use crate::dispatch::raw::{Leaving, Left, Raw};
 use crate::dispatch::{Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
-use crate::op::{Contained, HostOf, Made, Op, WritesOf, guarded};
+use crate::op::{Contained, HostOf, Made, Op, WritesOf};
 use crate::sync::{Arc, Mutex};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -210,25 +210,22 @@ impl<O: Op> Runnable for Node<O> {
 
 impl<O: Op> Task<HostOf<O>> for Node<O> {
     fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
-        let (mut raw, mut host) = (Some(self.raw()?), None);
+        let raw = self.raw()?;
         if let Some(kept) = self.outcome.lock().made.take() {
             *made = *kept;
         }
-        let ended = guarded(&mut || {
-            if let Some(raw) = raw.take() {
-                host = Some(self.op.conclude(raw, made)?);
-            }
-            Ok(())
-        });
-        match (ended, host) {
-            (Err(error), _) => Err(self.frame.failed(self, error)),
-            (_, Some(host)) => Ok(host),
-            (_, None) => Err(already_taken()),
+        match self.op.conclude(raw, made) {
+            Err(error) => Err(self.frame.failed(self, error)),
+            host => host,
         }
     }
 }
 
 impl<O: Op> Ongoing for Node<O> {
+    fn failed(&self, error: Error) -> Error {
+        self.frame.failed(self, error)
+    }
+
     fn is_settled(&self) -> bool {
         self.frame.is_settled(self)
     }

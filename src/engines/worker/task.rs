@@ -18,7 +18,7 @@ use crate::clock::{self, Clock, Deadline, Stopwatch, Timing};
 use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
 use crate::dispatch::{Backoff, Facts, Ongoing, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
-use crate::op::{Contained, HostOf, Made, Op, guarded};
+use crate::op::{Contained, HostOf, Made, Op};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use crate::trace::{Event, OpInfo};
 use crate::{Error, Result};
@@ -361,22 +361,22 @@ impl<O: Op> Flight for WorkerTask<O> {
 
 impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
     fn take(&self, _: &mut Made) -> Result<HostOf<O>> {
-        let (mut landing, mut host) = (Some(self.flying.landing()?), None);
-        let ended = guarded(&mut || {
-            if let Some(landing) = landing.take() {
-                host = Some(self.op.finish(O::Raw::land(landing)?)?);
-            }
-            Ok(())
-        });
-        match (ended, host) {
-            (Err(error), _) => Err(self.flying.failed(error)),
-            (_, Some(host)) => Ok(host),
-            (_, None) => Err(Error::library("the result was already taken")),
+        let answer = match O::Raw::land(self.flying.landing()?) {
+            Ok(raw) => self.op.finish(raw),
+            Err(error) => Err(error),
+        };
+        match answer {
+            Err(error) => Err(self.flying.failed(error)),
+            host => host,
         }
     }
 }
 
 impl<O: Op> Ongoing for WorkerTask<O> {
+    fn failed(&self, error: Error) -> Error {
+        self.flying.failed(error)
+    }
+
     fn is_settled(&self) -> bool {
         self.flying.look()
     }

@@ -8,12 +8,15 @@ use crate::error::Rejected;
 use crate::op::{Bufs, Immediate, Made, Output, contained};
 use crate::sync::Arc;
 use crate::{Element, Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// What an engine promises of a piece of work. `H` is the host's part of its answer.
 pub(crate) trait Task<H>: Ongoing {
     /// The host's part, once, with the buffers that were made on the way where the engine did not keep them itself. Before
     /// the work is settled only for an output that is [`Output::EAGER`].
+    ///
+    /// Calls the op's author's code, whose panic is the caller's to catch.
     fn take(&self, made: &mut Made) -> Result<H>;
 }
 
@@ -25,6 +28,10 @@ pub(crate) trait Ongoing: Send + Sync {
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool;
     /// The clock and the limits of its device.
     fn timing(&self) -> &'static Timing;
+    /// An error of taking it, with where that was.
+    fn failed(&self, error: Error) -> Error {
+        error
+    }
     /// What the device left, for another process, instead of [`take`](Task::take).
     #[cfg(target_os = "linux")]
     fn leave(&self, to: Leaving) -> Result<Left>;
@@ -143,7 +150,8 @@ impl<H> Work<H> {
             self.wait(None);
         }
         match self.task.take() {
-            Some(task) => contained(|| task.take(&mut Made::default())),
+            Some(task) => catch_unwind(AssertUnwindSafe(|| task.take(&mut Made::default())))
+                .unwrap_or_else(|panic| Err(task.failed(Error::panicked(&*panic)))),
             None => Err(Error::library("the result was already taken")),
         }
     }
