@@ -335,7 +335,10 @@ fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
 #[test]
 fn memory_that_waits_on_a_slot_that_somebody_holds_comes_back_when_he_is_through() {
     let driver = session();
-    let device = small().open().unwrap();
+    let clock = ManualClock::new();
+    let mut timing = Timing::by(clock);
+    timing.waits.glance = Duration::ZERO; // it looks as often as it is to be patient for at least
+    let device = small().timing(timing).open().unwrap();
     // On every slot.
     let many: Vec<_> = (0..14).map(|_| take(&device, MIB / 2).unwrap()).collect();
     let x = device.zeros::<f32>(4).unwrap();
@@ -347,7 +350,11 @@ fn memory_that_waits_on_a_slot_that_somebody_holds_comes_back_when_he_is_through
         drop(many);
         let wanted = scope.spawn(|| take(&device, 7 * MIB).map(drop));
         // Longer than what may never end is waited for.
-        std::thread::sleep(Duration::from_millis(1500));
+        for _ in 0..20 {
+            clock.advance(Duration::from_millis(100));
+            common::let_others_run();
+        }
+        assert!(!wanted.is_finished(), "refused");
         hold.go_on(true);
         wanted.join().unwrap().expect("all of it comes back");
         held.join().unwrap();
