@@ -3,6 +3,7 @@
 
 mod case;
 mod convolve;
+mod engines;
 mod frames;
 mod frequencies;
 mod known;

@@ -1,0 +1,65 @@
+//! Whatever carries a transform out, and however often it was interrupted: the same numbers.
+
+use crate::common::{LONG, assert_same_bits, devices, down, host, inline, up};
+use windlass::fft::{Convolve, Edges, RealTransform, Stft, Trig, Window, window};
+use windlass::{Complex, Device, Error, FaultPlan, Fft};
+
+fn numbers(n: usize) -> Vec<f64> {
+    (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect()
+}
+
+/// Some of everything, as bytes.
+fn sample(device: &Device) -> Vec<u8> {
+    let fft = device.fft();
+    let x = up(device, numbers(60_000));
+    let mut all = Vec::new();
+    let mut keep = |bytes: &[u8]| all.extend_from_slice(bytes);
+    let y = fft.rfft(&x, [300, 200]).unwrap().await_result().unwrap();
+    keep(bytemuck::cast_slice(&down(device, &y)));
+    let spec = RealTransform::new(Trig::Dct4, [300, 200]);
+    let y = fft.real_transform(&spec, &x, device.uninit(60_000).unwrap()).unwrap().await_result().unwrap();
+    keep(bytemuck::cast_slice(&down(device, &y)));
+    let (spec, h) = (Convolve::new([300, 200], [7, 9]), up(device, numbers(63)));
+    let room = device.uninit(spec.output_len().unwrap()).unwrap();
+    keep(bytemuck::cast_slice(&down(device, &fft.convolve(&spec, &x, &h, room).unwrap().await_result().unwrap())));
+    let (spec, weights) = (Stft::new(60_000, 256).edges(Edges::Mirrored), up(device, window(Window::Hann, 256)));
+    let room = device.uninit(spec.spectra_len().unwrap()).unwrap();
+    let spectra = fft.stft(&spec, &x, &weights, room).unwrap().await_result().unwrap();
+    keep(bytemuck::cast_slice(&down(device, &spectra)));
+    let y = fft.istft(&spec, &spectra, &weights, device.uninit(60_000).unwrap()).unwrap().await_result().unwrap();
+    keep(bytemuck::cast_slice(&down(device, &y)));
+    all
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let want = sample(&inline().open().unwrap());
+    for threads in [1, 2, 5] {
+        assert_same_bits(&sample(&host(threads).open().unwrap()), &want, &format!("{threads} threads"));
+    }
+}
+
+#[test]
+fn transforms_go_on_after_a_rebuild_and_old_buffers_are_stale() {
+    for device in devices() {
+        let before = sample(&device);
+        let stale = up(&device, numbers(8));
+        device.rebuild(LONG).unwrap();
+        let rejected = device.fft().rfft(&stale, [8]).map(drop).unwrap_err();
+        assert!(matches!(rejected, Error::GpuRefStale { .. }), "{rejected}");
+        assert_same_bits(&sample(&device), &before, "after a rebuild");
+    }
+}
+
+#[test]
+fn a_failed_transform_fails_what_reads_it_and_the_next_is_right() {
+    let count = 16;
+    let device = host(2).fault_plan(FaultPlan::new().fail(1)).open().unwrap();
+    let x = up(&device, vec![Complex::new(1.0f64, 0.0); count]);
+    let spec = Fft::c2c([count]);
+    let failed = device.fft().c2c(&spec, &x, device.uninit(count).unwrap()).unwrap().into_output();
+    let follower = device.fft().c2c(&spec.inverse(), &failed, device.uninit(count).unwrap()).unwrap();
+    assert!(matches!(follower.await_result().unwrap_err().error, Error::Upstream { .. }));
+    let y = device.fft().c2c(&spec, &x, device.uninit(count).unwrap()).unwrap().await_result().unwrap();
+    assert_eq!(down(&device, &y)[0], Complex::new(16.0, 0.0));
+}
