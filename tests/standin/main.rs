@@ -38,5 +38,6 @@ mod peer;
 mod random;
 mod rebuild;
 mod selftest;
+mod sparse;
 mod tables;
 mod waits;

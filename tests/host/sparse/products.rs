@@ -140,7 +140,7 @@ fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
         seeds(6, |rng, seed| {
             let choices = shapes::<T>(rng);
             let (name, model) = &choices[rng.below(choices.len() - 1)];
-            let (n, trans_a, trans_b) = (rng.pick(&[1, 3, 8, 13]), rng.pick(&ALL), rng.pick(&ALL));
+            let (n, trans_a, trans_b) = (rng.pick(&[1, 3, 8, 13, 37]), rng.pick(&ALL), rng.pick(&ALL));
             let (order_b, order_c) = (rng.pick(&[Order::Row, Order::Column]), rng.pick(&[Order::Row, Order::Column]));
             let stored =
                 |trans: Transpose, rows, cols| if trans == Transpose::No { (rows, cols) } else { (cols, rows) };

@@ -14,10 +14,15 @@ fn sources() -> PathBuf {
 /// any number of test processes may ask at once, and an edit makes a new one.
 pub(super) fn build() -> io::Result<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(sources())?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    files.retain(|path| path.extension().is_some_and(|kind| kind == "c" || kind == "h") || path.ends_with("build.rs"));
+    let source = |path: &PathBuf| path.extension().is_some_and(|kind| ["c", "h", "cpp"].iter().any(|one| kind == *one));
+    files.retain(|path| source(path) || path.ends_with("build.rs"));
     files.sort();
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/libraries/sparse/kernels");
+    let mut sparse: Vec<PathBuf> = fs::read_dir(kernels)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    sparse.retain(|path| path.extension().is_some_and(|kind| kind == "cu" || kind == "cuh"));
+    sparse.sort();
     let mut hasher = DefaultHasher::new();
-    for path in &files {
+    for path in files.iter().chain(&sparse) {
         fs::read(path)?.hash(&mut hasher);
     }
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -53,8 +58,9 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         arguments.extend_from_slice(uses);
         compile(sources, &into.join(name), &arguments)
     };
-    let driver =
-        named(|name| !name.starts_with("cublas") && !matches!(name, "cufft.c" | "selftest.c" | "nvtx.c" | "nvml.c"));
+    let driver = named(|name| {
+        !name.starts_with("cublas") && !matches!(name, "cufft.c" | "cusparse.c" | "selftest.c" | "nvtx.c" | "nvml.c")
+    });
     library("libcuda.so.1", &driver, &[])?;
     let of_blas = named(|name| name.starts_with("cublas") && name != "cublaslt.c");
     library("libcublas.so.13", &of_blas, &link("libcuda.so.1"))?;
@@ -62,14 +68,42 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcublasLt.so.13", &of_lt, &link("libcuda.so.1"))?;
     let of_fft = named(|name| matches!(name, "cufft.c" | "cublas_numbers.c"));
     library("libcufft.so.12", &of_fft, &link("libcuda.so.1"))?;
+    let of_sparse = named(|name| matches!(name, "cusparse.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    library("libcusparse.so.12", &of_sparse, &link("libcuda.so.1"))?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
     library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
     library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
     library("libcublasLt.so", &[&nothing], &link("libcublasLt.so.13"))?;
     library("libcufft.so", &[&nothing], &link("libcufft.so.12"))?;
+    library("libcusparse.so", &[&nothing], &link("libcusparse.so.12"))?;
+    for source in files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "cpp")) {
+        compile_plus(source, &into.join("libstandin-sparse.so"), &link("libcuda.so.1"))?;
+    }
     let uses = [link("libcublas.so.13"), link("libcuda.so.1")].concat();
     compile(&named(|name| name == "selftest.c"), &into.join("selftest"), &uses)
+}
+
+/// A library in C++, where there is a compiler for it: without one there is no library.
+fn compile_plus(source: &Path, output: &Path, uses: &[String]) -> io::Result<()> {
+    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let done = Command::new(&compiler)
+        .args(["-std=c++17", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-shared"])
+        .args(["-Wl,-z,nodelete", "-Wl,--no-as-needed"])
+        .arg(source)
+        .arg("-o")
+        .arg(output)
+        .args(uses)
+        .output();
+    let done = match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        done => done?,
+    };
+    if done.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&done.stderr);
+    Err(io::Error::other(format!("{} failed for {}:\n{message}", compiler.display(), output.display())))
 }
 
 fn compile(sources: &[&Path], output: &Path, arguments: &[String]) -> io::Result<()> {
@@ -80,7 +114,7 @@ fn compile(sources: &[&Path], output: &Path, arguments: &[String]) -> io::Result
         .arg("-o")
         .arg(output)
         .args(arguments)
-        .arg("-lm")
+        .args(["-lm", "-ldl"])
         .output()?;
     if done.status.success() {
         return Ok(());

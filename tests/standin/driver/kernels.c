@@ -259,7 +259,8 @@ const struct kernel *known_kernel(const char *name) {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
     const struct kernel *kernel = known_fft_kernel(name);
-    return kernel != NULL ? kernel : known_trigonometric_kernel(name);
+    if (kernel == NULL) kernel = known_trigonometric_kernel(name);
+    return kernel != NULL ? kernel : known_sparse_kernel(name);
 }
 
 static bool in_name(char letter) { return isalnum((unsigned char)letter) || strchr("_$.", letter) != NULL; }
