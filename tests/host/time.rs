@@ -17,7 +17,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("standin/faults/process.rs", "an exit can only be watched: whether calls go on"),
     ("standin/isolated/first_use.rs", "`.ci/deep timed`"),
     ("standin/isolated/mod.rs", "`.ci/deep timed`; and moments of another process that nothing tells of"),
-    ("standin/oom/mod.rs", "a held slot outlasts what the device is waited for, by the system's clock"),
     ("process/fork.rs", "looks now and then for what comes by itself; its limit only ends a hang"),
     ("nvrtc/launch/twins.rs", "its limit only ends a hang"),
     ("nvrtc/compile/processes.rs", "a process is ended at any moment: `.ci/deep nvrtc`"),
