@@ -15,8 +15,8 @@
 //!   are rounded to ([`F8E4M3::from_f32`](crate::F8E4M3::from_f32)); i32 sums wrap.
 //! - A bias has an element for each row of D, whatever D's order. For a row-major layer with a bias for each column,
 //!   multiply the transposes in the other order: a row-major matrix is the column-major one of its transpose.
-//! - What a library refuses (a type, a form, an epilogue) is [`Error::Unsupported`](crate::Error::Unsupported) with its
-//!   reason, never another product.
+//! - What a GPU's library refuses as it lies is done in steps (see below). What it has in no form, as 8-bit floats before
+//!   compute capability 8.9, is [`Error::Unsupported`](crate::Error::Unsupported) with its reason, never another product.
 //!
 //! # Element types
 //! | A | B | C | D | scalars | bias | pre-activation | sums |
@@ -47,12 +47,27 @@
 //! The way that the library multiplies is asked for once and remembered, up to 256 ways a device, by everything that
 //! the answer depends on: types, sizes, orders, leading dimensions, batch, epilogue, scales, where scalars are, the
 //! alignment of every pointer, the workspace. [`BlasLt::autotune`] measures the best candidates and remembers the
-//! fastest. The counters are in [`Device::stats`](crate::Device::stats). On an H100 or H200 products of 8-bit floats
-//! want `A` transposed and `B` not, both column-major, sizes and leading dimensions in multiples of 16.
+//! fastest. The counters are in [`Device::stats`](crate::Device::stats).
 //!
 //! The library may round to D's type once more before it adds a bias (seen in 13.1 with halves and `k == 1`). Partial sums
-//! are kept in the type of the sums. Vectors of biases may lie anywhere; an auxiliary matrix begins at a multiple of 16
-//! bytes.
+//! are kept in the type of the sums. Vectors of biases may lie anywhere.
+//!
+//! # What goes straight to a GPU's library
+//! A product is put to the library as it is, in one call. Where the library has no way for it, the product is done in steps:
+//! each factor that does not lie so is copied with its terms side by side and zeros behind them, the library multiplies the
+//! copies into sums, and a kernel of this crate makes D of the sums, with everything that the epilogue reads and writes. The
+//! answer is the same, rounded once; it takes memory for the copies and for the sums (4 bytes for each element of D, 8 or 16
+//! of doubles and complex numbers), and time to move them. The library is asked once for each problem, and its refusal
+//! remembered.
+//!
+//! On an H100 or H200 with cuBLASLt 13.1 these go straight:
+//!
+//! | factors | as |
+//! |---|---|
+//! | f8e4m3, f8e5m2 | A transposed and B not, column-major (or a row-major D and the other way round); sizes and leading dimensions in multiples of 16; addresses in multiples of 16 bytes |
+//! | i8 | the same in multiples of 4; into i32 without bias and ReLU |
+//! | f16, bf16, f32 | any, but a bias beside a row-major D; C and D in one order; with auxiliary matrices and gradients, sizes, leading dimensions and addresses in multiples of 16 bytes |
+//! | f64, c32, c64 | any without epilogue; C and D in one order; no conjugated factor by rows |
 //!
 //! # What a GPU's library leaves
 //! Where D is a vector (`m` or `n` is 1) and the scalars lie in device memory, cuBLASLt 13.1 leaves D as it is if `alpha`
@@ -79,6 +94,9 @@ mod register;
 mod spec;
 mod types;
 mod way;
+
+#[cfg(feature = "blaslt")]
+use cuda_half::KERNELS;
 
 pub use autotune::{Candidate, Tuned, Tuning};
 pub use epilogue::{Amax, Epilogue, Extra};

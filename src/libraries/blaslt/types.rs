@@ -72,20 +72,35 @@ pub struct Codes {
     pub aux: u32,
 }
 
+/// Numbers of `cudaDataType`.
+#[allow(dead_code, reason = "some are only named where there is a GPU's library")]
+pub(super) mod data {
+    pub(in crate::libraries::blaslt) const F32: u32 = 0;
+    pub(in crate::libraries::blaslt) const F64: u32 = 1;
+    pub(in crate::libraries::blaslt) const F16: u32 = 2;
+    pub(in crate::libraries::blaslt) const I8: u32 = 3;
+    pub(in crate::libraries::blaslt) const C32: u32 = 4;
+    pub(in crate::libraries::blaslt) const C64: u32 = 5;
+    pub(in crate::libraries::blaslt) const I32: u32 = 10;
+    pub(in crate::libraries::blaslt) const BF16: u32 = 14;
+    pub(in crate::libraries::blaslt) const F8E4M3: u32 = 28;
+    pub(in crate::libraries::blaslt) const F8E5M2: u32 = 29;
+}
+
 /// `cudaDataType` of an element type that matrices have.
 const fn data_type(dtype: crate::DType) -> u32 {
     use crate::DType;
     match dtype {
-        DType::F32 => 0,
-        DType::F64 => 1,
-        DType::F16 => 2,
-        DType::I8 => 3,
-        DType::C32 => 4,
-        DType::C64 => 5,
-        DType::I32 => 10,
-        DType::Bf16 => 14,
-        DType::F8E4M3 => 28,
-        DType::F8E5M2 => 29,
+        DType::F32 => data::F32,
+        DType::F64 => data::F64,
+        DType::F16 => data::F16,
+        DType::I8 => data::I8,
+        DType::C32 => data::C32,
+        DType::C64 => data::C64,
+        DType::I32 => data::I32,
+        DType::Bf16 => data::BF16,
+        DType::F8E4M3 => data::F8E4M3,
+        DType::F8E5M2 => data::F8E5M2,
         _ => u32::MAX,
     }
 }
@@ -93,7 +108,7 @@ const fn data_type(dtype: crate::DType) -> u32 {
 /// `cublasComputeType_t`.
 const F32: u32 = 68;
 const F64: u32 = 70;
-const I32: u32 = 72;
+pub(super) const I32: u32 = 72;
 /// `CUBLAS_COMPUTE_32F_FAST_TF32`.
 #[cfg(feature = "blaslt")]
 pub(super) const TF32: u32 = 77;

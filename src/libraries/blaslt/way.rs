@@ -3,6 +3,18 @@
 use super::epilogue::WritePlaces;
 use serde::{Deserialize, Serialize};
 
+/// How a product is put to the library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Form {
+    /// As it is.
+    #[default]
+    Direct,
+    /// Without the gradient of a factor, which is a product of its own.
+    GradientApart,
+    /// Factors and sums in scratch, where they lie as every kernel takes them.
+    Padded,
+}
+
 /// A way to multiply, in the library's own form.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Choice {
@@ -13,6 +25,8 @@ pub(crate) struct Choice {
     pub(super) waves: f32,
     /// It was measured, not guessed.
     pub(super) tuned: bool,
+    /// What it is a way of multiplying.
+    pub(super) form: Form,
 }
 
 /// What is to be enqueued.

@@ -217,8 +217,6 @@ pub struct Plan {
     pub scaled: bool,
     pub outer: bool,
     pub quantized: bool,
-    /// Sizes, leading dimensions and orders as every kernel wants them.
-    pub tidy: bool,
 }
 
 /// What a random plan may be.
@@ -306,7 +304,6 @@ impl Plan {
             scaled,
             outer: scaled && !free.fp8_out && rng.below(3) == 0,
             quantized: free.fp8_out && rng.below(2) == 0,
-            tidy,
         }
     }
 

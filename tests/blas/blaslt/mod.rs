@@ -6,6 +6,7 @@ mod case;
 mod check;
 mod exact;
 mod modes;
+mod odd;
 mod plans;
 mod properties;
 mod refusals;

@@ -6,14 +6,20 @@ use super::check::check;
 use super::sweep::may_refuse;
 use crate::common::{Rng, devices, down, is_host, up};
 use proptest::prelude::*;
-use windlass::{Complex, DType, Matmul, bf16, f16};
+use windlass::{Complex, DType, F8E4M3, Matmul, bf16, f16};
 
 fn products<A, D>(kind: Kind, sizes: [usize; 3], seed: u64)
 where
     A: Factor<A, D, D>,
     D: Num,
 {
-    let free = Freedom { complex: A::COMPLEX, in_place: true, integer: D::DTYPE == DType::I32, ..Freedom::default() };
+    let free = Freedom {
+        complex: A::COMPLEX,
+        fp8: A::DTYPE == DType::F8E4M3,
+        in_place: true,
+        integer: D::DTYPE == DType::I32,
+        ..Freedom::default()
+    };
     for device in devices() {
         let rng = &mut Rng::new(seed);
         let plan = Plan::of_sizes(rng, kind, free, sizes);
@@ -22,7 +28,7 @@ where
         if left && !is_host(&device) {
             continue;
         }
-        check::<A, A, D, D>(&device, &plan, rng, may_refuse(&plan, [A::DTYPE, A::DTYPE, D::DTYPE, D::DTYPE]));
+        check::<A, A, D, D>(&device, &plan, rng, may_refuse(&device, A::DTYPE));
     }
 }
 
@@ -51,6 +57,9 @@ proptest! {
         products::<bf16, bf16>(kind, sizes, seed);
         products::<f16, f32>(kind, sizes, seed);
         products::<i8, i32>(kind, sizes, seed);
+        products::<i8, i8>(kind, sizes, seed);
+        products::<F8E4M3, bf16>(kind, sizes, seed);
+        products::<F8E4M3, f32>(kind, sizes, seed);
     }
 }
 

@@ -303,6 +303,8 @@ fn our_own_ptx_assembles_for_every_generation_of_gpus() {
         ("move_64.ptx", include_str!("../../../src/libraries/fft/native/move_64.ptx")),
         ("move_16.ptx", include_str!("../../../src/libraries/fft/native/move_16.ptx")),
         ("roll.ptx", include_str!("../../../src/libraries/fft/native/roll.ptx")),
+        ("matmul_32.ptx", include_str!("../../../src/libraries/blaslt/kernels/matmul_32.ptx")),
+        ("matmul_64.ptx", include_str!("../../../src/libraries/blaslt/kernels/matmul_64.ptx")),
         ("faulty.ptx", include_str!("../../common/faulty.ptx")),
         ("poly.ptx", include_str!("../../../examples/custom_op/poly.ptx")),
         ("kernels.ptx", include_str!("../launch/kernels.ptx")),

@@ -1,8 +1,15 @@
 //! Fused products on the CUDA engine, call by call, and what goes wrong with them; on the stand-in for the libraries.
 
 mod beside;
+#[allow(dead_code, unreachable_pub, reason = "what the suite on every device has, in part")]
+#[path = "../../blas/blaslt/case.rs"]
+mod case;
+#[allow(dead_code, unreachable_pub, reason = "what the suite on every device has, in part")]
+#[path = "../../blas/blaslt/check.rs"]
+mod check;
 use crate::common;
 use crate::standin;
+mod padded;
 mod tuned;
 
 use common::{down, up};
@@ -83,7 +90,9 @@ fn what_the_library_refuses_is_unsupported_with_its_word_and_costs_nothing() {
     let device = device(2);
     let (x, one) = (up(&device, [3.0f32; 8]), up(&device, [1.0f32]));
     for code in [15, 8, 7] {
+        // As it lies, which is known from the second time on, and padded.
         driver.fail(ASK, 0, code);
+        driver.fail(ASK, 1, code);
         let y = up(&device, [5.0f32; 8]);
         let rejected = device.blas_lt().matmul(Matmul::new(8, 1, 1), &x, &one, y).unwrap_err();
         let Error::Unsupported { reason, site } = &rejected.error else { panic!("{}", rejected.error) };
@@ -93,7 +102,7 @@ fn what_the_library_refuses_is_unsupported_with_its_word_and_costs_nothing() {
         assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 8]);
         driver.clear();
     }
-    // Nothing of that is remembered.
+    // What is remembered is that it does not go as it lies.
     let y = copy(&device, &x, &one, up(&device, [5.0f32; 8]));
     assert_eq!(down(&device, &y), [3.0; 8]);
     drop((x, one, y, device));

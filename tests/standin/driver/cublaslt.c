@@ -237,6 +237,18 @@ static int bias_type(const struct desc *desc, const struct layout *d) {
     return desc->bias_type >= 0 ? desc->bias_type : (int)d->type;
 }
 
+/* Of 8-bit floats and integers the library takes column-major matrices, A transposed and B not, in multiples of so many
+ * elements; 1: of no other type. */
+static uint64_t unit_of(int type) { return is_eight(type) ? 16 : type == R_8I ? 4 : 1; }
+
+static bool tidy(const struct layout *const layouts[4], const struct desc *desc, uint64_t m, uint64_t n, uint64_t k) {
+    uint64_t unit = unit_of((int)layouts[0]->type);
+    if (unit == 1) return true;
+    bool fine = desc->trans[0] == 1 && desc->trans[1] == 0 && m % unit == 0 && k % unit == 0 && (unit == 4 || n % unit == 0);
+    for (int i = 0; i < 4; i++) fine = fine && layouts[i]->order == 0 && layouts[i]->leading % (int64_t)unit == 0;
+    return fine;
+}
+
 static cublasStatus_t check(const struct layout *const layouts[4], const struct desc *desc) {
     const struct layout *a = layouts[0], *b = layouts[1], *d = layouts[3];
     for (int i = 0; i < 4; i++) {
@@ -249,11 +261,9 @@ static cublasStatus_t check(const struct layout *const layouts[4], const struct 
     if (m != d->rows || n != d->columns || k != other) return CUBLAS_STATUS_INVALID_VALUE;
     if (layouts[2]->rows != m || layouts[2]->columns != n) return CUBLAS_STATUS_INVALID_VALUE;
     if (!types_fit(layouts, desc)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (is_eight((int)a->type)) {
-        bool tidy = desc->trans[0] == 1 && desc->trans[1] == 0 && m % 16 == 0 && n % 16 == 0 && k % 16 == 0;
-        for (int i = 0; i < 4; i++) tidy = tidy && layouts[i]->order == 0 && layouts[i]->leading % 16 == 0;
-        if (!tidy) return CUBLAS_STATUS_NOT_SUPPORTED;
-    } else if (desc->scales[0] != 0 || desc->scales[1] != 0 || desc->scales[2] != 0 || desc->amax != 0)
+    if (!tidy(layouts, desc, m, n, k)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_eight((int)a->type) &&
+        (desc->scales[0] != 0 || desc->scales[1] != 0 || desc->scales[2] != 0 || desc->amax != 0))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_eight((int)d->type) && (desc->scales[2] != 0 || desc->amax != 0)) return CUBLAS_STATUS_INVALID_VALUE;
     if (layouts[2]->order != d->order) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -261,7 +271,7 @@ static cublasStatus_t check(const struct layout *const layouts[4], const struct 
     bool needs_bias = (epilogue & (BIAS | BGRAD | BGRADA | BGRADB)) != 0, needs_aux = (epilogue & AUX) != 0;
     if (needs_bias != (desc->bias != 0) || needs_aux != (desc->aux != 0)) return CUBLAS_STATUS_INVALID_VALUE;
     if (epilogue != 1 && d->order != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (epilogue != 1 && is_complex((int)d->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (epilogue != 1 && (is_complex((int)d->type) || d->type == R_32I)) return CUBLAS_STATUS_NOT_SUPPORTED;
     /* As on an H200: what is summed up must not lie along its terms. */
     bool along_a = (desc->trans[0] != 0) != (a->order != 0), along_b = (desc->trans[1] != 0) == (b->order != 0);
     if ((epilogue & BGRADA && along_a) || (epilogue & BGRADB && along_b)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -314,6 +324,8 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, v
     const struct layout *layouts[4] = {a, b, c, d};
     const struct preference *wish = preference;
     cublasStatus_t status = check(layouts, desc);
+    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < 4; i++)
+        if (wish->alignments[i] % unit_of((int)layouts[0]->type) != 0) status = CUBLAS_STATUS_NOT_SUPPORTED;
     *given = 0;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < asked && i < 3; i++) {
         uint64_t alignments = 0, workspace = (uint64_t)i << 12;

@@ -260,6 +260,7 @@ const struct kernel *known_kernel(const char *name) {
         if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
     const struct kernel *kernel = known_fft_kernel(name);
     if (kernel == NULL) kernel = known_trigonometric_kernel(name);
+    if (kernel == NULL) kernel = known_matmul_kernel(name);
     return kernel != NULL ? kernel : known_sparse_kernel(name);
 }
 

@@ -3,6 +3,7 @@
 use crate::common;
 mod first_use;
 mod kernels;
+mod padded;
 use crate::standin;
 use crate::system;
 

@@ -95,7 +95,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             alignment: addresses.alignment(),
             workspace: queue.lt_workspace(),
         };
-        let asked = queue.lt_find(&problem, &addresses)?;
+        let asked = queue.lt_find(&problem, &addresses, false)?;
         Ok(Ones { at, terms, one, size, problem, addresses, asked })
     }
 

@@ -6,11 +6,13 @@
 //! | `aside` | copies what lies where the library cannot load it |
 //! | `zeros` | zeros for what is not read, and for what nothing is added to |
 //! | `gradient` | what the library refuses to do beside a product, as a product of its own |
+//! | `padded` | what it refuses altogether, in steps |
 //!
 //! All that is asked of the library is asked before anything is on the stream: what it refuses leaves everything as it was.
 
 mod aside;
 mod gradient;
+mod padded;
 mod problem;
 mod side;
 mod zeros;
@@ -19,10 +21,11 @@ use super::epilogue::{Beside, Extra};
 use super::op::{Fused, Geometry};
 use super::operands::Reading;
 use super::types::MatmulTypes;
-use super::way::Way;
+use super::way::{Form, Way};
 use crate::blaslt::native::{Factor, Which};
-use crate::{Element, Enqueue, Result};
+use crate::{Element, Enqueue, Error, Result};
 use aside::Aside;
+pub(super) use padded::KERNELS;
 use smallvec::SmallVec;
 
 /// What is to be on the stream before the product, once it is known that the library has a way for it: what it refuses
@@ -38,15 +41,42 @@ enum Ahead {
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let geometry = self.geometry()?;
-        let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
-        // Where D is without a product, the library would read the factors for it all the same, with their NaNs.
-        if of_factors && (self.sums_along_memory(geometry) || self.has_no_product(queue)) {
-            return self.product(queue, geometry, true);
+        if let Way::This(choice) = &self.way {
+            return self.put(queue, geometry, choice.form);
         }
-        match self.product(queue, geometry, false) {
-            // What the library refuses is not on the stream.
-            Err(crate::Error::Unsupported { .. }) if of_factors => self.product(queue, geometry, true),
-            outcome => outcome,
+        // What the library refuses is not on the stream, so that the next form begins where this one did. The first refusal is
+        // of the product as it was asked for, and is told.
+        let mut refusal = None;
+        for form in self.forms(queue, geometry) {
+            match self.put(queue, geometry, form) {
+                Err(error @ Error::Unsupported { .. }) => refusal = refusal.or(Some(error)),
+                outcome => return outcome,
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Error::library("a product in no form")))
+    }
+
+    /// The forms in which the product may be put to the library, best first.
+    fn forms(&self, queue: &Enqueue<'_, Self>, geometry: &Geometry) -> SmallVec<[Form; 3]> {
+        let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
+        let mut forms = SmallVec::new();
+        // Where D is without a product, the library would read the factors for it all the same, with their NaNs.
+        if !of_factors || !(self.sums_along_memory(geometry) || self.has_no_product(queue)) {
+            forms.push(Form::Direct);
+        }
+        if of_factors {
+            forms.push(Form::GradientApart);
+        }
+        if !self.spec.is_empty() {
+            forms.push(Form::Padded);
+        }
+        forms
+    }
+
+    fn put(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, form: Form) -> Result<()> {
+        match form {
+            Form::Direct | Form::GradientApart => self.product(queue, geometry, form),
+            Form::Padded => self.padded(queue, geometry),
         }
     }
 
@@ -55,8 +85,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         R::places(queue.reads()).factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default()
     }
 
-    /// `apart`: the gradient of a factor is a product of its own.
-    fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, apart: bool) -> Result<()> {
+    fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, form: Form) -> Result<()> {
+        let apart = form == Form::GradientApart;
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
         if let Way::Survey { writes: others, .. } = self.way {
             writes = others;
@@ -103,10 +133,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
         let alpha_beta = [Factor::of(&alpha), Factor::of(&self.spec.beta)];
         let which = match &self.way {
-            Way::Usual => Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses)? },
+            Way::Usual => {
+                Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses, false)? }
+            }
             Way::This(choice) => Which::This(choice),
             Way::Survey { .. } if zeros => return Ok(()),
-            Way::Survey { number, .. } => return queue.lt_survey(*number, &problem, &addresses),
+            Way::Survey { number, .. } => return queue.lt_survey(*number, form, &problem, &addresses),
         };
         let sums = if apart { Some(self.gradient(queue, &reads, &writes, geometry)?) } else { None };
         for step in ahead {

@@ -12,6 +12,12 @@ use crate::blaslt::native::{Addresses, Problem};
 use crate::{DType, Element, Enqueue, Transpose};
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    /// `cublasComputeType_t`.
+    pub(super) fn compute(&self) -> u32 {
+        let tf32 = self.spec.tf32 && matches!(<T::Scalar as Element>::DTYPE, DType::F32 | DType::C32);
+        if tf32 { TF32 } else { T::CODES.compute }
+    }
+
     /// The problem in the library's terms, but for the alignments.
     pub(super) fn problem(
         &self,
@@ -79,7 +85,6 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 _ => None,
             },
         };
-        let tf32 = self.spec.tf32 && matches!(<T::Scalar as Element>::DTYPE, DType::F32 | DType::C32);
         let problem = Problem {
             matrices: [
                 matrix(a.data_type, a.layout),
@@ -89,7 +94,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             ],
             trans: [a.trans, b.trans],
             batch: self.spec.batch as u32,
-            compute: if tf32 { TF32 } else { T::CODES.compute },
+            compute: self.compute(),
             scale: T::CODES.scale,
             epilogue: kind.code(),
             bias_type: (T::CODES.bias != type_d && addresses.bias != 0).then_some(T::CODES.bias),

@@ -2,15 +2,15 @@
 
 use super::functions::Heuristic;
 use super::{Problem, REMEMBERED};
-use crate::blaslt::way::{Choice, Question};
+use crate::blaslt::way::{Choice, Form, Question};
 use crate::cache::Cache;
-use crate::library::encode;
+use crate::library::{Code, encode};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::{Error, Result};
 
 impl From<&Heuristic> for Choice {
     fn from(h: &Heuristic) -> Self {
-        Choice { algo: h.algo, workspace: h.workspace, waves: h.waves, tuned: false }
+        Choice { algo: h.algo, workspace: h.workspace, waves: h.waves, tuned: false, form: Form::Direct }
     }
 }
 
@@ -26,6 +26,8 @@ const SURVEYS: usize = 64;
 pub(crate) struct Choices {
     surveys: Mutex<Surveys>,
     known: Mutex<Cache<Problem, Choice>>,
+    /// Problems that the library has no way for: they are put to it in another form each time, and asked about once.
+    refused: Mutex<Cache<Problem, Code>>,
     /// Counts the choices pinned.
     pub(super) version: AtomicU64,
 }
@@ -35,6 +37,7 @@ impl Default for Choices {
         Choices {
             surveys: Mutex::new(Cache::new(SURVEYS, usize::MAX)),
             known: Mutex::new(Cache::new(REMEMBERED, REMEMBERED * BYTES)),
+            refused: Mutex::new(Cache::new(REMEMBERED, REMEMBERED * BYTES)),
             version: AtomicU64::new(0),
         }
     }
@@ -75,6 +78,16 @@ impl Choices {
 
     pub(super) fn of(&self, problem: &Problem) -> Option<Choice> {
         self.known.lock().get(problem).copied()
+    }
+
+    /// What the heuristic answered to a problem that it has no way for.
+    pub(super) fn refusal(&self, problem: &Problem) -> Option<Code> {
+        self.refused.lock().get(problem).copied()
+    }
+
+    /// Remembers that it has none.
+    pub(super) fn refuse(&self, problem: &Problem, code: Code) {
+        self.refused.lock().insert(*problem, code, BYTES);
     }
 
     /// Remembers what the heuristic said, unless something was measured meanwhile.
@@ -123,7 +136,7 @@ mod tests {
             Box::new(|p| p.alignment[5] = 16),
             Box::new(|p| p.workspace = 0),
         ];
-        let choice = Choice { algo: [7; 8], workspace: 0, waves: 1.0, tuned: false };
+        let choice = Choice { algo: [7; 8], workspace: 0, waves: 1.0, tuned: false, form: Form::Direct };
         let choices = Choices::default();
         choices.remember(&known, choice);
         for change in others {
@@ -137,7 +150,7 @@ mod tests {
     #[test]
     fn a_measured_choice_outlives_what_the_heuristic_says() {
         let (choices, problem) = (Choices::default(), problem());
-        let guess = |waves| Choice { algo: [1; 8], workspace: 0, waves, tuned: false };
+        let guess = |waves| Choice { algo: [1; 8], workspace: 0, waves, tuned: false, form: Form::Direct };
         assert_eq!(choices.remember(&problem, guess(1.0)).waves, 1.0);
         choices.pin(&problem, guess(2.0));
         assert_eq!(choices.pinned(), 1);

@@ -2,7 +2,7 @@
 
 use super::descriptors::Descriptors;
 use super::functions::Opaque;
-use super::{Addresses, Choice, Choices, CublasLtFunctions, HEURISTIC, NOT_SUPPORTED, Problem, REMEMBERED};
+use super::{Addresses, Choice, Choices, CublasLtFunctions, HEURISTIC, NOT_SUPPORTED, Problem, REFUSALS, REMEMBERED};
 use crate::blas::status;
 use crate::cache::Cache;
 use crate::cuda::Native;
@@ -27,12 +27,21 @@ pub(super) struct Plan {
     version: u64,
 }
 
+/// How a plan is looked for.
+pub(super) struct Asking<'a> {
+    /// Becomes true where the library is asked.
+    pub(super) asked: &'a mut bool,
+    /// A refusal is not remembered.
+    pub(super) last: bool,
+}
+
 /// Bytes that the plans of a slot may take; the library's part of one is not known, and a few hundred bytes.
 const PLAN_BYTES: usize = 1 << 20;
 
 impl CudaLibrary for CublasLt {
     const NAME: &'static str = "blaslt";
     const STATUS: &'static [Status] = status::STATUS;
+    const KERNELS: &'static [&'static crate::Ptx] = crate::blaslt::KERNELS;
     type Api = CublasLtFunctions;
     type Handle = Handle;
     type Shared = Choices;
@@ -65,25 +74,33 @@ impl CudaLibrary for CublasLt {
 }
 
 impl Handle {
-    /// The slot's plan for a problem, made if need be; `asked` becomes true where the library is asked for it. Beside it
-    /// plans that are forgotten.
+    /// The slot's plan for a problem, made if need be. Beside it plans that are forgotten.
     pub(super) fn plan(
         &mut self,
         api: &'static CublasLtFunctions,
         choices: &Choices,
         problem: &Problem,
         addresses: &Addresses,
-        asked: &mut bool,
+        asking: &mut Asking<'_>,
     ) -> Result<(&mut Plan, Vec<Plan>), Refusal> {
         let handle = self.raw.0;
         let version = choices.version.load(Ordering::Acquire);
         let (plan, out) = self.plans.get_or_insert(problem, || {
+            let known = choices.of(problem);
+            if let (None, Some(code)) = (known, choices.refusal(problem)) {
+                return Err((HEURISTIC, code));
+            }
             let mut descriptors = Descriptors::of(api, problem, addresses)?;
-            let choice = match choices.of(problem) {
+            let choice = match known {
                 Some(choice) => choice,
                 None => {
-                    *asked = true;
-                    let ways = descriptors.ways(handle, problem, 1)?;
+                    *asking.asked = true;
+                    let ways = descriptors.ways(handle, problem, 1).inspect_err(|(call, code)| {
+                        // Memory and faults are not of the problem.
+                        if !asking.last && *call == HEURISTIC && REFUSALS.contains(code) {
+                            choices.refuse(problem, *code);
+                        }
+                    })?;
                     choices.remember(problem, *ways.first().ok_or((HEURISTIC, NOT_SUPPORTED))?)
                 }
             };

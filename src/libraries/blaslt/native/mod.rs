@@ -33,3 +33,7 @@ const REMEMBERED: usize = 256;
 const HEURISTIC: &str = "cublasLtMatmulAlgoGetHeuristic";
 const MATMUL: &str = "cublasLtMatmul";
 const NOT_SUPPORTED: Code = Code(crate::blas::status::NOT_SUPPORTED);
+/// What the heuristic answers to a problem that it has no way for: of attributes and problems that it does not know, it says
+/// that they are invalid.
+const REFUSALS: [Code; 3] = [NOT_SUPPORTED, Code(crate::blas::status::INVALID_VALUE), Code(ARCH_MISMATCH)];
+const ARCH_MISMATCH: i32 = 8;

@@ -1,8 +1,10 @@
 //! Products, enqueued.
 
 use super::descriptors::{CANDIDATES, Descriptors};
-use super::{Addresses, Choice, CublasLt, Factor, MATMUL, NOT_SUPPORTED, Problem};
+use super::handle::Asking;
+use super::{ARCH_MISMATCH, Addresses, Choice, CublasLt, Factor, MATMUL, NOT_SUPPORTED, Problem};
 use crate::blas::status;
+use crate::blaslt::way::Form;
 use crate::cuda::Queue;
 use crate::error::Text;
 use crate::library::{Refusal, WORKSPACE};
@@ -31,28 +33,40 @@ impl Queue<'_> {
         ways.map_err(|refusal| self.refused(refusal, problem))
     }
 
-    /// Keeps the ways that the library offers for a problem, under a number that the front asks by.
+    /// Keeps the ways that the library offers for a problem of a product put in this form, under a number that the front asks by.
     pub(in crate::libraries::blaslt) fn lt_survey(
         &mut self,
         number: u64,
+        form: Form,
         problem: &Problem,
         addresses: &Addresses,
     ) -> Result<()> {
-        let ways = self.lt_ways(problem, addresses)?;
+        let mut ways = self.lt_ways(problem, addresses)?;
+        ways.iter_mut().for_each(|way| way.form = form);
         self.shared::<CublasLt>()?.surveyed(number, *problem, ways);
         Ok(())
     }
 
     /// Makes sure of a way for a problem, so that one that the library does not multiply is refused while nothing is on
     /// the stream yet. True: the library was asked, which is told to [`lt_matmul`](Self::lt_matmul) to be counted.
-    pub(in crate::libraries::blaslt) fn lt_find(&mut self, problem: &Problem, addresses: &Addresses) -> Result<bool> {
+    ///
+    /// `last`: there is no other form to put the product in, so that a refusal is an answer to the caller, and not remembered.
+    pub(in crate::libraries::blaslt) fn lt_find(
+        &mut self,
+        problem: &Problem,
+        addresses: &Addresses,
+        last: bool,
+    ) -> Result<bool> {
         let choices = self.shared::<CublasLt>()?;
         let (api, handle) = self.consult::<CublasLt>()?;
         let mut asked = false;
-        match handle.plan(api, choices, problem, addresses, &mut asked).map(|(_, out)| out) {
+        let mut asking = Asking { asked: &mut asked, last };
+        match handle.plan(api, choices, problem, addresses, &mut asking).map(|(_, out)| out) {
             Ok(out) => self.forget(out),
             Err(refusal) => {
-                self.count_plan(asked);
+                if asked {
+                    self.count_plan(true);
+                }
                 return Err(self.refused(refusal, problem));
             }
         }
@@ -88,7 +102,8 @@ impl Queue<'_> {
                     (&made, choice)
                 }
                 Which::Known { .. } => {
-                    let (plan, forgotten) = handle.plan(api, choices, problem, addresses, &mut asked)?;
+                    let mut asking = Asking { asked: &mut asked, last: false };
+                    let (plan, forgotten) = handle.plan(api, choices, problem, addresses, &mut asking)?;
                     out = forgotten;
                     plan.descriptors.point(addresses)?;
                     (&plan.descriptors, &plan.choice)
@@ -127,7 +142,8 @@ impl Queue<'_> {
             self.touch();
         }
         self.forget(out);
-        if known {
+        // What is known to be refused is counted in the form in which it is done.
+        if known && (asked || outcome.is_ok()) {
             self.count_plan(asked);
         }
         outcome.map_err(|refusal| self.refused(refusal, problem))
@@ -144,10 +160,9 @@ impl Queue<'_> {
     #[cold]
     fn refused(&self, (call, code): Refusal, problem: &Problem) -> Error {
         use status::INVALID_VALUE;
-        const ARCH_MISMATCH: i32 = 8;
         let unsupported = code == NOT_SUPPORTED
             || code.0 == ARCH_MISMATCH
-            // Of attributes and problems that it does not know, it says that they are invalid.
+            // As `REFUSALS` says.
             || (code.0 == INVALID_VALUE && call != MATMUL)
             || (code.0 == INVALID_VALUE && problem.matrices.iter().any(|m| matches!(m.data_type, 28 | 29)));
         match self.failure::<CublasLt>(call, code) {

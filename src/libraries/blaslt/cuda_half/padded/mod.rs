@@ -1,0 +1,202 @@
+//! A product that the library does not take as it lies, by way of scratch memory.
+//!
+//! cuBLASLt has kernels for 8-bit floats and 8-bit integers only where A is transposed and B is not, sizes and leading
+//! dimensions are multiples of 16, and pointers of 16 bytes; it has no epilogues for some types, none along the rows of a
+//! row-major D, and faults on auxiliary matrices that begin between multiples of 16 bytes. What is common to all types is
+//! the plain product in that form, into the type of the sums. So a product that is refused is done in steps:
+//!
+//! | step | what it does |
+//! |---|---|
+//! | gather | copies each factor that does not lie so: its terms side by side, conjugated if need be, zeros behind them |
+//! | multiply | the library's plain product of the copies into scratch; the zeros add nothing |
+//! | finish | a kernel of our own makes D, and what is beside it, of the sums, as the host engine does |
+//! | sum | adds up the gradient of a bias or of a factor |
+//!
+//! Everything that an epilogue reads or writes is read and written where it lies, whatever its alignment and distances.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `plan` | sizes and distances: pure |
+//! | `product` | what is enqueued, the same for all types |
+//! | `kernels` | our own kernels |
+
+mod kernels;
+mod plan;
+mod product;
+
+pub(in crate::libraries::blaslt) use kernels::ALL as KERNELS;
+
+use super::super::Order;
+use super::super::epilogue::{Beside as Writes, Extra, Function, WritePlaces};
+use super::super::op::{Fused, Geometry};
+use super::super::operands::{ReadPlaces, Reading};
+use super::super::spec::Layout;
+use super::super::types::{self, MatmulTypes};
+use super::super::way::Way;
+use crate::blaslt::native::Factor;
+use crate::{Element, Enqueue, KernelArg, Result, Transpose};
+use plan::{Lies, Padded};
+use product::{Beside, Finish, Product, Strided, Sums};
+
+/// Elements from a row to the next, and from a column to the next.
+fn steps(layout: Layout) -> (usize, usize) {
+    match layout.order {
+        Order::Column => (1, layout.ld),
+        Order::Row => (layout.ld, 1),
+    }
+}
+
+/// A matrix along D: u counts its rows, or its columns where D lies by rows.
+fn along(place: u64, data_type: u32, layout: Layout, by_rows: bool) -> Strided {
+    let (row_step, column_step) = steps(layout);
+    let (u_step, v_step) = if by_rows { (column_step, row_step) } else { (row_step, column_step) };
+    Strided { address: place, data_type, u_step, v_step, stride: layout.stride }
+}
+
+impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
+    /// The product in steps.
+    pub(super) fn padded(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry) -> Result<()> {
+        let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
+        let no_product = self.spec.k == 0 || self.has_no_product(queue);
+        if let Way::Survey { writes: others, .. } = self.way {
+            writes = others;
+            if no_product {
+                return Ok(());
+            }
+        }
+        let product = self.in_steps(&reads, &writes, geometry, no_product);
+        // SAFETY: the op's check has put everything inside the operands, with these sizes and distances.
+        unsafe { product.enqueue(queue, &self.way) }
+    }
+
+    /// A factor: A as rows of op(A), or B as columns of op(B).
+    fn lies<X: Element>(&self, address: u64, layout: Layout, trans: Transpose, of_a: bool) -> Lies {
+        let (row_step, column_step) = steps(layout);
+        // As stored, its rows are those of op(A) where it is not transposed.
+        let rows_are_lines = (trans == Transpose::No) == of_a;
+        let (line_step, term_step) = if rows_are_lines { (row_step, column_step) } else { (column_step, row_step) };
+        let lines = if of_a { self.spec.m } else { self.spec.n };
+        let conj = trans == Transpose::Conjugate && X::DTYPE.is_complex();
+        Lies {
+            address,
+            size: size_of::<X>(),
+            lines,
+            terms: self.spec.k,
+            line_step,
+            term_step,
+            stride: layout.stride,
+            conj,
+        }
+    }
+
+    /// What is to be done, as plain data.
+    fn in_steps(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry, no_product: bool) -> Product {
+        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *geometry;
+        let ([type_a, type_b, type_c, type_d], [trans_a, trans_b]) = (T::CODES.matrices, self.spec.trans);
+        let by_rows = d.order == Order::Row;
+        let of_a = (type_a, self.lies::<T::A>(reads.a.address, a, trans_a, true));
+        let of_b = (type_b, self.lies::<T::B>(reads.b.address, b, trans_b, false));
+        let (m, n, batch) = (self.spec.m, self.spec.n, self.spec.batch);
+        let address = |place: Option<super::super::epilogue::Place>| place.map_or(0, |place| place.address);
+        // D is its own C only where their types are the same (checked).
+        let c = match reads.c {
+            Some(place) => along(place.address, type_c, c, by_rows),
+            None if self.adds_c(reads) => along(writes.d.address, type_d, d, by_rows),
+            None => Strided::default(),
+        };
+        let (bias_u, bias_v) = if by_rows { (0, 1) } else { (1, 0) };
+        let bias = Strided {
+            address: address(reads.bias),
+            data_type: T::CODES.bias,
+            u_step: bias_u,
+            v_step: bias_v,
+            stride: bias_stride,
+        };
+        let (beside, function) = (self.kind.beside, self.kind.function);
+        let aux_at = match (function, beside) {
+            (Function::ReluGradient, _) => reads.mask,
+            (Function::GeluGradient, _) => reads.pre,
+            (_, Writes::Mask | Writes::PreActivation) => writes.beside,
+            _ => None,
+        };
+        let aux = Strided {
+            address: address(aux_at),
+            data_type: T::CODES.aux,
+            u_step: 1,
+            v_step: aux.ld,
+            stride: aux.stride,
+        };
+        let mut given = reads.scales.iter();
+        let [scale_a, scale_b, scale_d] =
+            self.scaled.map(|there| if there { given.next().map_or(0, |place| place.address) } else { 0 });
+        let [outer_a, outer_b] = self.outer.map(usize::from);
+        let (scale_a, scale_b) = ((scale_a, outer_a), (scale_b, outer_b));
+        let [alpha_at, beta_at] = match *reads.factors.as_slice() {
+            [alpha, beta] => [alpha.address, beta.address],
+            _ => [0; 2],
+        };
+        let grad = |lines, terms| Sums {
+            from: 0,
+            data_type: T::CODES.scale,
+            lines,
+            terms,
+            line_step: 0,
+            term_step: 0,
+            stride: 0,
+            batch,
+            to: Beside { address: address(writes.beside), data_type: T::CODES.bias, stride: bias_stride },
+            double: T::CODES.scale == types::data::F64,
+        };
+        let of_factor = |(data_type, lies): (u32, Lies)| {
+            let Lies { address: from, line_step, term_step, stride, lines, terms, .. } = lies;
+            Sums { from, data_type, line_step, term_step, stride, ..grad(lines, terms) }
+        };
+        let gradient = match beside {
+            Writes::GradientOfA => Some(of_factor(of_a)),
+            Writes::GradientOfB => Some(of_factor(of_b)),
+            Writes::RowGradient => Some(grad(m, n)), // beside a column-major D alone
+            Writes::Nothing | Writes::Mask | Writes::PreActivation => None,
+        };
+        let mut zeros: smallvec::SmallVec<[(u64, usize); 2]> = self.gapped(writes, geometry).into_iter().collect();
+        zeros.extend(writes.amax.map(|amax| (amax.address, size_of::<f32>())));
+        let whole = T::CODES.compute == types::I32;
+        let one_zero = match whole {
+            true => [Factor::of(&1i32), Factor::of(&0i32)],
+            false => [Factor::of(&T::ONE), Factor::of(&T::Scalar::default())],
+        };
+        let (us, vs) = if by_rows { (n, m) } else { (m, n) };
+        Product {
+            factors: if by_rows { [of_b, of_a] } else { [of_a, of_b] },
+            batch,
+            compute: self.compute(),
+            fast_accumulation: self.spec.fast_accumulation,
+            one_zero,
+            finish: Finish {
+                us,
+                vs,
+                batch,
+                sums: Padded::default(),
+                at: 0,
+                c,
+                d: along(writes.d.address, type_d, d, by_rows),
+                bias,
+                aux,
+                scales: if by_rows { [scale_b, scale_a] } else { [scale_a, scale_b] },
+                scale_d,
+                amax: address(writes.amax),
+                factors: [
+                    (KernelArg::from(self.spec.alpha_of::<T>()), alpha_at),
+                    (KernelArg::from(self.spec.beta), beta_at),
+                ],
+                scalar: T::CODES.scale,
+                function,
+                writes: [beside == Writes::Mask, beside == Writes::PreActivation],
+                no_product,
+                keeps: beside == Writes::RowGradient,
+                whole_sums: whole,
+            },
+            gradient,
+            zeros,
+        }
+    }
+}
