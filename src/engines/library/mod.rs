@@ -7,7 +7,7 @@
 //!
 //! - `contract.rs`: the trait. `entry.rs`: the list, and a library without its type. `handles.rs`: the handles of a slot.
 //! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code outranks it.
-//! - `table.rs`, `typed.rs`: macros that declare tables of functions.
+//! - `table.rs`, `typed.rs`: macros that declare tables of functions. `names.rs`: whether their names are the library's.
 //! - `enqueue.rs`: what an operation's CUDA half calls libraries with. `warm.rs`: handles made ahead of time.
 //!   `question.rs`: what a library is asked, here or in a worker.
 //! - `build.rs`: what a plan is built with. `objects.rs`: what outlives a dispatch: plans, generators.
@@ -23,6 +23,8 @@ mod enqueue;
 mod entry;
 #[cfg(feature = "cuda")]
 mod handles;
+#[cfg(all(test, feature = "cuda"))]
+mod names;
 #[cfg(feature = "cuda")]
 mod objects;
 mod question;
@@ -43,6 +45,9 @@ pub(crate) use entry::{Entry, libraries};
 pub(crate) use entry::{Native, Shared};
 #[cfg(feature = "cuda")]
 pub(crate) use handles::Handles;
+#[cfg(all(test, feature = "cuda"))]
+#[allow(unused_imports, reason = "a build may have no library with tables by letter")]
+pub(crate) use names::assert_names;
 #[cfg(feature = "cuda")]
 pub(crate) use objects::{Object, Objects};
 pub(crate) use question::ask;

@@ -1,6 +1,8 @@
 //! Spectra of symmetric and Hermitian matrices: syevd, syevdx, sygvd.
 
 use super::cholesky::Shape;
+use super::method::EighMethod;
+use super::method::Reached;
 use super::prelude::*;
 use super::verdict;
 
@@ -28,6 +30,7 @@ pub struct Eigh<T: SolverElement> {
     pub info: DeviceBuffer<i32>,
     matrix: Matrix,
     count: usize,
+    reached: Reached,
 }
 
 impl<T: SolverElement> Eigh<T> {
@@ -40,14 +43,20 @@ impl<T: SolverElement> Eigh<T> {
     pub fn matrix(&self) -> Matrix {
         self.matrix
     }
+
+    /// Sweeps that the method of rotations made, the most of a batch; `None` for the other, and where a batch was one call of
+    /// the library, which does not tell.
+    pub fn sweeps(&self) -> Option<usize> {
+        (self.reached.sweeps > 0).then_some(self.reached.sweeps as usize)
+    }
 }
 
 impl<T: SolverElement> Output for Eigh<T> {
     type Writes = (T, T::Real, i32);
-    type Host = (Matrix, usize);
+    type Host = (Matrix, usize, Reached);
 
-    fn join((vectors, values, info): Bufs<Self>, (matrix, count): (Matrix, usize)) -> Result<Self> {
-        Ok(Eigh { values, vectors, info, matrix, count })
+    fn join((vectors, values, info): Bufs<Self>, (matrix, count, reached): Self::Host) -> Result<Self> {
+        Ok(Eigh { values, vectors, info, matrix, count, reached })
     }
 }
 
@@ -64,12 +73,13 @@ pub struct EighSpec {
     pub(super) shape: Shape,
     pub(super) vectors: bool,
     pub(super) range: Range,
+    pub(super) method: EighMethod,
 }
 
 impl EighSpec {
     /// All eigenvalues and vectors of the matrices of which this triangle counts.
     pub fn new(uplo: Uplo, of_a: Matrix) -> Self {
-        EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All }
+        EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All, method: EighMethod::Tridiagonal }
     }
 
     /// No vectors.
@@ -84,8 +94,20 @@ impl EighSpec {
         self
     }
 
+    /// How they are computed.
+    pub fn method(mut self, method: EighMethod) -> Self {
+        self.method = method;
+        self
+    }
+
     fn check(&self, len: usize) -> Result<()> {
         self.shape.check(len)?;
+        if let EighMethod::Jacobi(jacobi) = self.method {
+            jacobi.check()?;
+            if self.range != Range::All {
+                return Err(Error::invalid("range", "rotations give all of a spectrum: use `Tridiagonal` for a part"));
+            }
+        }
         let n = self.shape.a.rows;
         let batch = self.range != Range::All && self.shape.a.count != 1;
         match self.range {
@@ -115,7 +137,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     const BLOCKING: bool = !BATCHED;
     type Reads = ();
     type Output = Eigh<T>;
-    /// The verdict, and how many eigenvalues there are.
+    /// The verdict; how many eigenvalues there are, with the number of sweeps in the upper half.
     type Raw = crate::Complex<f64>;
 
     fn check(&self, (): &(), (a, w, info): &Spans<Written<T>>) -> Result<()> {
@@ -144,45 +166,60 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     fn host(&self, (): (), (a, w, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<Self::Raw> {
         let (of, vectors, upper) = (&self.spec.shape.a, self.spec.vectors, self.spec.shape.uplo == Uplo::Upper);
         let values = batch::vectors_mut(w, of.rows, of.count);
-        let items = batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut()).collect();
-        batch::each(items, batch::cube(of.rows).saturating_mul(2), |((a, w), info), threads| {
-            *info = T::eigh(upper, a, w, vectors, threads);
+        let mut sweeps = vec![0; of.count];
+        let items = batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut().zip(&mut sweeps)).collect();
+        batch::each(items, batch::cube(of.rows).saturating_mul(2), |((a, w), (info, sweeps)), threads| {
+            let (found, reached) = T::eigh(upper, a, w, vectors, &self.spec.method, threads);
+            (*info, *sweeps) = (found, reached.sweeps);
         });
         let first = first(info.get(..of.count).unwrap_or_default());
         let found = if first == 0 { self.select(a, w) } else { of.rows };
-        Ok(verdict::pack(first, found))
+        Ok(verdict::pack(first, found | ((sweeps.into_iter().max().unwrap_or(0) as usize) << 32)))
     }
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, w, info)) = (&self.spec.shape.a, queue.writes());
         let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.shape.uplo));
-        let mut found = n;
+        let (mut found, mut sweeps) = (n, 0);
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
         } else if BATCHED {
-            let a = (a.address(), of.leading());
-            queue.syev_batched::<T>(how, (n, of.count), a, w.address(), info)?;
+            let (a, w) = ((a.address(), of.leading()), w.address());
+            match self.spec.method {
+                EighMethod::Tridiagonal => queue.syev_batched::<T>(how, (n, of.count), a, w, info),
+                EighMethod::Jacobi(jacobi) => {
+                    queue.syevj_batched::<T>((how.0, how.1, jacobi), (n, of.count), a, w, info)
+                }
+            }?;
         } else {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
                 let (w, info) = (w.address() + (k * n * size_of::<T::Real>()) as u64, info + 4 * k as u64);
-                found = match self.spec.range {
-                    Range::All => queue.syevd::<T>(how, n, a, w, info).map(|()| n)?,
-                    Range::Indices(from, to) if from == to => queue.no_infos(info, 1).map(|()| 0)?,
-                    range => queue.syevdx::<T>((how.0, how.1, range), n, a, w, info)?,
+                found = match (self.spec.range, self.spec.method) {
+                    (_, EighMethod::Jacobi(jacobi)) => {
+                        sweeps = sweeps.max(queue.syevj::<T>((how.0, how.1, jacobi), n, a, w, info)?.0);
+                        n
+                    }
+                    (Range::All, _) => queue.syevd::<T>(how, n, a, w, info).map(|()| n)?,
+                    (Range::Indices(from, to), _) if from == to => queue.no_infos(info, 1).map(|()| 0)?,
+                    (range, _) => queue.syevdx::<T>((how.0, how.1, range), n, a, w, info)?,
                 };
             }
         }
         queue.verdict(info, of.count)?;
         let (result, found) = (queue.result()?, u32::try_from(found).unwrap_or(u32::MAX));
-        // SAFETY: the second half of the result, whose upper four bytes are zero.
-        unsafe { queue.fill(result + 8, 1, &found.to_ne_bytes()) }
+        for (at, word) in [(8, found), (12, sweeps)] {
+            // SAFETY: a word of the second half of the result.
+            unsafe { queue.fill(result + at, 1, &word.to_ne_bytes()) }?;
+        }
+        Ok(())
     }
 
-    fn finish(&self, raw: Self::Raw) -> Result<(Matrix, usize)> {
-        let (first, found) = verdict::unpack(raw);
-        Meaning::NotConverged.of(first).map(|()| (self.spec.shape.a, found))
+    fn finish(&self, raw: Self::Raw) -> Result<(Matrix, usize, Reached)> {
+        let (first, packed) = verdict::unpack(raw);
+        let (found, sweeps) = (packed as u32 as usize, (packed >> 32) as u32);
+        Meaning::NotConverged.of(first).map(|()| (self.spec.shape.a, found, Reached { sweeps, error: None }))
     }
 }
 
@@ -215,11 +252,13 @@ impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
 
 impl Solver {
     /// The eigenvalues of symmetric or Hermitian matrices, and the vectors in place of A (`syevd`, `syevdx`;
-    /// `cusolverDnXsyevd`, `cusolverDnXsyevdx`, for a batch `cusolverDnXsyevBatched`). Without vectors A is destroyed.
+    /// `cusolverDnXsyevd`, `cusolverDnXsyevdx`, for a batch `cusolverDnXsyevBatched`; by rotations `cusolverDn<t>syevj` and
+    /// `cusolverDn<t>syevjBatched`). Without vectors A is destroyed.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer, or the range is none; a stale or
-    /// foreign buffer. At the wait [`Error::NotConverged`], also where A holds a NaN or an infinity. All buffers come back.
+    /// foreign buffer. At the wait [`Error::NotConverged`], also where A holds a NaN or an infinity, and where the sweeps of the
+    /// Jacobi method were used up. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

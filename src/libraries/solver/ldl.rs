@@ -230,7 +230,8 @@ impl<T: SolverElement> Routine for Sytrs<T> {
 
 impl Solver {
     /// The factors of symmetric or Hermitian matrices by Bunch and Kaufman's pivoting, in place of the triangle of A that `uplo`
-    /// names (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`).
+    /// names (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`). On a GPU the bits may differ from one call to the next: the library's
+    /// documentation promises the same ones for other routines alone. What the factors solve is as accurate each time.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; on a GPU

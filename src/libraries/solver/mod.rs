@@ -13,7 +13,8 @@
 //!   on at once and leaves the verdict for later.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
 //! - **Numbers.** A NaN or an infinity in a matrix is no fault: it gives a verdict or numbers that are not finite.
-//! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads.
+//! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU that is
+//!   what cuSOLVER promises of most routines; it does not of [`Solver::ldl`] and of [`Solver::solve`] where that uses it.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -39,6 +40,7 @@
 //! | `lu`, `cholesky`, `qr`, `triangle` | factors, what they solve and invert |
 //! | `ldl` | factors of symmetric matrices that need not be definite |
 //! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
+//! | `method` | how they are computed, where there is a choice |
 //! | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 //! | `determinant`, `numbers`, `pinv` | determinants from factors; rank, condition, norms; pseudo-inverses |
 //! | `native` | cuSOLVER itself, its handle, our own kernels |
@@ -57,6 +59,7 @@ mod host;
 mod ldl;
 mod lu;
 mod matrix;
+mod method;
 #[cfg(feature = "solver")]
 pub(crate) mod native;
 mod numbers;
@@ -86,13 +89,16 @@ pub use ldl::LdlShape;
 pub use ldl::{Ldl, Symmetry};
 pub use lu::Lu;
 pub use matrix::Matrix;
+#[doc(hidden)]
+pub use method::Reached;
+pub use method::{EighMethod, Jacobi, Randomized, SvdMethod};
 pub use numbers::{Norm, PendingNumbers};
 pub use output::{Inverse, Solution, Solved};
 pub use pinv::PseudoInverse;
 pub use qr::Qr;
 #[doc(hidden)]
 pub use refine::HostWide;
-pub use refine::{Refined, WideElement};
+pub use refine::{Lowest, Refined, WideElement};
 pub use solve::Structure;
 #[doc(hidden)]
 pub use svd::SvdShape;

@@ -1,5 +1,6 @@
 //! Numbers that singular values tell: rank, condition, norms.
 
+use super::method::Reached;
 use super::prelude::*;
 use super::svd::{SvdShape, Vectors};
 use crate::{DType, PendingDispatch, PendingHost};
@@ -34,7 +35,7 @@ pub enum Norm {
 #[must_use = "dropping it drops the answer"]
 #[derive(Debug)]
 pub struct PendingNumbers<T: SolverElement> {
-    verdict: PendingHost<SvdShape>,
+    verdict: PendingHost<(SvdShape, Reached)>,
     values: PendingDispatch<Vec<T::Real>>,
     each: usize,
     count: usize,

@@ -43,9 +43,26 @@ impl<T: SolverElement> Output for Refined<T> {
     }
 }
 
+/// The precision of the factors that a solution is refined from, on a GPU. The host engine factors in single precision whatever
+/// is asked: it has no faster one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum Lowest {
+    /// Single precision.
+    #[default]
+    Single,
+    /// Half precision: the fastest, for numbers of moderate size.
+    Half,
+    /// bfloat16: the range of single precision with 8 bits of it.
+    BFloat16,
+    /// TF32: the range of single precision with 11 bits of it, on GPUs from compute capability 8.0 on.
+    TensorFloat32,
+}
+
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Refine<T> {
+    lowest: Lowest,
     a: Matrix,
     b: Matrix,
     x: Matrix,
@@ -61,11 +78,14 @@ impl<T: WideElement> Routine for Refine<T> {
     type Raw = crate::Complex<f64>;
 
     fn check(&self, (a, b): &Spans<(T, T)>, (x,): &Spans<(T,)>) -> Result<()> {
+        let Matrix { rows, cols, .. } = self.a;
         self.a.check("a", a.len())?;
-        self.a.check_square("a")?;
-        for (name, of, len) in [("b", &self.b, b.len()), ("x", &self.x, x.len())] {
+        if rows < cols {
+            return Err(Error::invalid("a", format!("{rows} x {cols}: refinement takes no more columns than rows")));
+        }
+        for (name, of, rows, len) in [("b", &self.b, rows, b.len()), ("x", &self.x, cols, x.len())] {
             of.check(name, len)?;
-            of.check_beside(name, self.a.rows, &self.a)?;
+            of.check_beside(name, rows, &self.a)?;
         }
         if self.x.cols != self.b.cols {
             return Err(Error::invalid("x", format!("{} columns for {} right sides", self.x.cols, self.b.cols)));
@@ -81,8 +101,8 @@ impl<T: WideElement> Routine for Refine<T> {
     }
 
     fn cost(&self) -> Cost {
-        let (n, nrhs) = (self.a.rows, self.b.cols);
-        cost::<T>(1, [n, n, n.saturating_add(nrhs.saturating_mul(12))], 1, n.saturating_mul(n))
+        let (Matrix { rows: m, cols: n, .. }, nrhs) = (self.a, self.b.cols);
+        cost::<T>(1, [m, n, n.saturating_add(nrhs.saturating_mul(12))], 1, m.saturating_mul(n))
     }
 
     #[cfg(feature = "host")]
@@ -96,43 +116,12 @@ impl<T: WideElement> Routine for Refine<T> {
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let ((a, b), (x,), n, nrhs) = (queue.reads(), queue.writes(), self.a.rows, self.b.cols);
         // An info, and whether a solution is no number.
         let (info, mut rounds) = (queue.scratch(8)?, 0);
         if self.x.is_empty() {
             queue.no_infos(info, 1)?;
         } else {
-            // The routine writes to A where it falls back to the whole precision.
-            let element = size_of::<T>();
-            let copy = queue.scratch(n.saturating_mul(n).saturating_mul(element))?;
-            let from = (a.address(), self.a.leading() * element);
-            // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-            unsafe { queue.copy_columns((copy, n * element), from, n * element, n) }?;
-            // SAFETY: scratch of eight bytes.
-            unsafe { queue.fill(info, 2, &[0; 4]) }?;
-            let (b, x) = ((b.address(), self.b.leading()), (x.address(), self.x.leading()));
-            let refined = queue.refine::<T>((n, nrhs), copy, b, x, info)?;
-            queue.find_broken::<T>(x, (n, nrhs), info + 4)?;
-            // SAFETY: scratch of eight bytes.
-            let seen: [u8; 8] = unsafe { queue.look(info) }?;
-            // Of a singular matrix the routine has no solution, and on an H100 an info of zero all the same. Whatever it says,
-            // numbers that are none are not handed out before the whole precision has found none either.
-            rounds = match refined {
-                Some(rounds) if seen == [0; 8] => rounds,
-                _ => {
-                    let (a, pivots) = ((copy, n), queue.scratch(n.saturating_mul(size_of::<i64>()))?);
-                    let unused = queue.scratch(4)?;
-                    // SAFETY: as above; B lies inside its buffer as well, and X, which is written.
-                    unsafe {
-                        queue.copy_columns((copy, n * element), from, n * element, n)?;
-                        let (to, from) = ((x.0, x.1 * element), (b.0, b.1 * element));
-                        queue.copy_columns(to, from, n * element, nrhs)?;
-                    }
-                    queue.getrf::<T>((n, n), a, pivots, info)?;
-                    queue.getrs::<T>(Transpose::No, (n, nrhs), a, pivots, x, unused)?;
-                    -1
-                }
-            };
+            rounds = self.enqueue(queue, info)?;
         }
         queue.verdict(info, 1)?;
         let result = queue.result()?;
@@ -147,14 +136,73 @@ impl<T: WideElement> Routine for Refine<T> {
     }
 }
 
+#[cfg(feature = "solver")]
+impl<T: WideElement> Refine<T> {
+    /// The rounds of refinement, negative where the whole precision was needed.
+    fn enqueue(&self, queue: &mut Enqueue<'_, Call<Self>>, info: u64) -> Result<i64> {
+        let ((a, b), (x,), nrhs) = (queue.reads(), queue.writes(), self.b.cols);
+        let (Matrix { rows: m, cols: n, .. }, element) = (self.a, size_of::<T>());
+        // The routines write to A where they fall back to the whole precision, and to B for least squares.
+        let copy = queue.scratch(m.saturating_mul(n).saturating_mul(element))?;
+        let from = (a.address(), self.a.leading() * element);
+        // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
+        unsafe { queue.copy_columns((copy, m * element), from, m * element, n) }?;
+        // SAFETY: scratch of eight bytes.
+        unsafe { queue.fill(info, 2, &[0; 4]) }?;
+        let (given, x) = ((b.address(), self.b.leading()), (x.address(), self.x.leading()));
+        let b = if m == n { given } else { self.copied(queue, None, given)? };
+        let refined = queue.refine::<T>(self.lowest, (m, n, nrhs), copy, b, x, info)?;
+        queue.find_broken::<T>(x, (n, nrhs), info + 4)?;
+        // SAFETY: scratch of eight bytes.
+        let seen: [u8; 8] = unsafe { queue.look(info) }?;
+        // Of a singular matrix the routine has no solution, and on an H100 an info of zero all the same. Whatever it says,
+        // numbers that are none are not handed out before the whole precision has found none either.
+        if let (Some(rounds), true) = (refined, seen == [0; 8]) {
+            return Ok(rounds);
+        }
+        let (a, unused) = ((copy, m), queue.scratch(4)?);
+        // SAFETY: as above.
+        unsafe { queue.copy_columns((copy, m * element), from, m * element, n) }?;
+        let (to, row) = ((x.0, x.1 * element), n * element);
+        if m == n {
+            // SAFETY: B lies inside its buffer as well, and X, which is written.
+            unsafe { queue.copy_columns(to, (given.0, given.1 * element), row, nrhs) }?;
+            let pivots = queue.scratch(n.saturating_mul(size_of::<i64>()))?;
+            queue.getrf::<T>((n, n), a, pivots, info)?;
+            queue.getrs::<T>(Transpose::No, (n, nrhs), a, pivots, x, unused)?;
+        } else {
+            let (b, tau) = (self.copied(queue, Some(b.0), given)?, queue.scratch(n.saturating_mul(element))?);
+            queue.geqrf::<T>((m, n), a, tau, unused)?;
+            queue.ormqr::<T>((true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
+            queue.solve_upper::<T>(Transpose::No, (n, nrhs), a, b, info)?;
+            // SAFETY: as above.
+            unsafe { queue.copy_columns(to, (b.0, m * element), row, nrhs) }?;
+        }
+        Ok(-1)
+    }
+
+    /// B without gaps, in scratch.
+    fn copied(&self, queue: &mut Enqueue<'_, Call<Self>>, room: Option<u64>, (b, ldb): At) -> Result<At> {
+        let (m, nrhs, element) = (self.b.rows, self.b.cols, size_of::<T>());
+        let room = match room {
+            Some(room) => room,
+            None => queue.scratch(m.saturating_mul(nrhs).saturating_mul(element))?,
+        };
+        // SAFETY: B lies inside its buffer (checked), the copy in scratch of this dispatch.
+        unsafe { queue.copy_columns((room, m * element), (b, ldb * element), m * element, nrhs) }?;
+        Ok((room, m))
+    }
+}
+
 impl Solver {
-    /// Solves `A * X = B` by LU factors of half the precision and refines the solution to the whole of it (LAPACK's `dsgesv`,
-    /// `zcgesv`; `cusolverDnDSgesv`, `cusolverDnZCgesv`). Faster than [`solve`](Self::solve) for large, well-conditioned
-    /// matrices; where half the precision does not do, it falls back to the whole and says so. A and B stay.
+    /// Solves `A * X = B` by factors of half the precision and refines the solution to the whole of it: LU where A is square,
+    /// and where it has more rows than columns QR for the X that makes `||A * X - B||` least (LAPACK's `dsgesv`, `zcgesv`;
+    /// `cusolverDnDSgesv`, `cusolverDnDSgels` and the like). Faster than [`solve`](Self::solve) for large, well-conditioned
+    /// matrices of full rank; where half the precision does not do, it falls back to the whole and says so. A and B stay.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, or for a batch; a
-    /// stale or foreign buffer. At the wait [`Error::Singular`]. X comes back.
+    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, for more columns than
+    /// rows or for a batch; a stale or foreign buffer. At the wait [`Error::Singular`]. X comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -175,6 +223,23 @@ impl Solver {
         of_x: Matrix,
         x: DeviceBuffer<T>,
     ) -> Submitted<Refined<T>> {
-        self.submit(Refine { a: of_a, b: of_b, x: of_x, _type: PhantomData }, (a.into(), b.into()), (x,))
+        self.solve_refined_from(Lowest::Single, (of_a, a), (of_b, b), of_x, x)
+    }
+
+    /// [`solve_refined`](Self::solve_refined) from factors of a precision of choice (`cusolverDnDHgesv`, `cusolverDnDBgels` and the
+    /// like).
+    ///
+    /// # Errors
+    /// As there; on a GPU [`Error::Unsupported`] where it does not compute in that precision.
+    pub fn solve_refined_from<'a, T: WideElement>(
+        &self,
+        lowest: Lowest,
+        (of_a, a): (Matrix, impl Into<In<'a, T>>),
+        (of_b, b): (Matrix, impl Into<In<'a, T>>),
+        of_x: Matrix,
+        x: DeviceBuffer<T>,
+    ) -> Submitted<Refined<T>> {
+        let op = Refine { lowest, a: of_a, b: of_b, x: of_x, _type: PhantomData };
+        self.submit(op, (a.into(), b.into()), (x,))
     }
 }

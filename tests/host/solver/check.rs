@@ -198,3 +198,26 @@ pub fn difference<T: Number>(a: &Dense, b: &Dense) -> f64 {
     let rest = a.minus(b).norm();
     if rest == 0.0 { 0.0 } else { rest / (a.norm() * a.m.max(a.n) as f64 * T::EPS) }
 }
+
+/// Real numbers of the precision of `T`, in f64.
+pub fn reals<T: Number>(device: &Device, x: &DeviceBuffer<T::Real>) -> Vec<f64> {
+    let bytes = down(device, x);
+    match size_of::<T::Real>() {
+        4 => bytemuck::cast_slice::<_, f32>(&bytes).iter().map(|x| f64::from(*x)).collect(),
+        _ => bytemuck::cast_slice::<_, f64>(&bytes).to_vec(),
+    }
+}
+
+pub fn descends(s: &[f64]) -> bool {
+    s.windows(2).all(|w| w[0] >= w[1]) && s.last().is_none_or(|s| *s >= 0.0)
+}
+
+pub fn diagonal(m: usize, n: usize, s: &[f64]) -> Dense {
+    Dense::real(m, n, |i, j| if i == j { s[i] } else { 0.0 })
+}
+
+/// The matrices without gaps in a buffer of results.
+pub fn dense<T: Number>(device: &Device, of: Matrix, x: &DeviceBuffer<T>) -> Vec<Dense> {
+    let (m, n, data) = (of.rows(), of.cols(), down(device, x));
+    (0..of.count()).map(|k| Dense::new(m, n, |i, j| data[k * m * n + i + j * m].to_c())).collect()
+}

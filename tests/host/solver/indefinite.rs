@@ -50,9 +50,15 @@ fn indefinite_systems_are_solved_from_one_triangle() {
                         let (one, two) = (a.upload_part::<T>(&device, counts), b.upload::<T>(&device));
                         let solved = solver.solve(structure, a.shape, one, b.shape, two).unwrap();
                         let at_once = b.read(&device, &solved.await_result().unwrap().x);
-                        assert_eq!(at_once, b.read(&device, &x), "in one call as in two");
-                        for ((a, b), x) in a.all.iter().zip(&b.all).zip(at_once) {
-                            assert_ratio(residual::<T>(a, &x, b), &(n, uplo, symmetry, T::DTYPE));
+                        let in_two = b.read(&device, &x);
+                        // cuSOLVER does not promise the same bits of its factorization each time.
+                        if device.kind() == windlass::DeviceKind::Host {
+                            assert_eq!(at_once, in_two, "in one call as in two");
+                        }
+                        for (how, x) in [("one call", at_once), ("two calls", in_two)] {
+                            for ((a, b), x) in a.all.iter().zip(&b.all).zip(x) {
+                                assert_ratio(residual::<T>(a, &x, b), &(how, n, uplo, symmetry, T::DTYPE));
+                            }
                         }
                     }
                 }

@@ -4,10 +4,12 @@
 
 mod check;
 mod factors;
+mod faults;
 mod indefinite;
 mod lapack;
+mod methods;
 mod nist;
+mod refined;
 mod refusals;
-
 mod special;
 mod spectra;

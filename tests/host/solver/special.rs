@@ -105,36 +105,3 @@ fn batches_of_nothing_are_answered() {
         }
     }
 }
-
-#[test]
-fn half_the_precision_is_refined_to_the_whole_or_given_up() {
-    fn case<T: Number + windlass::solver::WideElement>() {
-        for device in devices() {
-            let (solver, mut rng) = (device.solver(), Rng::new(67));
-            // Of 10^12 the condition is beyond f32, 10^40 is as a number.
-            for (name, n, scale, expected) in
-                [("good", 40, 1.0, true), ("one", 1, 1.0, true), ("none", 0, 1.0, true), ("huge", 9, 1e40, false)]
-            {
-                let a = Dense::positive::<T>(&mut rng, n);
-                let a = Dense::new(n, n, |i, j| a.at(i, j) * scale);
-                let b = Dense::random::<T>(&mut rng, n, 3);
-                let (of_a, of_b, of_x) = (Laid::one(&a, 1), Laid::one(&b, 2), Laid::one(&b, 0));
-                let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
-                let room = device.room(of_x.shape.len().unwrap()).unwrap();
-                let pending = solver.solve_refined((of_a.shape, &one), (of_b.shape, &two), of_x.shape, room).unwrap();
-                let refined = pending.await_result().unwrap();
-                assert_eq!(refined.rounds.is_some(), expected, "{name}: {:?}", refined.rounds);
-                assert_ratio(residual::<T>(&a, &of_x.read(&device, &refined.x)[0], &b), &name);
-                assert_eq!((&of_a.read(&device, &one)[0], &of_b.read(&device, &two)[0]), (&a, &b), "they stay");
-            }
-            let singular = Laid::one(&Dense::real(2, 2, |_, _| 1.0), 0);
-            let (a, b) = (singular.upload::<T>(&device), singular.upload::<T>(&device));
-            let (shape, room) = (singular.shape, device.room(4).unwrap());
-            let pending = solver.solve_refined((shape, &a), (shape, &b), shape, room).unwrap();
-            let rejected = pending.await_result().unwrap_err();
-            assert!(matches!(rejected.error, windlass::Error::Singular { position: 2, .. }), "{rejected}");
-        }
-    }
-    case::<f64>();
-    case::<windlass::Complex<f64>>();
-}

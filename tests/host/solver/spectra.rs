@@ -1,33 +1,12 @@
 //! Singular values and eigenvalues: by residual and orthogonality, sorted, and against values that are known.
 
-use super::check::{C, Dense, Laid, Number, assert_ratio, difference, each_type, orthogonality};
+use super::check::{
+    C, Dense, Laid, Number, assert_ratio, dense, descends, diagonal, difference, each_type, orthogonality, reals,
+};
 use super::special::zoo;
 use crate::common::{Rng, devices, down};
 use windlass::solver::{EighSpec, Matrix, Norm, Range, Vectors};
-use windlass::{Device, Error, Uplo};
-
-/// Real numbers of the precision of `T`, in f64.
-fn reals<T: Number>(device: &Device, x: &windlass::DeviceBuffer<T::Real>) -> Vec<f64> {
-    let bytes = down(device, x);
-    match size_of::<T::Real>() {
-        4 => bytemuck::cast_slice::<_, f32>(&bytes).iter().map(|x| f64::from(*x)).collect(),
-        _ => bytemuck::cast_slice::<_, f64>(&bytes).to_vec(),
-    }
-}
-
-fn descends(s: &[f64]) -> bool {
-    s.windows(2).all(|w| w[0] >= w[1]) && s.last().is_none_or(|s| *s >= 0.0)
-}
-
-fn diagonal(m: usize, n: usize, s: &[f64]) -> Dense {
-    Dense::real(m, n, |i, j| if i == j { s[i] } else { 0.0 })
-}
-
-/// The matrices without gaps in a buffer of results.
-fn dense<T: Number>(device: &Device, of: Matrix, x: &windlass::DeviceBuffer<T>) -> Vec<Dense> {
-    let (m, n, data) = (of.rows(), of.cols(), down(device, x));
-    (0..of.count()).map(|k| Dense::new(m, n, |i, j| data[k * m * n + i + j * m].to_c())).collect()
-}
+use windlass::{Error, Uplo};
 
 #[test]
 fn singular_vectors_are_orthogonal_and_give_the_matrix_back() {

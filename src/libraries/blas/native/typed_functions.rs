@@ -285,7 +285,6 @@ mod tests {
     use crate::library::Code;
     use crate::loader::testing::Tree;
     use crate::loader::{Library, Loader};
-    use std::io::Write as _;
 
     fn names() -> impl Iterator<Item = &'static str> {
         CublasTyped::NAMES.iter().flat_map(|(_, names)| names).map(|name| name.trim_end_matches('\0'))
@@ -319,34 +318,12 @@ mod tests {
         assert_eq!((missing.name, missing.code), ("cublasZgemv_v2_64", None), "found missing by name, at the call");
     }
 
-    /// The machine's own cuBLAS, where there is one, has every function of the table; where a GPU is under test there
-    /// must be one. Elsewhere only the form of the names is looked at, and that is said loudly.
     #[test]
     fn every_name_is_one_of_the_library() {
-        assert!(names().all(|name| name.is_empty() || name.starts_with("cublas")));
-        let cublas = match super::super::CublasFunctions::load() {
-            Ok(cublas) => cublas,
-            Err(error) => {
-                let device = std::env::var_os("WINDLASS_TEST_DEVICE");
-                assert!(device.is_none(), "{device:?} is under test, and there is no cuBLAS: {error}");
-                // To the stream itself: what a passing test prints is not shown.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "\n== SKIPPED: {} names of cuBLAS were not looked up, for there is none ({error}); \
-                     WINDLASS_CUDA_PATH=FOLDER names one, no GPU is needed",
-                    names().filter(|name| !name.is_empty()).count()
-                );
-                return;
-            }
-        };
-        let missing: Vec<_> = names()
-            .filter(|name| !name.is_empty())
-            .filter(|name| {
-                let name = std::ffi::CString::new(*name).unwrap();
-                // SAFETY: the address is not called.
-                unsafe { cublas.library().symbol::<unsafe extern "C" fn() -> i32>(&name) }.is_none()
-            })
-            .collect();
-        assert!(missing.is_empty(), "{missing:?} are not in {:?}", cublas.library());
+        crate::library::assert_names(
+            "cublas",
+            names(),
+            super::super::CublasFunctions::load().map(|table| table.library()),
+        );
     }
 }

@@ -13,18 +13,25 @@
 //! | `ldl` | sytrf, hetrf, and solutions |
 //! | `refine` | dsgesv, zcgesv |
 //! | `spectra`, `faer` | gesdd, syevd, sygvd, geev |
+//! | `singular`, `jacobi`, `polar`, `randomized` | gesvdj, syevj, gesvdp, gesvdr |
 
 mod cholesky;
 mod faer;
+mod jacobi;
 mod ldl;
 mod lu;
 mod number;
+mod polar;
 mod qr;
+mod randomized;
 mod refine;
+mod singular;
 mod spectra;
 
 pub(crate) use number::Number;
 
+use super::method::Reached;
+use super::method::{EighMethod, SvdMethod};
 use crate::numerics::level3::view::{Mat, MatMut};
 use crate::numerics::{Field, Trans};
 use num_complex::Complex;
@@ -94,11 +101,24 @@ pub trait HostSolver<R>: Sized + Copy + Send + Sync {
     #[doc(hidden)]
     fn sytrs(upper: bool, hermitian: bool, a: In<'_, Self>, pivots: &[i64], b: Out<'_, Self>);
     #[doc(hidden)]
-    fn svd(a: In<'_, Self>, s: &mut [R], vectors: Option<(Out<'_, Self>, Out<'_, Self>)>, threads: usize) -> i32;
+    fn svd(
+        a: In<'_, Self>,
+        s: &mut [R],
+        vectors: Option<(Out<'_, Self>, Out<'_, Self>)>,
+        method: &SvdMethod,
+        threads: usize,
+    ) -> (i32, Reached);
     #[doc(hidden)]
     fn pinv(a: In<'_, Self>, c: Out<'_, Self>, tolerance: Option<f64>, threads: usize) -> i32;
     #[doc(hidden)]
-    fn eigh(upper: bool, a: Out<'_, Self>, w: &mut [R], vectors: bool, threads: usize) -> i32;
+    fn eigh(
+        upper: bool,
+        a: Out<'_, Self>,
+        w: &mut [R],
+        vectors: bool,
+        method: &EighMethod,
+        threads: usize,
+    ) -> (i32, Reached);
     #[doc(hidden)]
     fn sygvd(upper: bool, a: Out<'_, Self>, b: Out<'_, Self>, w: &mut [R], vectors: bool, threads: usize) -> i32;
     #[doc(hidden)]
@@ -205,9 +225,15 @@ impl<T: Number> HostSolver<T::Part> for T {
         }
     }
 
-    fn svd(a: In<'_, T>, s: &mut [T::Part], vectors: Option<(Out<'_, T>, Out<'_, T>)>, threads: usize) -> i32 {
+    fn svd(
+        a: In<'_, T>,
+        s: &mut [T::Part],
+        vectors: Option<(Out<'_, T>, Out<'_, T>)>,
+        method: &SvdMethod,
+        threads: usize,
+    ) -> (i32, Reached) {
         let vectors = vectors.and_then(|(u, vh)| view_mut(u).zip(view_mut(vh)));
-        view(a).map_or(0, |a| spectra::svd(a, s, vectors, threads))
+        view(a).map_or_else(Default::default, |a| singular::svd_by(a, s, vectors, method, threads))
     }
 
     fn pinv(a: In<'_, T>, c: Out<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
@@ -215,10 +241,17 @@ impl<T: Number> HostSolver<T::Part> for T {
         spectra::pinv(a, c, tolerance, threads)
     }
 
-    fn eigh(upper: bool, a: Out<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
-        let Some(mut a) = view_mut(a) else { return 0 };
+    fn eigh(
+        upper: bool,
+        a: Out<'_, T>,
+        w: &mut [T::Part],
+        vectors: bool,
+        method: &EighMethod,
+        threads: usize,
+    ) -> (i32, Reached) {
+        let Some(mut a) = view_mut(a) else { return Default::default() };
         mirror(&mut a, upper);
-        spectra::eigh(&mut a, w, vectors, threads)
+        spectra::eigh_by(&mut a, w, vectors, method, threads)
     }
 
     fn sygvd(upper: bool, a: Out<'_, T>, b: Out<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {

@@ -1,9 +1,12 @@
-//! Solutions by factors of half the precision, refined: LAPACK's `dsgesv` and `zcgesv`.
+//! Solutions by factors of half the precision, refined: LAPACK's `dsgesv` and `zcgesv`, and least squares by Bjorck's refinement
+//! of solution and residual together ("Iterative refinement of linear least squares solutions", BIT 7, 1967).
 
 use super::number::{Number, is_finite, modulus};
-use super::{lu, part};
+use super::{lu, part, qr};
 use crate::numerics::Field as _;
+use crate::numerics::gemm::Native;
 use crate::numerics::level3::threads as worth;
+use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
 use num_complex::Complex;
 
@@ -28,6 +31,12 @@ fn largest<T: Number>(x: Mat<'_, T>, j: usize) -> f64 {
     (0..x.rows()).map(|i| modulus(x.get(i, j))).fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most })
 }
 
+/// A copy without gaps.
+fn dense<T: Wide>(x: Mat<'_, T>) -> Vec<T> {
+    let rows = x.rows().max(1);
+    (0..x.rows() * x.cols()).map(|at| x.get(at % rows, at / rows)).collect()
+}
+
 /// Rounded to the narrow type, dense.
 fn narrow<T: Wide>(x: Mat<'_, T>) -> Option<Vec<T::Narrow>> {
     let mut all = Vec::with_capacity(x.rows().saturating_mul(x.cols()));
@@ -50,11 +59,26 @@ pub(super) fn solve<T: Wide>(
     mut x: MatMut<'_, T>,
     threads: usize,
 ) -> (i32, Option<usize>) {
+    let (n, nrhs) = (a.cols(), b.cols());
+    if a.rows() > n {
+        if let Some(rounds) = refined_least_squares(a, b, x.reborrow(), threads) {
+            return (0, Some(rounds));
+        }
+        let (mut copy, mut rest) = (dense(a), dense(b));
+        let m = a.rows();
+        let (Some(copy), Some(mut rest)) = (MatMut::new(&mut copy, m, n, m), MatMut::new(&mut rest, m, nrhs, m)) else {
+            return (0, None);
+        };
+        let info = qr::least_squares(copy, rest.reborrow(), threads);
+        for j in 0..nrhs {
+            (0..n).for_each(|i| x.set(i, j, rest.get(i, j)));
+        }
+        return (info, None);
+    }
     if let Some(rounds) = refined(a, b, x.reborrow(), threads) {
         return (0, Some(rounds));
     }
-    let n = a.rows();
-    let mut copy: Vec<T> = (0..n * n).map(|at| a.get(at % n, at / n)).collect();
+    let mut copy = dense(a);
     let Some(copy) = MatMut::new(&mut copy, n, n, n.max(1)) else { return (0, None) };
     for j in 0..x.cols() {
         (0..n).for_each(|i| x.set(i, j, b.get(i, j)));
@@ -73,7 +97,7 @@ fn refined<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads:
         return None;
     }
     let factors = Mat::new(&factors, n, n, n.max(1))?;
-    let mut rest: Vec<T> = (0..n * nrhs).map(|at| b.get(at % n.max(1), at / n.max(1))).collect();
+    let mut rest = dense(b);
     x.scale(T::default());
     let many = threads.min(worth::<T>([n, n, nrhs]));
     for round in 0..=ROUNDS {
@@ -93,6 +117,67 @@ fn refined<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads:
         let (r, x) = (r.as_ref(), x.as_ref());
         let small = |j: usize| largest(r, j) <= largest(x, j) * enough;
         if (0..nrhs).all(small) {
+            return Some(round);
+        }
+    }
+    None
+}
+
+/// `None` where a number is too large for the narrow type, a column depends on others in it, or the rounds did not do.
+///
+/// With the residual `r` as an unknown, `r + A x = b` and `A^H r = 0`; what is left of both by the numbers of the whole
+/// precision is solved for by the narrow factors.
+fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads: usize) -> Option<usize> {
+    let (m, n, nrhs) = (a.rows(), a.cols(), b.cols());
+    let mut factors = narrow(a)?;
+    let mut tau = vec![T::Narrow::default(); n];
+    qr::factor(MatMut::new(&mut factors, m, n, m)?, &mut tau, threads);
+    let factors = Mat::new(&factors, m, n, m)?;
+    let triangle = factors.block((0, 0), (n, n));
+    if super::cholesky::first_zero(triangle) != 0 {
+        return None;
+    }
+    let upper = Triangle { matrix: triangle, lower: false, unit: false };
+    let lower = Triangle { matrix: triangle.t().conj(true), lower: true, unit: false };
+    let q = |adjoint, c: MatMut<'_, T::Narrow>| {
+        qr::multiply(qr::Apply { left: true, adjoint }, factors, &tau, c, threads);
+    };
+    let many = threads.min(worth::<T>([m, n, nrhs]));
+    x.scale(T::default());
+    let mut r = vec![T::default(); m * nrhs];
+    for round in 0..=ROUNDS {
+        // f = b - r - A x, and g = -A^H r.
+        let mut f: Vec<T> = dense(b).into_iter().zip(&r).map(|(b, r)| b - *r).collect();
+        MatMut::new(&mut f, m, nrhs, m)?.product(-T::ONE, a, x.as_ref(), T::ONE, many);
+        let mut g = vec![T::default(); n * nrhs];
+        MatMut::new(&mut g, n, nrhs, n.max(1))?.product(
+            -T::ONE,
+            a.t().conj(true),
+            Mat::new(&r, m, nrhs, m)?,
+            T::default(),
+            many,
+        );
+        let mut step = narrow(Mat::new(&f, m, nrhs, m)?)?;
+        let mut other = narrow(Mat::new(&g, n, nrhs, n.max(1))?)?;
+        // h = R^-H g; with Q^H f = (f1, f2): dr = Q (h, f2), dx = R^-1 (f1 - h).
+        apply(Action::Solve, lower, <T::Narrow as Native>::ONE, MatMut::new(&mut other, n, nrhs, n.max(1))?, many);
+        q(true, MatMut::new(&mut step, m, nrhs, m)?);
+        for (f, h) in step.chunks_exact_mut(m).zip(other.chunks_exact_mut(n.max(1))) {
+            f.iter_mut().zip(h).for_each(|(f, h)| (*f, *h) = (*h, *f - *h));
+        }
+        apply(Action::Solve, upper, <T::Narrow as Native>::ONE, MatMut::new(&mut other, n, nrhs, n.max(1))?, many);
+        q(false, MatMut::new(&mut step, m, nrhs, m)?);
+        r.iter_mut().zip(step).for_each(|(r, d)| *r = *r + T::rounded(d.wide()));
+        let mut small = true;
+        for (j, column) in other.chunks_exact(n.max(1)).enumerate() {
+            column.iter().enumerate().for_each(|(i, d)| x.set(i, j, x.get(i, j) + T::rounded(d.wide())));
+            let moved =
+                column.iter().map(|d| modulus(*d)).fold(0.0, |most, d| if d > most || d.is_nan() { d } else { most });
+            // The step is itself right to half the precision: what it leaves is less by that.
+            let enough = largest(x.as_ref(), j) * T::EPSILON / T::Narrow::EPSILON * (n as f64).sqrt();
+            small &= moved <= enough.min(largest(x.as_ref(), j));
+        }
+        if small && round > 0 {
             return Some(round);
         }
     }

@@ -4,9 +4,11 @@
 //! is answered here, and every other is scaled by a power of two, which rounds nothing. (Eigenvectors of a matrix of 1e-14 are
 //! wrong in the first digit otherwise: thresholds of `faer` 0.24 are absolute.)
 
-use super::cholesky;
+use super::super::method::EighMethod;
+use super::super::method::Reached;
 use super::faer::General;
 use super::number::{Number, conj, is_finite, modulus, real};
+use super::{cholesky, jacobi};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
@@ -14,7 +16,7 @@ use num_complex::Complex64;
 
 /// A dense copy, of the lower triangle alone if asked for, scaled; and what its spectrum is to be multiplied with. `None` where
 /// a number is none.
-fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
+pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
     let (m, n) = (a.rows(), a.cols());
     let mut copy = Vec::with_capacity(m.saturating_mul(n));
     let mut most = 0.0f64;
@@ -37,7 +39,7 @@ fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
     Some((copy, 1.0 / half / half))
 }
 
-fn nan<T: Number>(x: &mut MatMut<'_, T>) {
+pub(super) fn nan<T: Number>(x: &mut MatMut<'_, T>) {
     x.each(|_| real(f64::NAN));
 }
 
@@ -125,10 +127,22 @@ pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Op
 /// The eigenvalues of a lower triangle into w, ascending, and the vectors in place of A if asked for. How many did not
 /// converge.
 pub(super) fn eigh<T: Number>(a: &mut MatMut<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
+    eigh_by(a, w, vectors, &EighMethod::Tridiagonal, threads).0
+}
+
+/// The same by a method of choice.
+pub(super) fn eigh_by<T: Number>(
+    a: &mut MatMut<'_, T>,
+    w: &mut [T::Part],
+    vectors: bool,
+    method: &EighMethod,
+    threads: usize,
+) -> (i32, Reached) {
     let n = a.rows();
     if n == 0 {
-        return 0;
+        return (0, Reached::default());
     }
+    let (mut used_up, mut reached) = (false, Reached::default());
     let mut values = vec![T::default(); n];
     let mut room = vectors.then(|| vec![T::default(); n * n]);
     // Imaginary parts on the diagonal do not count.
@@ -142,22 +156,30 @@ pub(super) fn eigh<T: Number>(a: &mut MatMut<'_, T>, w: &mut [T::Part], vectors:
             room.iter_mut().flatten().for_each(|x| *x = T::ONE);
             true
         }
-        _ => T::eigh(a, n, &mut values, room.as_deref_mut(), threads),
+        _ => match method {
+            EighMethod::Tridiagonal => T::eigh(a, n, &mut values, room.as_deref_mut(), threads),
+            EighMethod::Jacobi(how) => {
+                let (converged, found) = jacobi::eigh(a, n, &mut values, room.as_deref_mut(), *how);
+                (used_up, reached) = (!converged, found);
+                true
+            }
+        },
     });
     let Some((_, factor)) = done else {
         w.iter_mut().for_each(|w| *w = crate::numerics::Field::re(real::<T>(f64::NAN)));
         if vectors {
             nan(a);
         }
-        return n as i32;
+        return (n as i32, reached);
     };
+    reached.error = reached.error.map(|error| error * factor as f32);
     for (w, value) in w.iter_mut().zip(values) {
         *w = crate::numerics::Field::re(value * real::<T>(factor.sqrt()) * real::<T>(factor.sqrt()));
     }
     for (j, column) in room.iter().flat_map(|room| room.chunks_exact(n)).enumerate() {
         column.iter().enumerate().for_each(|(i, x)| a.set(i, j, *x));
     }
-    0
+    (if used_up { n as i32 + 1 } else { 0 }, reached)
 }
 
 /// `A * x = lambda * B * x` with lower triangles of both, B positive definite: the factor of B in its place, the vectors in

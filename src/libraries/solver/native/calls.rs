@@ -27,6 +27,45 @@ pub(in crate::libraries::solver) fn i32s<const N: usize>(sizes: [usize; N]) -> [
     sizes.map(|size| i32::try_from(size).unwrap_or(i32::MAX))
 }
 
+/// A routine of the 64-bit form: what stands between the handle and the workspaces is the same in the question for their
+/// sizes and in the call. A batch has its size behind the info.
+macro_rules! sized {
+    ($queue:expr, $size:ident, $call:ident, $name:literal, ($($arg:expr),* $(,)?), $info:expr $(, $count:expr)?) => {
+        $queue.sized(
+            $name,
+            // SAFETY: see the head of `dense.rs`.
+            |api, h, device, host| unsafe { api.regular.$size(h, $($arg,)* device, host $(, $count)?).into() },
+            // SAFETY: see the head of `dense.rs`.
+            |api, h, room| unsafe {
+                let info = $info as *mut i32;
+                let (device, host) = ((room.device, room.device_bytes), (room.host, room.host_bytes));
+                api.regular.$call(h, $($arg,)* device.0, device.1, host.0, host.1, info $(, $count)?).into()
+            },
+        )
+    };
+}
+pub(super) use sized;
+
+/// A routine by letter: the same of its arguments and its elements of workspace. What is named behind the info ends both lists.
+macro_rules! lettered {
+    ($queue:expr, $T:ty, $size:ident, $call:ident, ($($arg:expr),* $(,)?), $info:expr $(, $last:expr)*) => {
+        $queue.lettered::<$T>(
+            // SAFETY: see the head of `dense.rs`.
+            |api, h, len| unsafe { api.typed.$size(<$T>::LETTER, h, $($arg,)* len $(, $last)*) },
+            // SAFETY: see the head of `dense.rs`.
+            |api, h, room, len| unsafe {
+                api.typed.$call(<$T>::LETTER, h, $($arg,)* room, len, $info as *mut i32 $(, $last)*)
+            },
+        )
+    };
+}
+pub(super) use lettered;
+
+/// An address that is read or written.
+pub(super) fn pointer(at: u64) -> *mut c_void {
+    at as *mut c_void
+}
+
 impl Uplo {
     /// `cublasFillMode_t`.
     pub(in crate::libraries::solver) fn fill_mode(self) -> u32 {

@@ -1,6 +1,6 @@
-//! The functions of cuSOLVER: the 64-bit forms, which take the type as an argument, and the older ones by letter.
+//! The functions of cuSOLVER in the 64-bit form, which take the type as an argument.
 
-use crate::library::{function_table, typed_table};
+use crate::library::function_table;
 use std::ffi::c_void;
 
 /// What a handle points at.
@@ -17,6 +17,9 @@ pub(crate) type cusolverDnHandle_t = *mut CusolverDnContext;
 /// `cusolverDnParams_t`: always null, the default algorithms.
 type Params = *const c_void;
 
+/// `gesvdjInfo_t` and `syevjInfo_t`.
+pub(super) type JacobiInfo = *mut c_void;
+
 function_table! {
     /// The functions of `libcusolver` that every release from CUDA 12 on has.
     CusolverFunctions = Cusolver
@@ -27,6 +30,30 @@ function_table! {
         fn destroy(handle: cusolverDnHandle_t) = c"cusolverDnDestroy";
         /// Binds one to a stream.
         fn set_stream(handle: cusolverDnHandle_t, stream: cudarc::driver::sys::CUstream) = c"cusolverDnSetStream";
+        /// Makes an object of options of `gesvdj`.
+        fn create_gesvdj(info: *mut JacobiInfo) = c"cusolverDnCreateGesvdjInfo";
+        /// Destroys one.
+        fn destroy_gesvdj(info: JacobiInfo) = c"cusolverDnDestroyGesvdjInfo";
+        /// What counts as zero.
+        fn gesvdj_tolerance(info: JacobiInfo, tolerance: f64) = c"cusolverDnXgesvdjSetTolerance";
+        /// The most sweeps.
+        fn gesvdj_sweeps(info: JacobiInfo, sweeps: i32) = c"cusolverDnXgesvdjSetMaxSweeps";
+        /// What was left; waits.
+        fn gesvdj_rest(handle: cusolverDnHandle_t, info: JacobiInfo, rest: *mut f64) = c"cusolverDnXgesvdjGetResidual";
+        /// Sweeps that were made; waits.
+        fn gesvdj_reached(handle: cusolverDnHandle_t, info: JacobiInfo, sweeps: *mut i32) = c"cusolverDnXgesvdjGetSweeps";
+        /// Makes an object of options of `syevj`.
+        fn create_syevj(info: *mut JacobiInfo) = c"cusolverDnCreateSyevjInfo";
+        /// Destroys one.
+        fn destroy_syevj(info: JacobiInfo) = c"cusolverDnDestroySyevjInfo";
+        /// What counts as zero.
+        fn syevj_tolerance(info: JacobiInfo, tolerance: f64) = c"cusolverDnXsyevjSetTolerance";
+        /// The most sweeps.
+        fn syevj_sweeps(info: JacobiInfo, sweeps: i32) = c"cusolverDnXsyevjSetMaxSweeps";
+        /// What was left; waits.
+        fn syevj_rest(handle: cusolverDnHandle_t, info: JacobiInfo, rest: *mut f64) = c"cusolverDnXsyevjGetResidual";
+        /// Sweeps that were made; waits.
+        fn syevj_reached(handle: cusolverDnHandle_t, info: JacobiInfo, sweeps: *mut i32) = c"cusolverDnXsyevjGetSweeps";
         /// Workspace of `xgetrf`.
         fn xgetrf_size(
             handle: cusolverDnHandle_t, params: Params, m: i64, n: i64, ty: u32, a: *const c_void, lda: i64,
@@ -130,26 +157,32 @@ function_table! {
         ) = c"cusolverDnXgesvd";
     }
     optional {
-        /// Workspace of `dsgesv`, in bytes.
-        fn dsgesv_size(
-            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
-            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: *mut usize,
-        ) = c"cusolverDnDSgesv_bufferSize";
-        /// Solutions by factors of half the precision.
-        fn dsgesv(
-            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
-            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: usize, rounds: *mut i32, info: *mut i32,
-        ) = c"cusolverDnDSgesv";
-        /// Workspace of `zcgesv`, in bytes.
-        fn zcgesv_size(
-            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
-            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: *mut usize,
-        ) = c"cusolverDnZCgesv_bufferSize";
-        /// Solutions by factors of half the precision.
-        fn zcgesv(
-            handle: cusolverDnHandle_t, n: i32, nrhs: i32, a: *mut c_void, lda: i32, pivots: *mut i32, b: *mut c_void,
-            ldb: i32, x: *mut c_void, ldx: i32, work: *mut c_void, bytes: usize, rounds: *mut i32, info: *mut i32,
-        ) = c"cusolverDnZCgesv";
+        /// Workspace of `xgesvdp`.
+        fn xgesvdp_size(
+            handle: cusolverDnHandle_t, params: Params, job: u32, thin: i32, m: i64, n: i64, ty: u32, a: *const c_void,
+            lda: i64, ty_s: u32, s: *const c_void, ty_u: u32, u: *const c_void, ldu: i64, ty_v: u32, v: *const c_void,
+            ldv: i64, compute: u32, device: *mut usize, host: *mut usize,
+        ) = c"cusolverDnXgesvdp_bufferSize";
+        /// Singular values and vectors by the polar decomposition; V, not its adjoint.
+        fn xgesvdp(
+            handle: cusolverDnHandle_t, params: Params, job: u32, thin: i32, m: i64, n: i64, ty: u32, a: *mut c_void,
+            lda: i64, ty_s: u32, s: *mut c_void, ty_u: u32, u: *mut c_void, ldu: i64, ty_v: u32, v: *mut c_void,
+            ldv: i64, compute: u32, device: *mut c_void, device_bytes: usize, host: *mut c_void, host_bytes: usize,
+            info: *mut i32, moved: *mut f64,
+        ) = c"cusolverDnXgesvdp";
+        /// Workspace of `xgesvdr`.
+        fn xgesvdr_size(
+            handle: cusolverDnHandle_t, params: Params, job_u: i8, job_v: i8, m: i64, n: i64, k: i64, p: i64, rounds: i64,
+            ty: u32, a: *const c_void, lda: i64, ty_s: u32, s: *const c_void, ty_u: u32, u: *const c_void, ldu: i64,
+            ty_v: u32, v: *const c_void, ldv: i64, compute: u32, device: *mut usize, host: *mut usize,
+        ) = c"cusolverDnXgesvdr_bufferSize";
+        /// The largest singular values by random projections; V, not its adjoint.
+        fn xgesvdr(
+            handle: cusolverDnHandle_t, params: Params, job_u: i8, job_v: i8, m: i64, n: i64, k: i64, p: i64, rounds: i64,
+            ty: u32, a: *mut c_void, lda: i64, ty_s: u32, s: *mut c_void, ty_u: u32, u: *mut c_void, ldu: i64, ty_v: u32,
+            v: *mut c_void, ldv: i64, compute: u32, device: *mut c_void, device_bytes: usize, host: *mut c_void,
+            host_bytes: usize, info: *mut i32,
+        ) = c"cusolverDnXgesvdr";
         /// Workspace of `xsyev_batched`.
         fn xsyev_batched_size(
             handle: cusolverDnHandle_t, params: Params, job: u32, uplo: u32, n: i64, ty: u32, a: *const c_void,
@@ -177,94 +210,16 @@ function_table! {
     }
 }
 
-typed_table! {
-    /// The routines of `libcusolver` that come by the letter of their type.
-    CusolverTyped = Cusolver, "cusolverDn", cusolverDnHandle_t
-    {
-        /// Workspace of `potri`, in elements.
-        fn potri_size(uplo: u32, n: i32, a: *mut c_void, lda: i32, work: *mut i32) = "potri_bufferSize";
-        /// Inverses from Cholesky factors.
-        fn potri(
-            uplo: u32, n: i32, a: *mut c_void, lda: i32, work: *mut c_void, len: i32, info: *mut i32,
-        ) = "potri";
-        /// Cholesky factors of small matrices whose addresses are in a table. The other triangle is destroyed.
-        fn potrf_batched(uplo: u32, n: i32, a: *const c_void, lda: i32, info: *mut i32, batch: i32) = "potrfBatched";
-        /// Workspace of `ormqr`, in elements.
-        fn ormqr_size(
-            side: u32, trans: u32, m: i32, n: i32, k: i32, a: *const c_void, lda: i32, tau: *const c_void,
-            c: *const c_void, ldc: i32, work: *mut i32,
-        ) = ["cusolverDnSormqr_bufferSize", "cusolverDnDormqr_bufferSize", "cusolverDnCunmqr_bufferSize",
-            "cusolverDnZunmqr_bufferSize"];
-        /// Applies Q.
-        fn ormqr(
-            side: u32, trans: u32, m: i32, n: i32, k: i32, a: *const c_void, lda: i32, tau: *const c_void,
-            c: *mut c_void, ldc: i32, work: *mut c_void, len: i32, info: *mut i32,
-        ) = ["cusolverDnSormqr", "cusolverDnDormqr", "cusolverDnCunmqr", "cusolverDnZunmqr"];
-        /// Workspace of `orgqr`, in elements.
-        fn orgqr_size(
-            m: i32, n: i32, k: i32, a: *const c_void, lda: i32, tau: *const c_void, work: *mut i32,
-        ) = ["cusolverDnSorgqr_bufferSize", "cusolverDnDorgqr_bufferSize", "cusolverDnCungqr_bufferSize",
-            "cusolverDnZungqr_bufferSize"];
-        /// The first columns of Q.
-        fn orgqr(
-            m: i32, n: i32, k: i32, a: *mut c_void, lda: i32, tau: *const c_void, work: *mut c_void, len: i32,
-            info: *mut i32,
-        ) = ["cusolverDnSorgqr", "cusolverDnDorgqr", "cusolverDnCungqr", "cusolverDnZungqr"];
-        /// Workspace of `sytrf`, in elements.
-        fn sytrf_size(n: i32, a: *mut c_void, lda: i32, work: *mut i32) = "sytrf_bufferSize";
-        /// Factors of symmetric matrices; the complex ones are symmetric, not Hermitian.
-        fn sytrf(
-            uplo: u32, n: i32, a: *mut c_void, lda: i32, pivots: *mut i32, work: *mut c_void, len: i32,
-            info: *mut i32,
-        ) = "sytrf";
-        /// Workspace of `sygvd`, in elements.
-        fn sygvd_size(
-            kind: u32, job: u32, uplo: u32, n: i32, a: *const c_void, lda: i32, b: *const c_void, ldb: i32,
-            w: *const c_void, work: *mut i32,
-        ) = ["cusolverDnSsygvd_bufferSize", "cusolverDnDsygvd_bufferSize", "cusolverDnChegvd_bufferSize",
-            "cusolverDnZhegvd_bufferSize"];
-        /// Generalized spectra.
-        fn sygvd(
-            kind: u32, job: u32, uplo: u32, n: i32, a: *mut c_void, lda: i32, b: *mut c_void, ldb: i32,
-            w: *mut c_void, work: *mut c_void, len: i32, info: *mut i32,
-        ) = ["cusolverDnSsygvd", "cusolverDnDsygvd", "cusolverDnChegvd", "cusolverDnZhegvd"];
-    }
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 mod tests {
-    use super::*;
-    use std::io::Write as _;
+    use super::super::CusolverTyped;
+    use super::CusolverFunctions;
 
-    /// The machine's own cuSOLVER, where there is one, has every function that the solver calls; where a GPU is under test there
-    /// must be one.
     #[test]
     fn every_name_is_one_of_the_library() {
-        let names = CusolverTyped::NAMES.iter().flat_map(|(_, names)| names).map(|name| name.trim_end_matches('\0'));
-        let required = CusolverFunctions::REQUIRED.iter().flat_map(|names| names.iter()).map(|n| n.to_str().unwrap());
-        let names: Vec<&str> = names.chain(required).collect();
-        assert!(names.iter().all(|name| name.starts_with("cusolverDn")), "{names:?}");
-        let library = match CusolverFunctions::load() {
-            Ok(table) => table.library(),
-            Err(error) => {
-                let device = std::env::var_os("WINDLASS_TEST_DEVICE");
-                let gpu = device.as_ref().is_some_and(|name| name.to_string_lossy().starts_with("cuda"));
-                assert!(!gpu, "{device:?} is under test, and there is no cuSOLVER: {error}");
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "\n== SKIPPED: {} names of cuSOLVER were not looked up, for there is none ({error}); \
-                     WINDLASS_CUDA_PATH=FOLDER names one, no GPU is needed",
-                    names.len()
-                );
-                return;
-            }
-        };
-        // SAFETY: the addresses are not called.
-        let there = |name: &str| unsafe {
-            library.symbol::<unsafe extern "C" fn() -> i32>(&std::ffi::CString::new(name).unwrap()).is_some()
-        };
-        let missing: Vec<_> = names.into_iter().filter(|name| !there(name)).collect();
-        assert!(missing.is_empty(), "{missing:?} are not in {library:?}");
+        let typed = CusolverTyped::NAMES.iter().flat_map(|(_, names)| names);
+        let required = CusolverFunctions::REQUIRED.iter().flat_map(|names| names.iter());
+        let names = typed.copied().chain(required.filter_map(|name| name.to_str().ok()));
+        crate::library::assert_names("cusolverDn", names, CusolverFunctions::load().map(CusolverFunctions::library));
     }
 }

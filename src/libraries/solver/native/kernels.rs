@@ -11,6 +11,8 @@ const BLOCK: u32 = 256;
 /// What a copy of a matrix does on the way.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::libraries::solver) enum Copy {
+    /// All of it, as it is.
+    All,
     /// The conjugate transpose.
     Adjoint,
     /// The upper triangle, with zeros below.
@@ -99,6 +101,7 @@ impl Queue<'_> {
             return Ok(());
         }
         let how: usize = match how {
+            Copy::All => 0,
             Copy::Adjoint if T::DTYPE.is_complex() => 1 | 2,
             Copy::Adjoint => 1,
             Copy::Upper => 4,

@@ -1,5 +1,14 @@
-//! cuSOLVER itself: its functions, its status codes, a slot's handle, our own kernels, and what the CUDA halves have in
-//! common.
+//! cuSOLVER itself.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `functions`, `typed_functions`, `status` | the library's functions and status codes |
+//! | `handle` | a slot's handle |
+//! | `calls` | what the CUDA halves have in common: a call with its workspaces |
+//! | `dense`, `refine` | factors and solutions of one matrix |
+//! | `singular`, `spectra`, `options` | singular values and eigenvalues, and what the Jacobi methods are told |
+//! | `batched` | many small matrices in one call |
+//! | `kernels` | our own kernels |
 
 mod batched;
 mod calls;
@@ -7,11 +16,16 @@ mod dense;
 mod functions;
 mod handle;
 mod kernels;
+mod options;
+mod refine;
+mod singular;
 mod spectra;
 mod status;
+mod typed_functions;
 
 use calls::{code, i32s};
 pub(in crate::libraries::solver) use dense::At;
-use functions::{CusolverFunctions, CusolverTyped};
+use functions::CusolverFunctions;
 pub(crate) use handle::Cusolver;
 pub(super) use kernels::Copy;
+use typed_functions::CusolverTyped;

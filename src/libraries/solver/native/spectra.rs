@@ -1,98 +1,17 @@
-//! The library's routines for spectra; what holds of `dense.rs` holds here.
+//! The library's routines for eigenvalues; what holds of `dense.rs` holds here.
 
 use super::super::SolverElement;
 use super::super::eigh::Range;
+use super::super::method::Jacobi;
+use super::calls::{lettered, pointer, sized};
 use super::dense::At;
 use super::{code, i32s};
 use crate::cuda::Queue;
 use crate::{Result, Uplo};
 use std::ffi::c_void;
-use std::ptr::null;
-
-fn read(at: u64) -> *const c_void {
-    at as *const c_void
-}
-
-fn write(at: u64) -> *mut c_void {
-    at as *mut c_void
-}
+use std::ptr::{null, null_mut};
 
 impl Queue<'_> {
-    /// Of an A with at least as many rows as columns; the addresses of U and `V^H` are 0 for values alone.
-    pub(in crate::libraries::solver) fn gesvd<T: SolverElement>(
-        &mut self,
-        full: bool,
-        (m, n): (usize, usize),
-        (a, lda): At,
-        s: u64,
-        [(u, ldu), (vh, ldvh)]: [At; 2],
-        info: u64,
-    ) -> Result<()> {
-        let job = match (u, full) {
-            (0, _) => b'N' as i8,
-            (_, true) => b'A' as i8,
-            (_, false) => b'S' as i8,
-        };
-        let (m, n, lda, ldu, ldvh) = (m as i64, n as i64, lda as i64, ldu as i64, ldvh as i64);
-        let (ty, real) = (code::<T>(), code::<T::Real>());
-        self.sized(
-            "cusolverDnXgesvd",
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, device, host| unsafe {
-                Some(api.regular.xgesvd_size(
-                    h,
-                    null(),
-                    job,
-                    job,
-                    m,
-                    n,
-                    ty,
-                    read(a),
-                    lda,
-                    real,
-                    read(s),
-                    ty,
-                    read(u),
-                    ldu,
-                    ty,
-                    read(vh),
-                    ldvh,
-                    ty,
-                    device,
-                    host,
-                ))
-            },
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, room| unsafe {
-                Some(api.regular.xgesvd(
-                    h,
-                    null(),
-                    job,
-                    job,
-                    m,
-                    n,
-                    ty,
-                    write(a),
-                    lda,
-                    real,
-                    write(s),
-                    ty,
-                    write(u),
-                    ldu,
-                    ty,
-                    write(vh),
-                    ldvh,
-                    ty,
-                    room.device,
-                    room.device_bytes,
-                    room.host,
-                    room.host_bytes,
-                    info as *mut i32,
-                ))
-            },
-        )
-    }
-
     pub(in crate::libraries::solver) fn syevd<T: SolverElement>(
         &mut self,
         (vectors, uplo): (bool, Uplo),
@@ -102,49 +21,37 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<()> {
         let (job, uplo, n, lda) = (u32::from(vectors), uplo.fill_mode(), n as i64, lda as i64);
-        let (ty, real) = (code::<T>(), code::<T::Real>());
-        self.sized(
-            "cusolverDnXsyevd",
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, device, host| unsafe {
-                Some(api.regular.xsyevd_size(
-                    h,
-                    null(),
-                    job,
-                    uplo,
-                    n,
-                    ty,
-                    read(a),
-                    lda,
-                    real,
-                    read(w),
-                    ty,
-                    device,
-                    host,
-                ))
-            },
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, room| unsafe {
-                Some(api.regular.xsyevd(
-                    h,
-                    null(),
-                    job,
-                    uplo,
-                    n,
-                    ty,
-                    write(a),
-                    lda,
-                    real,
-                    write(w),
-                    ty,
-                    room.device,
-                    room.device_bytes,
-                    room.host,
-                    room.host_bytes,
-                    info as *mut i32,
-                ))
-            },
-        )
+        let (ty, real, a, w) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(w));
+        sized!(self, xsyevd_size, xsyevd, "cusolverDnXsyevd", (null(), job, uplo, n, ty, a, lda, real, w, ty), info)
+    }
+
+    /// By Jacobi's rotations: how many sweeps it took, and what was left off the diagonal. The call waits for the device.
+    pub(in crate::libraries::solver) fn syevj<T: SolverElement>(
+        &mut self,
+        (vectors, uplo, jacobi): (bool, Uplo, Jacobi),
+        n: usize,
+        (a, lda): At,
+        w: u64,
+        info: u64,
+    ) -> Result<(u32, f64)> {
+        let ([n, lda], job, uplo) = (i32s([n, lda]), u32::from(vectors), uplo.fill_mode());
+        let (a, w, options) = (pointer(a), pointer(w), self.syevj_options(jacobi)?);
+        lettered!(self, T, syevj_size, syevj, (job, uplo, n, a, lda, w), info, options.raw())?;
+        self.reached(&options)
+    }
+
+    /// The same for matrices without gaps. Nothing is said of sweeps.
+    pub(in crate::libraries::solver) fn syevj_batched<T: SolverElement>(
+        &mut self,
+        (vectors, uplo, jacobi): (bool, Uplo, Jacobi),
+        (n, count): (usize, usize),
+        (a, lda): At,
+        w: u64,
+        info: u64,
+    ) -> Result<()> {
+        let ([n, lda, count], job, uplo) = (i32s([n, lda, count]), u32::from(vectors), uplo.fill_mode());
+        let (a, w, options) = (pointer(a), pointer(w), self.syevj_options(jacobi)?);
+        lettered!(self, T, syevj_batched_size, syevj_batched, (job, uplo, n, a, lda, w), info, options.raw(), count)
     }
 
     /// A part of a spectrum, and how many eigenvalues there are in it. The call waits for the device.
@@ -157,7 +64,7 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<usize> {
         let (job, uplo, n, lda) = (u32::from(vectors), uplo.fill_mode(), n as i64, lda as i64);
-        let (ty, real) = (code::<T>(), code::<T::Real>());
+        let (ty, real, a, w) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(w));
         // `cusolverEigRange_t`: 1001 all, 1002 by index, 1003 by value. Bounds are of the type of the values.
         let (kind, first, last, bounds) = match range {
             Range::All => (1001, 1, n, [0.0; 2]),
@@ -172,59 +79,13 @@ impl Queue<'_> {
         };
         // In memory that outlives the call, should the library write it late.
         let found = self.keep_host(size_of::<i64>()).cast::<i64>();
-        self.sized(
+        sized!(
+            self,
+            xsyevdx_size,
+            xsyevdx,
             "cusolverDnXsyevdx",
-            // SAFETY: see the head of `dense.rs`; the bounds are two numbers of the type that is named.
-            |api, h, device, host| unsafe {
-                Some(api.regular.xsyevdx_size(
-                    h,
-                    null(),
-                    job,
-                    kind,
-                    uplo,
-                    n,
-                    ty,
-                    read(a),
-                    lda,
-                    from,
-                    to,
-                    first,
-                    last,
-                    found,
-                    real,
-                    read(w),
-                    ty,
-                    device,
-                    host,
-                ))
-            },
-            // SAFETY: as above.
-            |api, h, room| unsafe {
-                Some(api.regular.xsyevdx(
-                    h,
-                    null(),
-                    job,
-                    kind,
-                    uplo,
-                    n,
-                    ty,
-                    write(a),
-                    lda,
-                    from,
-                    to,
-                    first,
-                    last,
-                    found,
-                    real,
-                    write(w),
-                    ty,
-                    room.device,
-                    room.device_bytes,
-                    room.host,
-                    room.host_bytes,
-                    info as *mut i32,
-                ))
-            },
+            (null(), job, kind, uplo, n, ty, a, lda, from, to, first, last, found, real, w, ty),
+            info
         )?;
         // SAFETY: kept until the work is over, and the call has waited for the device.
         let found = unsafe { found.read_volatile() };
@@ -241,50 +102,15 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<()> {
         let (job, uplo, n, lda, count) = (u32::from(vectors), uplo.fill_mode(), n as i64, lda as i64, count as i64);
-        let (ty, real) = (code::<T>(), code::<T::Real>());
-        self.sized(
+        let (ty, real, a, w) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(w));
+        sized!(
+            self,
+            xsyev_batched_size,
+            xsyev_batched,
             "cusolverDnXsyevBatched",
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, device, host| unsafe {
-                api.regular.xsyev_batched_size(
-                    h,
-                    null(),
-                    job,
-                    uplo,
-                    n,
-                    ty,
-                    read(a),
-                    lda,
-                    real,
-                    read(w),
-                    ty,
-                    device,
-                    host,
-                    count,
-                )
-            },
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, room| unsafe {
-                api.regular.xsyev_batched(
-                    h,
-                    null(),
-                    job,
-                    uplo,
-                    n,
-                    ty,
-                    write(a),
-                    lda,
-                    real,
-                    write(w),
-                    ty,
-                    room.device,
-                    room.device_bytes,
-                    room.host,
-                    room.host_bytes,
-                    info as *mut i32,
-                    count,
-                )
-            },
+            (null(), job, uplo, n, ty, a, lda, real, w, ty),
+            info,
+            count
         )
     }
 
@@ -298,60 +124,14 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<()> {
         let (n, lda, job) = (n as i64, lda as i64, u32::from(vectors != 0));
-        let (ty, ty_w) = (code::<T>(), code::<T::Complex>());
-        self.sized(
+        let (ty, ty_w, a, w, v) = (code::<T>(), code::<T::Complex>(), pointer(a), pointer(w), pointer(vectors));
+        sized!(
+            self,
+            xgeev_size,
+            xgeev,
             "cusolverDnXgeev",
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, device, host| unsafe {
-                api.regular.xgeev_size(
-                    h,
-                    null(),
-                    0,
-                    job,
-                    n,
-                    ty,
-                    read(a),
-                    lda,
-                    ty_w,
-                    read(w),
-                    ty,
-                    null(),
-                    n,
-                    ty,
-                    read(vectors),
-                    n,
-                    ty,
-                    device,
-                    host,
-                )
-            },
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, room| unsafe {
-                api.regular.xgeev(
-                    h,
-                    null(),
-                    0,
-                    job,
-                    n,
-                    ty,
-                    write(a),
-                    lda,
-                    ty_w,
-                    write(w),
-                    ty,
-                    std::ptr::null_mut(),
-                    n,
-                    ty,
-                    write(vectors),
-                    n,
-                    ty,
-                    room.device,
-                    room.device_bytes,
-                    room.host,
-                    room.host_bytes,
-                    info as *mut i32,
-                )
-            },
+            (null(), 0, job, n, ty, a, lda, ty_w, w, ty, null_mut(), n, ty, v, n, ty),
+            info
         )
     }
 
@@ -364,93 +144,7 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<()> {
         let ([n, lda, ldb], job, uplo) = (i32s([n, lda, ldb]), u32::from(vectors), uplo.fill_mode());
-        self.lettered::<T>(
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, len| unsafe {
-                api.typed.sygvd_size(T::LETTER, h, 1, job, uplo, n, read(a), lda, read(b), ldb, read(w), len)
-            },
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, room, len| unsafe {
-                let info = info as *mut i32;
-                api.typed.sygvd(T::LETTER, h, 1, job, uplo, n, write(a), lda, write(b), ldb, write(w), room, len, info)
-            },
-        )
-    }
-
-    /// Pivots of 32 bits.
-    pub(in crate::libraries::solver) fn sytrf<T: SolverElement>(
-        &mut self,
-        uplo: Uplo,
-        n: usize,
-        (a, lda): At,
-        pivots: u64,
-        info: u64,
-    ) -> Result<()> {
-        let ([n, lda], uplo) = (i32s([n, lda]), uplo.fill_mode());
-        self.lettered::<T>(
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, len| unsafe { api.typed.sytrf_size(T::LETTER, h, n, write(a), lda, len) },
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, room, len| unsafe {
-                let (pivots, info) = (pivots as *mut i32, info as *mut i32);
-                api.typed.sytrf(T::LETTER, h, uplo, n, write(a), lda, pivots, room, len, info)
-            },
-        )
-    }
-
-    pub(in crate::libraries::solver) fn sytrs<T: SolverElement>(
-        &mut self,
-        uplo: Uplo,
-        (n, nrhs): (usize, usize),
-        (a, lda): At,
-        pivots: u64,
-        (b, ldb): At,
-        info: u64,
-    ) -> Result<()> {
-        let (uplo, n, nrhs, lda, ldb, ty) =
-            (uplo.fill_mode(), n as i64, nrhs as i64, lda as i64, ldb as i64, code::<T>());
-        let pivots = pivots as *const i64;
-        self.sized(
-            "cusolverDnXsytrs",
-            // SAFETY: see the head of `dense.rs`.
-            |api, h, device, host| unsafe {
-                Some(api.regular.xsytrs_size(
-                    h,
-                    uplo,
-                    n,
-                    nrhs,
-                    ty,
-                    read(a),
-                    lda,
-                    pivots,
-                    ty,
-                    write(b),
-                    ldb,
-                    device,
-                    host,
-                ))
-            },
-            // SAFETY: see the head of `dense.rs`; the pivots were made safe to follow.
-            |api, h, room| unsafe {
-                Some(api.regular.xsytrs(
-                    h,
-                    uplo,
-                    n,
-                    nrhs,
-                    ty,
-                    read(a),
-                    lda,
-                    pivots,
-                    ty,
-                    write(b),
-                    ldb,
-                    room.device,
-                    room.device_bytes,
-                    room.host,
-                    room.host_bytes,
-                    info as *mut i32,
-                ))
-            },
-        )
+        let (a, b, w) = (pointer(a), pointer(b), pointer(w));
+        lettered!(self, T, sygvd_size, sygvd, (1, job, uplo, n, a, lda, b, ldb, w), info)
     }
 }

@@ -96,39 +96,14 @@ typed_table! {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 mod tests {
-    use super::*;
-    use std::io::Write as _;
+    use super::{CusparseFunctions, CusparseTyped};
 
-    /// The machine's own cuSPARSE, where there is one, has every function that is called here; where a GPU is under test there
-    /// must be one.
     #[test]
     fn every_name_is_one_of_the_library() {
-        let names = CusparseTyped::NAMES.iter().flat_map(|(_, names)| names).map(|name| name.trim_end_matches('\0'));
-        let required = CusparseFunctions::REQUIRED.iter().flat_map(|names| names.iter()).map(|n| n.to_str().unwrap());
-        let names: Vec<&str> = names.chain(required).collect();
-        assert!(names.iter().all(|name| name.starts_with("cusparse")), "{names:?}");
-        let library = match CusparseFunctions::load() {
-            Ok(table) => table.library(),
-            Err(error) => {
-                let device = std::env::var_os("WINDLASS_TEST_DEVICE");
-                let gpu = device.as_ref().is_some_and(|name| name.to_string_lossy().starts_with("cuda"));
-                assert!(!gpu, "{device:?} is under test, and there is no cuSPARSE: {error}");
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "\n== SKIPPED: {} names of cuSPARSE were not looked up, for there is none ({error}); \
-                     WINDLASS_CUDA_PATH=FOLDER names one, no GPU is needed",
-                    names.len()
-                );
-                return;
-            }
-        };
-        // SAFETY: the addresses are not called.
-        let there = |name: &str| unsafe {
-            library.symbol::<unsafe extern "C" fn() -> i32>(&std::ffi::CString::new(name).unwrap()).is_some()
-        };
-        let missing: Vec<_> = names.into_iter().filter(|name| !there(name)).collect();
-        assert!(missing.is_empty(), "{missing:?} are not in {library:?}");
+        let typed = CusparseTyped::NAMES.iter().flat_map(|(_, names)| names);
+        let required = CusparseFunctions::REQUIRED.iter().flat_map(|names| names.iter());
+        let names = typed.copied().chain(required.filter_map(|name| name.to_str().ok()));
+        crate::library::assert_names("cusparse", names, CusparseFunctions::load().map(CusparseFunctions::library));
     }
 }

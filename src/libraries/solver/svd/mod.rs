@@ -1,6 +1,11 @@
 //! Singular values and vectors.
 
+#[cfg(feature = "solver")]
+mod cuda;
+
+use super::method::{Reached, SvdMethod};
 use super::prelude::*;
+use super::verdict;
 
 /// Which vectors are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -31,6 +36,7 @@ pub struct Svd<T: SolverElement> {
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,
     shape: SvdShape,
+    reached: Reached,
 }
 
 /// What an SVD was asked for.
@@ -39,19 +45,28 @@ pub struct Svd<T: SolverElement> {
 pub struct SvdShape {
     pub(super) a: Matrix,
     pub(super) vectors: Vectors,
+    pub(super) method: SvdMethod,
 }
 
 impl SvdShape {
+    /// Singular values of each matrix.
+    pub(super) fn values(&self) -> usize {
+        match self.method {
+            SvdMethod::Randomized(how) => how.rank,
+            _ => self.a.size(),
+        }
+    }
+
     /// Where U lies.
     pub(super) fn u(&self) -> Matrix {
         let Matrix { rows, count, .. } = self.a;
-        Matrix::new(rows, if self.vectors == Vectors::Full { rows } else { self.a.size() }).batch(count)
+        Matrix::new(rows, if self.vectors == Vectors::Full { rows } else { self.values() }).batch(count)
     }
 
     /// Where `V^H` lies.
     pub(super) fn vh(&self) -> Matrix {
         let Matrix { cols, count, .. } = self.a;
-        Matrix::new(if self.vectors == Vectors::Full { cols } else { self.a.size() }, cols).batch(count)
+        Matrix::new(if self.vectors == Vectors::Full { cols } else { self.values() }, cols).batch(count)
     }
 }
 
@@ -65,14 +80,26 @@ impl<T: SolverElement> Svd<T> {
     pub fn vh_matrix(&self) -> Matrix {
         self.shape.vh()
     }
+
+    /// Sweeps that the method of rotations made, the most of a batch; `None` for the others, and where a batch was one call of
+    /// the library, which does not tell.
+    pub fn sweeps(&self) -> Option<usize> {
+        (self.reached.sweeps > 0).then_some(self.reached.sweeps as usize)
+    }
+
+    /// What the method itself says of its error, the most of a batch. Of rotations: what was left off the diagonal of
+    /// `U^H * A * V`. Of the polar decomposition: how far the values were moved. `None` where it says nothing.
+    pub fn error(&self) -> Option<f64> {
+        self.reached.error.map(f64::from)
+    }
 }
 
 impl<T: SolverElement> Output for Svd<T> {
     type Writes = (T, T::Real, Option<T>, Option<T>, i32);
-    type Host = SvdShape;
+    type Host = (SvdShape, Reached);
 
-    fn join((a, values, u, vh, info): Bufs<Self>, shape: SvdShape) -> Result<Self> {
-        Ok(Svd { values, u, vh, a, info, shape })
+    fn join((a, values, u, vh, info): Bufs<Self>, (shape, reached): (SvdShape, Reached)) -> Result<Self> {
+        Ok(Svd { values, u, vh, a, info, shape, reached })
     }
 }
 
@@ -90,12 +117,14 @@ impl<T: SolverElement> Routine for Gesvd<T> {
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Svd<T>;
-    type Raw = First;
+    /// The verdict, and what was reached.
+    type Raw = crate::Complex<f64>;
 
     fn check(&self, (): &(), (a, s, u, vh, info): &Spans<Written<T>>) -> Result<()> {
         let of = &self.shape.a;
         of.check("a", a.len())?;
-        check_len("values", of.size(), of.count, s.len())?;
+        self.shape.method.check(of.size())?;
+        check_len("values", self.shape.values(), of.count, s.len())?;
         if let Some(u) = u {
             self.shape.u().check("u", u.len())?;
         }
@@ -109,7 +138,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
         let of = &self.shape.a;
         let fills = |of: Matrix, x: Option<usize>| x.is_some_and(|len| of.fills(len));
         match index {
-            1 => of.size().checked_mul(of.count) == Some(s.len()),
+            1 => self.shape.values().checked_mul(of.count) == Some(s.len()),
             2 if u.is_some() => fills(self.shape.u(), u.as_ref().map(|u| u.len())),
             3 => fills(self.shape.vh(), vh.as_ref().map(|vh| vh.len())),
             2 | 4 => of.count == info.len(),
@@ -124,90 +153,64 @@ impl<T: SolverElement> Routine for Gesvd<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, s, u, vh, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<First> {
-        let of = &self.shape.a;
-        let values = batch::vectors_mut(s, of.size(), of.count);
+    fn host(&self, (): (), (a, s, u, vh, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<Self::Raw> {
+        let (of, method) = (&self.shape.a, &self.shape.method);
+        let values = batch::vectors_mut(s, self.shape.values(), of.count);
         let (u, vh) =
             (u.map(|u| batch::parts_mut(&self.shape.u(), u)), vh.map(|vh| batch::parts_mut(&self.shape.vh(), vh)));
         let vectors: Vec<_> = match u.zip(vh) {
             Some((u, vh)) => u.into_iter().zip(vh).map(Some).collect(),
             None => (0..of.count).map(|_| None).collect(),
         };
+        let mut reached = vec![Reached::default(); of.count];
         let items: Vec<_> = batch::parts(of, a).into_iter().zip(values).zip(vectors).collect();
-        let items = items.into_iter().zip(info.iter_mut()).collect();
+        let items = items.into_iter().zip(info.iter_mut().zip(&mut reached)).collect();
         let work = of.rows.saturating_mul(of.cols).saturating_mul(of.size()).saturating_mul(4);
-        batch::each(items, work, |(((a, s), vectors), info), threads| *info = T::svd(a, s, vectors, threads));
-        Ok(first(info.get(..of.count).unwrap_or_default()))
+        batch::each(items, work, |(((a, s), vectors), (info, reached)), threads| {
+            (*info, *reached) = T::svd(a, s, vectors, method, threads);
+        });
+        let reached = reached.into_iter().fold(Reached::default(), Reached::and);
+        Ok(verdict::pack(first(info.get(..of.count).unwrap_or_default()), reached.pack()))
     }
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, s, u, vh, info)) = (&self.shape.a, queue.writes());
-        let info = info.address();
+        let (info, mut reached) = (info.address(), Reached::default());
+        let vectors = u.as_ref().zip(vh.as_ref()).map(|(u, vh)| [u.address(), vh.address()]);
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
-            let shapes = [(self.shape.u(), u), (self.shape.vh(), vh)];
-            for (of, x) in shapes.into_iter().filter_map(|(of, x)| x.as_ref().map(|x| (of, x.address()))) {
+            for (of, x) in [self.shape.u(), self.shape.vh()].into_iter().zip(vectors.into_iter().flatten()) {
                 for k in 0..of.count {
                     let to = (of.address::<T>(x, k), of.leading());
                     // SAFETY: the matrix lies inside its buffer (checked).
                     unsafe { queue.copy_matrix::<T>(Copy::Identity, to, to, (of.rows, of.cols)) }?;
                 }
             }
-            return queue.verdict(info, of.count);
+        } else if let Some(jacobi) = cuda::in_one_call(&self.shape) {
+            cuda::batched::<T>(queue, &self.shape, jacobi, (a.address(), s.address()), vectors, info)?;
+        } else {
+            for k in 0..of.count {
+                let a = (of.address::<T>(a.address(), k), of.leading());
+                let s = s.address() + (k * self.shape.values() * size_of::<T::Real>()) as u64;
+                let vectors = vectors.map(|[u, vh]| {
+                    [(self.shape.u(), u), (self.shape.vh(), vh)].map(|(of, x)| (of.address::<T>(x, k), of.leading()))
+                });
+                reached = reached.and(cuda::one::<T>(queue, &self.shape, a, s, vectors, info + 4 * k as u64)?);
+            }
         }
-        for k in 0..of.count {
-            let a = (of.address::<T>(a.address(), k), of.leading());
-            let s = s.address() + (k * of.size() * size_of::<T::Real>()) as u64;
-            let vectors = u.as_ref().zip(vh.as_ref()).map(|(u, vh)| {
-                let (of_u, of_vh) = (self.shape.u(), self.shape.vh());
-                [(of_u, u.address()), (of_vh, vh.address())].map(|(of, x)| (of.address::<T>(x, k), of.leading()))
-            });
-            self.enqueue_one(queue, a, s, vectors, info + 4 * k as u64)?;
+        queue.verdict(info, of.count)?;
+        let result = queue.result()?;
+        for (at, bytes) in [(8, reached.pack() as u32), (12, (reached.pack() >> 32) as u32)] {
+            // SAFETY: a word of the second half of the result.
+            unsafe { queue.fill(result + at, 1, &bytes.to_ne_bytes()) }?;
         }
-        queue.verdict(info, of.count)
+        Ok(())
     }
 
-    fn finish(&self, raw: First) -> Result<SvdShape> {
-        Meaning::NotConverged.of(raw).map(|()| self.shape)
-    }
-}
-
-#[cfg(feature = "solver")]
-impl<T: SolverElement> Gesvd<T> {
-    /// The library takes matrices with at least as many rows as columns. Of others the adjoint is decomposed:
-    /// `A^H = V * S * U^H`.
-    fn enqueue_one(
-        &self,
-        queue: &mut Enqueue<'_, Call<Self>>,
-        a: At,
-        s: u64,
-        vectors: Option<[At; 2]>,
-        info: u64,
-    ) -> Result<()> {
-        let (Matrix { rows: m, cols: n, .. }, full) = (self.shape.a, self.shape.vectors == Vectors::Full);
-        let [u, vh] = vectors.unwrap_or([(0, m.max(1)), (0, n.max(1))]);
-        if m >= n {
-            return queue.gesvd::<T>(full, (m, n), a, s, [u, vh], info);
-        }
-        let element = size_of::<T>();
-        let room = |queue: &mut Enqueue<'_, Call<Self>>, rows: usize, cols: usize| {
-            queue.scratch(rows.saturating_mul(cols).saturating_mul(element))
-        };
-        let h = (room(queue, n, m)?, n);
-        // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-        unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, h, (m, n)) }?;
-        if vectors.is_none() {
-            return queue.gesvd::<T>(full, (n, m), h, s, [(0, n), (0, m)], info);
-        }
-        // V is n x k, U^H is m x m (k = m, or n where all of V is asked for).
-        let k = if full { n } else { m };
-        let (v, uh) = ((room(queue, n, k)?, n), (room(queue, m, m)?, m));
-        queue.gesvd::<T>(full, (n, m), h, s, [v, uh], info)?;
-        // SAFETY: scratch of this dispatch, and U and V^H inside their buffers (checked).
-        unsafe { queue.copy_matrix::<T>(Copy::Adjoint, uh, u, (m, m)) }?;
-        // SAFETY: as above.
-        unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, k)) }
+    fn finish(&self, raw: Self::Raw) -> Result<(SvdShape, Reached)> {
+        let (first, reached) = verdict::unpack(raw);
+        Meaning::NotConverged.of(first).map(|()| (self.shape, Reached::unpack(reached)))
     }
 }
 
@@ -232,13 +235,55 @@ impl Solver {
     /// ```
     #[expect(clippy::result_large_err, reason = "all buffers come back")]
     pub fn svd<T: SolverElement>(&self, vectors: Vectors, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Svd<T>> {
-        let shape = SvdShape { a: of_a, vectors };
+        self.svd_by(SvdMethod::Bidiagonal, vectors, of_a, a)
+    }
+
+    /// [`svd`](Self::svd) by a method of choice. A randomized decomposition gives as many values and vectors as its rank, and no
+    /// full set of vectors.
+    ///
+    /// # Errors
+    /// As [`svd`](Self::svd); [`Error::InvalidArgument`] too for options that make no sense. [`Error::NotConverged`] where the
+    /// sweeps of the Jacobi method were used up: what has been reached comes back. On a GPU [`Error::Unsupported`] where the
+    /// library lacks the method.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, solver::{Jacobi, Matrix, Randomized, SvdMethod, Vectors}};
+    /// let (device, shape) = (Device::host()?, Matrix::new(3, 2));
+    /// let a = || device.upload([1.0f64, 0.0, 0.0, 0.0, 1e-8, 0.0]).map(|a| a.into_output());
+    /// let jacobi = SvdMethod::Jacobi(Jacobi::new().sweeps(20));
+    /// let svd = device.solver().svd_by(jacobi, Vectors::Thin, shape, a()?)?.await_result()?;
+    /// assert_eq!(device.download(&svd.values)?.await_result()?, [1.0, 1e-8]);
+    /// assert!(svd.sweeps().is_some());
+    ///
+    /// let largest = SvdMethod::Randomized(Randomized::new(1));
+    /// let svd = device.solver().svd_by(largest, Vectors::None, shape, a()?)?.await_result()?;
+    /// assert!((device.download(&svd.values)?.await_result()?[0] - 1.0).abs() < 1e-14);
+    /// # Ok(()) }
+    /// ```
+    #[expect(clippy::result_large_err, reason = "all buffers come back")]
+    pub fn svd_by<T: SolverElement>(
+        &self,
+        method: SvdMethod,
+        vectors: Vectors,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<Svd<T>> {
+        let shape = SvdShape { a: of_a, vectors, method };
         let room = |of: Matrix| match vectors {
             Vectors::None => Ok(None),
             _ => of.check_shape("a").and_then(|()| self.device.uninit(of.len().unwrap_or(usize::MAX))).map(Some),
         };
-        let made = of_a.check("a", a.len()).and_then(|()| {
-            let values = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
+        let full = matches!(method, SvdMethod::Randomized(_)) && vectors == Vectors::Full;
+        let whole = || match full {
+            true => {
+                Err(Error::invalid("vectors", "a randomized decomposition has no full set of vectors: ask for `Thin`"))
+            }
+            false => Ok(()),
+        };
+        let checked = of_a.check("a", a.len()).and_then(|()| method.check(of_a.size())).and_then(|()| whole());
+        let made = checked.and_then(|()| {
+            let values = self.device.uninit(shape.values().saturating_mul(of_a.count))?;
             Ok((values, room(shape.u())?, room(shape.vh())?, self.device.uninit(of_a.count)?))
         });
         match made {

@@ -1,0 +1,173 @@
+//! Rotations: singular values by one-sided ones (Hestenes), which make columns orthogonal, and eigenvalues by two-sided ones,
+//! which make a matrix diagonal.
+
+use super::super::method::Jacobi;
+use super::super::method::Reached;
+use super::number::{Number, conj, modulus, norm, re, real};
+use super::singular::{Tall, Thin, complete, ordered};
+use crate::numerics::level3::view::MatMut;
+use num_complex::Complex64;
+
+/// The rotation that makes the off-diagonal element of `[alpha g; conj(g) beta]` zero: cosine, and the sine with the phase of g.
+#[derive(Clone, Copy)]
+struct Rotation<T> {
+    c: T,
+    s: T,
+    phase: T,
+    tangent: f64,
+}
+
+impl<T: Number> Rotation<T> {
+    /// Of `beta - alpha`, and g and its modulus.
+    fn new(difference: f64, g: Complex64, modulus: f64) -> Self {
+        let zeta = difference / (2.0 * modulus);
+        let tangent = 1f64.copysign(zeta) / (zeta.abs() + zeta.hypot(1.0));
+        let c = 1.0 / tangent.hypot(1.0);
+        Rotation { c: real(c), s: real(c * tangent), phase: T::rounded(g.conj() / modulus), tangent }
+    }
+
+    /// The columns p and q of a matrix become those of its product with the rotation.
+    fn turn(self, p: &mut [T], q: &mut [T]) {
+        let (from_q, q_from_q) = (self.s * self.phase, self.c * self.phase);
+        for (p, q) in p.iter_mut().zip(q) {
+            (*p, *q) = (self.c * *p - from_q * *q, self.s * *p + q_from_q * *q);
+        }
+    }
+}
+
+/// Singular values of a tall matrix. An info, and what was reached.
+pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads: usize) -> (Thin<T>, i32, Reached) {
+    let (rows, n) = (a.rows, a.cols);
+    let (reduced, tau, mut w) = a.reduced(threads);
+    let mut v = vec![T::default(); if vectors { n * n } else { 0 }];
+    v.iter_mut().step_by(n + 1).for_each(|x| *x = T::ONE);
+    let least = T::EPSILON * (n as f64).sqrt();
+    let tolerance = jacobi.tolerance.unwrap_or(0.0).max(least);
+    let (mut sweeps, mut converged, mut rest) = (0, false, 0.0);
+    while !converged && sweeps < jacobi.sweeps {
+        sweeps += 1;
+        (converged, rest) = orthogonalize(&mut w, &mut v, n, tolerance);
+    }
+    let s: Vec<f64> = w.chunks_exact(n).map(norm).collect();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| s.get(*j).unwrap_or(&0.0).total_cmp(s.get(*i).unwrap_or(&0.0)));
+    let values: Vec<f64> = order.iter().map(|i| s.get(*i).copied().unwrap_or(0.0)).collect();
+    let mut u = Vec::new();
+    if vectors {
+        v = ordered(&v, n, &order);
+        u = ordered(&w, n, &order);
+        for (column, s) in u.chunks_exact_mut(n).zip(&values) {
+            column.iter_mut().for_each(|x| *x = x.over(real(*s)));
+        }
+        // What is left of a zero column is no vector.
+        let some = values.iter().filter(|s| **s > 0.0).count();
+        complete(&mut u, n, some, n, threads);
+        u = if rows > n || !tau.is_empty() { reduced.lifted(&tau, &u, threads) } else { u };
+    }
+    let info = if converged { 0 } else { n as i32 + 1 };
+    (Thin { s: values, u, v }, info, Reached { sweeps: sweeps as u32, error: Some(rest as f32) })
+}
+
+/// One sweep over all pairs of columns: whether all were orthogonal before, and how far from it they were.
+fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) -> (bool, f64) {
+    let (mut converged, mut rest) = (true, 0.0);
+    let mut squares: Vec<f64> = w.chunks_exact(n).map(|x| norm(x).powi(2)).collect();
+    let Some(mut w) = MatMut::new(w, n, n, n) else { return (true, 0.0) };
+    let mut v = MatMut::new(v, n, n, n);
+    for p in 0..n {
+        for q in p + 1..n {
+            let (Some(alpha), Some(beta)) = (squares.get(p).copied(), squares.get(q).copied()) else { continue };
+            let Some((x, y)) = w.two_columns(p, q) else { continue };
+            let g = T::dotc(n, x, 1, y, 1);
+            let (size, both) = (modulus(g), alpha.sqrt() * beta.sqrt());
+            if size <= tolerance * both || both == 0.0 {
+                continue;
+            }
+            converged = false;
+            rest += size * size / both;
+            let rotation = Rotation::new(beta - alpha, g.wide(), size);
+            rotation.turn(x, y);
+            if let Some((x, y)) = v.as_mut().and_then(|v| v.two_columns(p, q)) {
+                rotation.turn(x, y);
+            }
+            let moved = rotation.tangent * size;
+            for (at, square) in [(p, (alpha - moved).max(0.0)), (q, (beta + moved).max(0.0))] {
+                if let Some(to) = squares.get_mut(at) {
+                    *to = square;
+                }
+            }
+        }
+    }
+    (converged, f64::sqrt(rest))
+}
+
+/// The eigenvalues of the lower triangle of a dense A, ascending, and the vectors. Whether it converged, and what was reached.
+pub(super) fn eigh<T: Number>(
+    a: &[T],
+    n: usize,
+    w: &mut [T],
+    vectors: Option<&mut [T]>,
+    jacobi: Jacobi,
+) -> (bool, Reached) {
+    let mut x: Vec<T> = (0..n * n)
+        .map(|k| {
+            let (i, j) = (k % n, k / n);
+            let stored = a.get(i.max(j) + i.min(j) * n).copied().unwrap_or_default();
+            if i < j { conj(stored) } else { stored }
+        })
+        .collect();
+    let mut v = vec![T::default(); if vectors.is_some() { n * n } else { 0 }];
+    v.iter_mut().step_by(n + 1).for_each(|x| *x = T::ONE);
+    let small = jacobi.tolerance.unwrap_or(0.0).max(T::EPSILON) * norm(&x) / n.max(1) as f64;
+    let (mut sweeps, mut converged, mut rest) = (0, false, 0.0);
+    while !converged && sweeps < jacobi.sweeps {
+        sweeps += 1;
+        (converged, rest) = diagonalize(&mut x, &mut v, n, small);
+    }
+    let values: Vec<f64> = x.iter().step_by(n + 1).map(|x| re(*x)).collect();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| values.get(*i).unwrap_or(&0.0).total_cmp(values.get(*j).unwrap_or(&0.0)));
+    for (w, i) in w.iter_mut().zip(&order) {
+        *w = real(values.get(*i).copied().unwrap_or(f64::NAN));
+    }
+    if let Some(vectors) = vectors {
+        vectors.iter_mut().zip(ordered(&v, n, &order)).for_each(|(to, x)| *to = x);
+    }
+    (converged, Reached { sweeps: sweeps as u32, error: Some(rest as f32) })
+}
+
+/// One sweep over all pairs of rows and columns: whether all elements off the diagonal were small before, and their norm.
+fn diagonalize<T: Number>(x: &mut [T], v: &mut [T], n: usize, small: f64) -> (bool, f64) {
+    let (mut converged, mut rest) = (true, 0.0);
+    let Some(mut x) = MatMut::new(x, n, n, n) else { return (true, 0.0) };
+    let mut v = MatMut::new(v, n, n, n);
+    for p in 0..n {
+        for q in p + 1..n {
+            let g = x.get(p, q);
+            let size = modulus(g);
+            rest += 2.0 * size * size;
+            if size <= small {
+                continue;
+            }
+            converged = false;
+            let (alpha, beta) = (re(x.get(p, p)), re(x.get(q, q)));
+            let rotation = Rotation::new(beta - alpha, g.wide(), size);
+            if let Some((p, q)) = x.two_columns(p, q) {
+                rotation.turn(p, q);
+            }
+            if let Some((p, q)) = v.as_mut().and_then(|v| v.two_columns(p, q)) {
+                rotation.turn(p, q);
+            }
+            for i in (0..n).filter(|i| *i != p && *i != q) {
+                x.set(p, i, conj(x.get(i, p)));
+                x.set(q, i, conj(x.get(i, q)));
+            }
+            let moved = rotation.tangent * size;
+            x.set(p, p, real(alpha - moved));
+            x.set(q, q, real(beta + moved));
+            x.set(p, q, T::default());
+            x.set(q, p, T::default());
+        }
+    }
+    (converged, f64::sqrt(rest))
+}

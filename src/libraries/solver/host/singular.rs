@@ -1,0 +1,128 @@
+//! Singular values by a method of choice. Each method decomposes a dense matrix with at least as many rows as columns, whose
+//! largest number is near one, into thin factors; what is here turns, scales, completes and writes them out.
+
+use super::super::method::Reached;
+use super::super::method::SvdMethod;
+use super::number::{Number, conj, real};
+use super::{jacobi, polar, qr, randomized, spectra};
+use crate::numerics::level3::view::{Mat, MatMut};
+
+/// A dense matrix with at least as many rows as columns.
+pub(super) struct Tall<T> {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) x: Vec<T>,
+}
+
+/// Values that descend, and so many columns of U and V.
+pub(super) struct Thin<T> {
+    pub(super) s: Vec<f64>,
+    pub(super) u: Vec<T>,
+    pub(super) v: Vec<T>,
+}
+
+/// As [`spectra::svd`], by `method`.
+pub(super) fn svd_by<T: Number>(
+    a: Mat<'_, T>,
+    s: &mut [T::Part],
+    mut vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
+    method: &SvdMethod,
+    threads: usize,
+) -> (i32, Reached) {
+    let (m, n) = (a.rows(), a.cols());
+    let size = m.min(n);
+    if size == 0 || *method == SvdMethod::Bidiagonal {
+        return (spectra::svd(a, s, vectors, threads), Reached::default());
+    }
+    let Some((dense, factor)) = spectra::scaled(a, false) else {
+        s.iter_mut().for_each(|s| *s = crate::numerics::Field::re(real::<T>(f64::NAN)));
+        if let Some((u, vh)) = &mut vectors {
+            spectra::nan(u);
+            spectra::nan(vh);
+        }
+        return (size as i32, Reached::default());
+    };
+    let tall = if m >= n { Tall { rows: m, cols: n, x: dense } } else { turned(&dense, m, n) };
+    let wanted = vectors.is_some();
+    let (mut thin, info, mut reached) = match method {
+        SvdMethod::Bidiagonal => return (0, Reached::default()),
+        SvdMethod::Jacobi(how) => jacobi::svd(tall, *how, wanted, threads),
+        SvdMethod::Polar => polar::svd(tall, threads),
+        SvdMethod::Randomized(how) => randomized::svd(tall, *how, threads),
+    };
+    reached.error = reached.error.map(|error| error * factor as f32);
+    for (s, value) in s.iter_mut().zip(&thin.s) {
+        // Two factors: the product of both may be no number.
+        *s = crate::numerics::Field::re(real::<T>(value * factor.sqrt() * factor.sqrt()));
+    }
+    if let Some((u, vh)) = &mut vectors {
+        let k = thin.s.len();
+        let (left, right) = if m >= n { (&mut thin.u, &mut thin.v) } else { (&mut thin.v, &mut thin.u) };
+        complete(left, m, k, u.cols(), threads);
+        complete(right, n, k, vh.rows(), threads);
+        for (j, column) in left.chunks_exact(m).enumerate() {
+            column.iter().enumerate().for_each(|(i, x)| u.set(i, j, *x));
+        }
+        for (j, column) in right.chunks_exact(n).enumerate() {
+            column.iter().enumerate().for_each(|(i, x)| vh.set(j, i, conj(*x)));
+        }
+    }
+    (info, reached)
+}
+
+/// The adjoint of a dense `m x n`.
+fn turned<T: Number>(x: &[T], m: usize, n: usize) -> Tall<T> {
+    let at = |i: usize, j: usize| x.get(i + j * m).copied().map_or(T::default(), conj);
+    Tall { rows: n, cols: m, x: (0..m * n).map(|k| at(k / n, k % n)).collect() }
+}
+
+/// Orthonormal columns of `rows` elements, of which the first `have` count, become `want` of them.
+pub(super) fn complete<T: Number>(x: &mut Vec<T>, rows: usize, have: usize, want: usize, threads: usize) {
+    if have >= want {
+        return;
+    }
+    x.truncate(rows.saturating_mul(have));
+    let (given, mut tau) = (x.clone(), vec![T::default(); have]);
+    if let Some(v) = MatMut::new(x, rows, have, rows.max(1)) {
+        qr::factor(v, &mut tau, threads);
+    }
+    x.resize(rows.saturating_mul(want), T::default());
+    if let Some(q) = MatMut::new(x, rows, want, rows.max(1)) {
+        qr::generate(q, &tau, threads);
+    }
+    // The first ones are the same but for their signs.
+    x.iter_mut().zip(given).for_each(|(x, given)| *x = given);
+}
+
+impl<T: Number> Tall<T> {
+    /// Q in its reflectors with their factors, and R.
+    pub(super) fn reduced(mut self, threads: usize) -> (Tall<T>, Vec<T>, Vec<T>) {
+        let (rows, cols) = (self.rows, self.cols);
+        let mut tau = vec![T::default(); cols];
+        if let Some(a) = MatMut::new(&mut self.x, rows, cols, rows) {
+            qr::factor(a, &mut tau, threads);
+        }
+        let at = |k: usize| (k % cols, k / cols);
+        let of = |(i, j): (usize, usize)| if i > j { None } else { self.x.get(i + j * rows).copied() };
+        let r = (0..cols * cols).map(|k| of(at(k)).unwrap_or_default()).collect();
+        (self, tau, r)
+    }
+
+    /// `Q * U` of a square U.
+    pub(super) fn lifted(&self, tau: &[T], u: &[T], threads: usize) -> Vec<T> {
+        let (rows, cols) = (self.rows, self.cols);
+        let mut all = vec![T::default(); rows * cols];
+        for (to, from) in all.chunks_exact_mut(rows).zip(u.chunks_exact(cols)) {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
+        if let (Some(v), Some(c)) = (Mat::new(&self.x, rows, cols, rows), MatMut::new(&mut all, rows, cols, rows)) {
+            qr::multiply(qr::Apply { left: true, adjoint: false }, v, tau, c, threads);
+        }
+        all
+    }
+}
+
+/// The columns in an order of choice.
+pub(super) fn ordered<T: Copy>(x: &[T], rows: usize, order: &[usize]) -> Vec<T> {
+    order.iter().flat_map(|j| x.get(j * rows..(j + 1) * rows).unwrap_or_default()).copied().collect()
+}

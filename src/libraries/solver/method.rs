@@ -1,0 +1,163 @@
+//! How a spectrum is computed, where there is a choice.
+
+use crate::{Error, Result};
+
+/// When the methods of rotations stop.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[must_use]
+pub struct Jacobi {
+    pub(super) tolerance: Option<f64>,
+    pub(super) sweeps: usize,
+}
+
+impl Jacobi {
+    /// Down to the precision of the type, in at most 100 sweeps over all pairs of columns.
+    pub const fn new() -> Self {
+        Jacobi { tolerance: None, sweeps: 100 }
+    }
+
+    /// What counts as zero, relative to the matrix. Less than the precision of the type is taken as that.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// The most sweeps. Where they do not suffice the verdict is [`Error::NotConverged`], and what has been reached comes back.
+    pub fn sweeps(mut self, sweeps: usize) -> Self {
+        self.sweeps = sweeps;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match self.tolerance {
+            Some(tolerance) if !(tolerance >= 0.0 && tolerance.is_finite()) => {
+                Err(Error::invalid("tolerance", format!("{tolerance} is no tolerance: 0 or more")))
+            }
+            _ if self.sweeps == 0 => Err(Error::invalid("sweeps", "0: at least one is needed")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Jacobi {
+    fn default() -> Self {
+        Jacobi::new()
+    }
+}
+
+/// What a randomized decomposition is to find: the method of Halko, Martinsson and Tropp ("Finding structure with randomness",
+/// SIAM Review 53, 2011).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[must_use]
+pub struct Randomized {
+    pub(super) rank: usize,
+    pub(super) oversampling: usize,
+    pub(super) iterations: usize,
+    pub(super) seed: u64,
+}
+
+impl Randomized {
+    /// The `rank` largest singular values, with ten projections more than that and two iterations of the power method.
+    pub fn new(rank: usize) -> Self {
+        Randomized { rank, oversampling: 10, iterations: 2, seed: 0 }
+    }
+
+    /// Projections beyond the rank: more of them are more accurate and take longer.
+    pub fn oversampling(mut self, columns: usize) -> Self {
+        self.oversampling = columns;
+        self
+    }
+
+    /// Iterations of the power method: more of them are more accurate where the values decay slowly.
+    pub fn iterations(mut self, rounds: usize) -> Self {
+        self.iterations = rounds;
+        self
+    }
+
+    /// The seed of the projections on the host engine. cuSOLVER takes none.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    pub(super) fn check(&self, size: usize) -> Result<()> {
+        if self.rank == 0 || self.rank > size {
+            return Err(Error::invalid("rank", format!("{} of a matrix of {size} singular values", self.rank)));
+        }
+        Ok(())
+    }
+
+    /// As many projections as there are values: nothing is gained over the whole decomposition, which is made instead.
+    pub(super) fn is_whole(&self, size: usize) -> bool {
+        self.rank.saturating_add(self.oversampling) >= size
+    }
+}
+
+/// How singular values are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum SvdMethod {
+    /// By a bidiagonal matrix: QR iterations on a GPU (`gesvd`), divide and conquer on the host.
+    #[default]
+    Bidiagonal,
+    /// By rotations of pairs of columns (`gesvdj`): of small matrices the fastest on a GPU, and of a batch of matrices of up to
+    /// 32 rows and columns all in one call. On the host one-sided, which finds even tiny values to many digits.
+    Jacobi(Jacobi),
+    /// By the polar decomposition and the eigenvalues of its symmetric factor (`gesvdp`): products above all, so faster than
+    /// `Bidiagonal` for large matrices on a GPU. Values near zero are off by the perturbation that
+    /// [`Svd::error`](super::Svd::error) tells.
+    Polar,
+    /// The largest values alone, approximately, by random projections (`gesvdr`).
+    Randomized(Randomized),
+}
+
+impl SvdMethod {
+    pub(super) fn check(&self, size: usize) -> Result<()> {
+        match self {
+            SvdMethod::Bidiagonal | SvdMethod::Polar => Ok(()),
+            SvdMethod::Jacobi(jacobi) => jacobi.check(),
+            SvdMethod::Randomized(randomized) => randomized.check(size),
+        }
+    }
+}
+
+/// How eigenvalues of symmetric and Hermitian matrices are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum EighMethod {
+    /// By a tridiagonal matrix and divide and conquer (`syevd`, `syevdx`).
+    #[default]
+    Tridiagonal,
+    /// By rotations of rows and columns (`syevj`): faster for small matrices on a GPU.
+    Jacobi(Jacobi),
+}
+
+/// What a method says of itself.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reached {
+    pub(super) sweeps: u32,
+    pub(super) error: Option<f32>,
+}
+
+impl Reached {
+    /// The worse of both.
+    pub(super) fn and(self, other: Reached) -> Reached {
+        let error = match (self.error, other.error) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+        Reached { sweeps: self.sweeps.max(other.sweeps), error }
+    }
+
+    /// As eight bytes.
+    pub(super) fn pack(self) -> usize {
+        let error = self.error.unwrap_or(f32::NAN).to_bits();
+        ((error as usize) << 32) | self.sweeps as usize
+    }
+
+    pub(super) fn unpack(packed: usize) -> Self {
+        let error = f32::from_bits((packed >> 32) as u32);
+        Reached { sweeps: packed as u32, error: (!error.is_nan()).then_some(error) }
+    }
+}

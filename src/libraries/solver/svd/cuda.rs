@@ -1,0 +1,168 @@
+//! What the library is called with for one matrix, or for a batch of small ones.
+
+use super::super::method::Reached;
+use super::super::method::{Jacobi, SvdMethod};
+use super::super::prelude::*;
+use super::{SvdShape, Vectors};
+use crate::cuda::Queue;
+
+/// The library knows the batch as a whole: small matrices without gaps, by rotations.
+pub(super) fn in_one_call(shape: &SvdShape) -> Option<Jacobi> {
+    let of = &shape.a;
+    match shape.method {
+        SvdMethod::Jacobi(jacobi) if of.is_batch() && of.leading() == of.rows => {
+            Queue::fits_gesvdj_batched(of.rows, of.cols, of.count).then_some(jacobi)
+        }
+        _ => None,
+    }
+}
+
+fn room<T>(queue: &mut Queue<'_>, rows: usize, cols: usize) -> Result<At> {
+    let bytes = rows.checked_mul(cols).and_then(|all| all.checked_mul(size_of::<T>()));
+    Ok((queue.scratch(bytes.unwrap_or(usize::MAX))?, rows.max(1)))
+}
+
+/// Many small matrices: U and V are square, and what was asked for is copied out of them.
+pub(super) fn batched<T: SolverElement>(
+    queue: &mut Queue<'_>,
+    shape: &SvdShape,
+    jacobi: Jacobi,
+    (a, s): (u64, u64),
+    vectors: Option<[u64; 2]>,
+    info: u64,
+) -> Result<()> {
+    let Matrix { rows: m, cols: n, count, .. } = shape.a;
+    let (u, v) = (room::<T>(queue, m * m, count)?.0, room::<T>(queue, n * n, count)?.0);
+    queue.gesvdj_batched::<T>((vectors.is_some(), jacobi), (m, n, count), a, s, [u, v], info)?;
+    let Some([to_u, to_vh]) = vectors else { return Ok(()) };
+    let (of_u, of_vh) = (shape.u(), shape.vh());
+    // Both without the columns that were not asked for.
+    let (from, to) = ((u, m, m * m), (to_u, of_u.leading(), of_u.distance()));
+    // SAFETY: U lies inside its buffer (checked), what is copied in scratch of this dispatch.
+    unsafe { queue.copy_matrices::<T>(Copy::All, from, to, (m, of_u.cols()), count) }?;
+    let (from, to) = ((v, n, n * n), (to_vh, of_vh.leading(), of_vh.distance()));
+    // SAFETY: as above, of `V^H`.
+    unsafe { queue.copy_matrices::<T>(Copy::Adjoint, from, to, (n, of_vh.rows()), count) }
+}
+
+/// One matrix.
+pub(super) fn one<T: SolverElement>(
+    queue: &mut Queue<'_>,
+    shape: &SvdShape,
+    a: At,
+    s: u64,
+    vectors: Option<[At; 2]>,
+    info: u64,
+) -> Result<Reached> {
+    let (Matrix { rows: m, cols: n, .. }, full) = (shape.a, shape.vectors == Vectors::Full);
+    match shape.method {
+        SvdMethod::Bidiagonal => bidiagonal::<T>(queue, full, (m, n), a, s, vectors, info).map(|()| Reached::default()),
+        SvdMethod::Randomized(how) => {
+            projected::<T>(queue, shape, how, a, s, vectors, info)?;
+            Ok(Reached::default())
+        }
+        method => {
+            // Both write U and V even where nobody wants them.
+            let columns = |square: usize| if full { square } else { m.min(n) };
+            let u = match vectors {
+                Some([u, _]) => u,
+                None => room::<T>(queue, m, columns(m))?,
+            };
+            let v = room::<T>(queue, n, columns(n))?;
+            let wanted = vectors.is_some();
+            let reached = if let SvdMethod::Jacobi(jacobi) = method {
+                let (sweeps, error) = queue.gesvdj::<T>((wanted, full, jacobi), (m, n), a, s, [u, v], info)?;
+                Reached { sweeps, error: Some(error as f32) }
+            } else {
+                let moved = queue.gesvdp::<T>((wanted, full), (m, n), a, s, [u, v], info)?;
+                Reached { sweeps: 0, error: Some(moved as f32) }
+            };
+            if let Some([_, vh]) = vectors {
+                // SAFETY: scratch of this dispatch, and `V^H` inside its buffer (checked).
+                unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n))) }?;
+            }
+            Ok(reached)
+        }
+    }
+}
+
+/// The library takes matrices with at least as many rows as columns. Of others the adjoint is decomposed:
+/// `A^H = V * S * U^H`.
+fn bidiagonal<T: SolverElement>(
+    queue: &mut Queue<'_>,
+    full: bool,
+    (m, n): (usize, usize),
+    a: At,
+    s: u64,
+    vectors: Option<[At; 2]>,
+    info: u64,
+) -> Result<()> {
+    let [u, vh] = vectors.unwrap_or([(0, m.max(1)), (0, n.max(1))]);
+    if m >= n {
+        return queue.gesvd::<T>(full, (m, n), a, s, [u, vh], info);
+    }
+    let h = room::<T>(queue, n, m)?;
+    // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
+    unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, h, (m, n)) }?;
+    if vectors.is_none() {
+        return queue.gesvd::<T>(full, (n, m), h, s, [(0, n), (0, m)], info);
+    }
+    // V is n x k, U^H is m x m (k = m, or n where all of V is asked for).
+    let k = if full { n } else { m };
+    let (v, uh) = (room::<T>(queue, n, k)?, room::<T>(queue, m, m)?);
+    queue.gesvd::<T>(full, (n, m), h, s, [v, uh], info)?;
+    // SAFETY: scratch of this dispatch, and U and V^H inside their buffers (checked).
+    unsafe { queue.copy_matrix::<T>(Copy::Adjoint, uh, u, (m, m)) }?;
+    // SAFETY: as above.
+    unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, k)) }
+}
+
+/// The largest values by random projections, of the adjoint where there are more columns than rows; or the first ones of all,
+/// where there are so many projections that nothing is gained.
+fn projected<T: SolverElement>(
+    queue: &mut Queue<'_>,
+    shape: &SvdShape,
+    how: super::super::method::Randomized,
+    a: At,
+    s: u64,
+    vectors: Option<[At; 2]>,
+    info: u64,
+) -> Result<()> {
+    let (Matrix { rows: m, cols: n, .. }, rank, size) = (shape.a, how.rank, shape.a.size());
+    let (element, real) = (size_of::<T>(), size_of::<T::Real>());
+    let values = queue.scratch(size.saturating_mul(real))?;
+    if how.is_whole(size) {
+        let (u, vh) = (room::<T>(queue, m, size)?, room::<T>(queue, size, n)?);
+        bidiagonal::<T>(queue, false, (m, n), a, values, vectors.is_some().then_some([u, vh]), info)?;
+        if let Some([to_u, to_vh]) = vectors {
+            // SAFETY: scratch of this dispatch, and U and `V^H` inside their buffers (checked).
+            unsafe {
+                queue.copy_columns((to_u.0, to_u.1 * element), (u.0, m * element), m * element, rank)?;
+                queue.copy_columns((to_vh.0, to_vh.1 * element), (vh.0, size * element), rank * element, n)?;
+            }
+        }
+    } else {
+        let tall = m >= n;
+        let (rows, cols) = if tall { (m, n) } else { (n, m) };
+        let a = if tall {
+            a
+        } else {
+            let h = room::<T>(queue, rows, cols)?;
+            // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
+            unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, h, (m, n)) }?;
+            h
+        };
+        let (left, right) = (room::<T>(queue, rows, size)?, room::<T>(queue, cols, size)?);
+        queue.gesvdr::<T>((vectors.is_some(), how), (rows, cols), a, values, [left, right], info)?;
+        if let Some([u, vh]) = vectors {
+            let (of_u, of_v) = if tall { (left, right) } else { (right, left) };
+            // SAFETY: as above.
+            unsafe {
+                queue.copy_columns((u.0, u.1 * element), (of_u.0, of_u.1 * element), m * element, rank)?;
+                queue.copy_matrix::<T>(Copy::Adjoint, of_v, vh, (n, rank))?;
+            }
+        }
+    }
+    // SAFETY: the values lie inside their buffer (checked).
+    unsafe { queue.copy(s, values, rank * real) }
+}

@@ -1,0 +1,136 @@
+//! Solutions by factors of a lower precision, refined.
+
+use super::check::{Dense, Laid, Number, assert_ratio, residual};
+use crate::common::{Rng, Shifted as _, devices};
+use windlass::Device;
+use windlass::solver::{Lowest, Refined, WideElement};
+
+#[test]
+fn half_the_precision_is_refined_to_the_whole_or_given_up() {
+    fn case<T: Number + windlass::solver::WideElement>() {
+        for device in devices() {
+            let (solver, mut rng) = (device.solver(), Rng::new(67));
+            // Of 10^12 the condition is beyond f32, 10^40 is as a number.
+            for (name, n, scale, expected) in
+                [("good", 40, 1.0, true), ("one", 1, 1.0, true), ("none", 0, 1.0, true), ("huge", 9, 1e40, false)]
+            {
+                let a = Dense::positive::<T>(&mut rng, n);
+                let a = Dense::new(n, n, |i, j| a.at(i, j) * scale);
+                let b = Dense::random::<T>(&mut rng, n, 3);
+                let (of_a, of_b, of_x) = (Laid::one(&a, 1), Laid::one(&b, 2), Laid::one(&b, 0));
+                let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
+                let room = device.room(of_x.shape.len().unwrap()).unwrap();
+                let pending = solver.solve_refined((of_a.shape, &one), (of_b.shape, &two), of_x.shape, room).unwrap();
+                let refined = pending.await_result().unwrap();
+                assert_eq!(refined.rounds.is_some(), expected, "{name}: {:?}", refined.rounds);
+                assert_ratio(residual::<T>(&a, &of_x.read(&device, &refined.x)[0], &b), &name);
+                assert_eq!((&of_a.read(&device, &one)[0], &of_b.read(&device, &two)[0]), (&a, &b), "they stay");
+            }
+            let singular = Laid::one(&Dense::real(2, 2, |_, _| 1.0), 0);
+            let (a, b) = (singular.upload::<T>(&device), singular.upload::<T>(&device));
+            let (shape, room) = (singular.shape, device.room(4).unwrap());
+            let pending = solver.solve_refined((shape, &a), (shape, &b), shape, room).unwrap();
+            let rejected = pending.await_result().unwrap_err();
+            assert!(matches!(rejected.error, windlass::Error::Singular { position: 2, .. }), "{rejected}");
+        }
+    }
+    case::<f64>();
+    case::<windlass::Complex<f64>>();
+}
+
+/// The residual is orthogonal to the columns: `||A^H (b - A x)|| / (||A|| (||A|| ||x|| + ||b||) m eps)`.
+fn orthogonal<T: Number>(a: &Dense, x: &Dense, b: &Dense) -> f64 {
+    let rest = a.adjoint().times(&b.minus(&a.times(x))).norm();
+    rest / (a.norm() * (a.norm() * x.norm() + b.norm()) * a.m as f64 * T::EPS)
+}
+
+fn refined<T: Number + WideElement>(device: &Device, lowest: Lowest, a: &Dense, b: &Dense) -> (Refined<T>, Dense) {
+    let x = Dense::real(a.n, b.n, |_, _| 0.0);
+    let (of_a, of_b, of_x) = (Laid::one(a, 1), Laid::one(b, 2), Laid::one(&x, 0));
+    let (one, two) = (of_a.upload::<T>(device), of_b.upload::<T>(device));
+    let room = device.room(of_x.shape.len().unwrap()).unwrap();
+    let solver = device.solver();
+    let pending = solver.solve_refined_from(lowest, (of_a.shape, &one), (of_b.shape, &two), of_x.shape, room).unwrap();
+    let refined = pending.await_result().unwrap();
+    assert_eq!((&of_a.read(device, &one)[0], &of_b.read(device, &two)[0]), (a, b), "they stay");
+    let x = of_x.read(device, &refined.x)[0].clone();
+    (refined, x)
+}
+
+#[test]
+fn least_squares_are_refined_from_half_the_precision_or_given_up() {
+    fn case<T: Number + WideElement>() {
+        for device in devices() {
+            let mut rng = Rng::new(71);
+            for (name, m, n, scale, expected) in [
+                ("tall", 60, 20, 1.0, true),
+                ("one column", 5, 1, 1.0, true),
+                ("one row more", 9, 8, 1.0, true),
+                ("no columns", 4, 0, 1.0, true),
+                ("huge", 9, 4, 1e40, false),
+            ] {
+                let a = Dense::random::<T>(&mut rng, m, n);
+                let a = Dense::new(m, n, |i, j| a.at(i, j) * scale);
+                let b = Dense::random::<T>(&mut rng, m, 2);
+                let (refined, x) = refined::<T>(&device, Lowest::Single, &a, &b);
+                assert_eq!(refined.rounds.is_some(), expected, "{name}: {:?}", refined.rounds);
+                if n > 0 {
+                    assert_ratio(orthogonal::<T>(&a, &x, &b), &name);
+                }
+            }
+        }
+    }
+    case::<f64>();
+    case::<windlass::Complex<f64>>();
+}
+
+/// A residual that is not small, and a condition of 1000: what a step by the solution alone does not refine.
+#[test]
+fn the_refined_least_squares_are_those_of_the_whole_precision() {
+    for device in devices() {
+        let (m, n) = (30, 6);
+        let a = Dense::real(m, n, |i, j| ((i * 7 + j * 5) % 11) as f64 / 7.0 + if i == j { 3.0 } else { 0.0 });
+        let a = Dense::real(m, n, |i, j| a.at(i, j).re * 10f64.powi(-(j as i32) / 2));
+        let b = Dense::real(m, 1, |i, _| if i % 2 == 0 { 1.0 } else { -2.0 });
+        let (refined, x) = refined::<f64>(&device, Lowest::Single, &a, &b);
+        assert!(refined.rounds.is_some());
+        let (of_a, of_b, solver) = (Laid::one(&a, 0), Laid::one(&b, 0), device.solver());
+        let (one, two) = (of_a.upload::<f64>(&device), of_b.upload::<f64>(&device));
+        let general = windlass::solver::Structure::General;
+        let solved = solver.solve(general, of_a.shape, one, of_b.shape, two).unwrap().await_result().unwrap();
+        let whole = of_b.read(&device, &solved.x)[0].part(n, 1);
+        let apart = x.minus(&whole).norm() / whole.norm();
+        assert!(apart < 1e-11, "{apart}: {x:?} and {whole:?}");
+    }
+}
+
+#[test]
+fn lower_precisions_refine_as_well_or_are_refused_with_a_reason() {
+    for device in devices() {
+        let mut rng = Rng::new(73);
+        for lowest in [Lowest::Half, Lowest::BFloat16, Lowest::TensorFloat32] {
+            let a = Dense::positive::<f64>(&mut rng, 24);
+            let b = Dense::random::<f64>(&mut rng, 24, 1);
+            let (_, x) = refined::<f64>(&device, lowest, &a, &b);
+            assert_ratio(residual::<f64>(&a, &x, &b), &lowest);
+            let tall = Dense::random::<f64>(&mut rng, 40, 8);
+            let b = Dense::random::<f64>(&mut rng, 40, 1);
+            let (_, x) = refined::<f64>(&device, lowest, &tall, &b);
+            assert_ratio(orthogonal::<f64>(&tall, &x, &b), &lowest);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_refined_is_refused() {
+    for device in devices() {
+        let solver = device.solver();
+        let x = |len| crate::common::up(&device, vec![1.0f64; len]);
+        let m = windlass::solver::Matrix::new;
+        let (a, b) = (x(6), x(4));
+        let answer = solver.solve_refined((m(2, 3), &a), (m(2, 1), &b), m(3, 1), x(3));
+        assert!(format!("{}", answer.unwrap_err().error).contains("no more columns than rows"));
+        let answer = solver.solve_refined((m(3, 2), &a), (m(3, 1), &b), m(3, 1), x(3));
+        assert!(format!("{}", answer.unwrap_err().error).contains("asks for 2"));
+    }
+}
