@@ -35,6 +35,7 @@ mod raw_rows;
 mod rng;
 mod round_trip;
 mod scalar;
+mod solver;
 mod sparse;
 mod table;
 mod threads;
@@ -63,6 +64,7 @@ const TOPICS: &[Topic] = &[
     ("level3", true, level3::run),
     ("fft", false, fft::run),
     ("random", false, rng::run),
+    ("solver", false, solver::run),
     ("sparse", false, sparse::run),
     ("neighbours", false, neighbours::run),
     ("raw", true, raw_rows::run),

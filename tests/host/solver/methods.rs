@@ -121,22 +121,21 @@ fn too_few_sweeps_are_a_verdict_and_loose_tolerances_need_fewer() {
         let laid = Laid::one(&Dense::random::<f64>(&mut Rng::new(89), 20, 20), 0);
         let solver = device.solver();
         let run = |jacobi| {
-            solver
-                .svd_by(SvdMethod::Jacobi(jacobi), Vectors::Thin, laid.shape, laid.upload::<f64>(&device))
-                .unwrap()
-                .await_result()
+            let a = laid.upload::<f64>(&device);
+            solver.svd_by(SvdMethod::Jacobi(jacobi), Vectors::Thin, laid.shape, a).unwrap()
         };
-        let rejected = run(Jacobi::new().sweeps(1)).unwrap_err();
+        let rejected = run(Jacobi::new().sweeps(1)).await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::NotConverged { .. }), "{rejected}");
         assert!(rejected.back.is_some(), "what has been reached comes back");
-        let (tight, loose) = (run(Jacobi::new()).unwrap(), run(Jacobi::new().tolerance(1e-3)).unwrap());
+        let sure = |jacobi| run(jacobi).await_result().unwrap();
+        let (tight, loose) = (sure(Jacobi::new()), sure(Jacobi::new().tolerance(1e-3)));
         assert!(loose.sweeps() <= tight.sweeps(), "{:?} and {:?}", loose.sweeps(), tight.sweeps());
 
         let spec = |jacobi| EighSpec::new(Uplo::Lower, laid.shape).method(EighMethod::Jacobi(jacobi));
-        let run = |jacobi| solver.eigh(spec(jacobi), laid.upload::<f64>(&device)).unwrap().await_result();
-        let rejected = run(Jacobi::new().sweeps(1)).unwrap_err();
+        let run = |jacobi| solver.eigh(spec(jacobi), laid.upload::<f64>(&device)).unwrap();
+        let rejected = run(Jacobi::new().sweeps(1)).await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::NotConverged { .. }), "{rejected}");
-        assert!(run(Jacobi::new()).unwrap().sweeps().is_some_and(|sweeps| sweeps > 1));
+        assert!(run(Jacobi::new()).await_result().unwrap().sweeps().is_some_and(|sweeps| sweeps > 1));
     }
 }
 

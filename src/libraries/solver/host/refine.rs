@@ -167,7 +167,7 @@ fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_
         }
         apply(Action::Solve, upper, <T::Narrow as Native>::ONE, MatMut::new(&mut other, n, nrhs, n.max(1))?, many);
         q(false, MatMut::new(&mut step, m, nrhs, m)?);
-        r.iter_mut().zip(step).for_each(|(r, d)| *r = *r + T::rounded(d.wide()));
+        r.iter_mut().zip(step).for_each(|(r, d)| *r += T::rounded(d.wide()));
         let mut small = true;
         for (j, column) in other.chunks_exact(n.max(1)).enumerate() {
             column.iter().enumerate().for_each(|(i, d)| x.set(i, j, x.get(i, j) + T::rounded(d.wide())));
