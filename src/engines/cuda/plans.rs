@@ -7,6 +7,7 @@
 //!   does not matter who drops a plan last, and when.
 
 use super::Core;
+use crate::cache::Words;
 use crate::engine::Epoch;
 use crate::error::Site;
 use crate::host::Runnable;
@@ -15,6 +16,7 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::{Error, Result};
 use lru::LruCache;
 use smallvec::SmallVec;
+use std::hash::BuildHasherDefault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
@@ -30,7 +32,7 @@ pub(crate) struct Plans {
 }
 
 struct Map {
-    places: LruCache<Box<Key>, Place>,
+    places: LruCache<Box<Key>, Place, BuildHasherDefault<Words>>,
     ready: usize,
     bytes: u64,
 }
@@ -99,7 +101,7 @@ impl std::fmt::Debug for PlanBuilder<'_> {
 
 impl Plans {
     pub(super) fn new() -> Self {
-        let map = Map { places: LruCache::unbounded(), ready: 0, bytes: 0 };
+        let map = Map { places: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), ready: 0, bytes: 0 };
         Plans { map: Mutex::new(map), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 

@@ -12,7 +12,7 @@ use crate::clock::{self, Clock, Deadline, Stopwatch, Timing, Waits};
 use crate::dispatch::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left};
-use crate::dispatch::{Backoff, Ongoing, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
+use crate::dispatch::{Backoff, Ongoing, Parker, Spinner, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Made, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
@@ -262,7 +262,9 @@ impl Flight {
             Wait::Spin => self.spin(told, None, until),
             Wait::Yield => self.poll_with(told, until, &mut |_| std::thread::yield_now()),
             Wait::Adaptive => {
-                self.spin(told, Some(self.waits().spin), until) || self.poll_with(told, until, &mut |b| b.pause(until))
+                self.spin(told, Some(self.waits().spin), until)
+                    || Spinner::enter().is_some_and(|_here| self.spin(told, Some(self.waits().gpu_spin), until))
+                    || self.poll_with(told, until, &mut |b| b.pause(until))
             }
             Wait::Rayon if !is_stealing() => self.poll_with(told, until, &mut |b| {
                 if steal_one() { *b = Backoff::new(self.waits()) } else { b.pause(until) }

@@ -59,6 +59,7 @@ mod frequencies;
 mod geometry;
 #[cfg(feature = "host")]
 mod host;
+mod memo;
 #[cfg(feature = "fft")]
 pub(crate) mod native;
 mod op;

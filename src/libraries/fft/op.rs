@@ -3,12 +3,15 @@
 use super::element::FftReal;
 use super::form::{End, Form, Place};
 use super::geometry::{Geometry, Side};
+use super::memo::{Memo, recall};
 use super::spec::{Fft, Kind};
 #[cfg(feature = "fft")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
+use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 /// One transform of the buffers that `F` names.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -24,12 +27,15 @@ impl<F: Form> Transform<F> {
     }
 
     /// The sizes; of another kind than the buffers there are none.
-    pub(super) fn geometry(&self) -> Result<Geometry> {
+    pub(super) fn geometry(&self) -> Result<Rc<Geometry>> {
+        thread_local! {
+            static GEOMETRIES: Memo<Fft, Geometry> = const { RefCell::new(Vec::new()) };
+        }
         if self.spec.kind != F::KIND {
             let (spec, form) = (self.spec.kind, F::KIND);
             return Err(Error::invalid("spec", format!("it is {spec:?}, and `{}` does {form:?}", F::NAME)));
         }
-        self.spec.geometry()
+        recall(&GEOMETRIES, self.spec, || self.spec.geometry())
     }
 
     /// What its results are multiplied with.
@@ -117,7 +123,8 @@ impl<F: Form> Op for Transform<F> {
         let to = F::written(writes);
         // Where nothing fits, the checks that come after this say what does not.
         index == wanted
-            && self.geometry().map_or(true, |Geometry { output, .. }| {
+            && self.geometry().map_or(true, |geometry| {
+                let output = &geometry.output;
                 output.dense && (!output.explicit || (output.span == to.len && to.elements.is_multiple_of(to.per)))
             })
     }

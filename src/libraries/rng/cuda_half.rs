@@ -21,7 +21,7 @@ static SOURCES: Ptx = Ptx::new(include_str!("kernels/sources.ptx"));
 /// Numbers whose words are in scratch at once; a multiple of 4.
 const AT_ONCE: u64 = 1 << 25;
 /// Blocks of a grid whose threads step over the rest.
-const BLOCKS: u64 = 1 << 20;
+const BLOCKS: u64 = 1 << 14;
 
 /// A number of each of the generators, as the kernels know them.
 fn code(generator: Generator) -> Result<u32> {

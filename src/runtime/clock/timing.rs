@@ -48,7 +48,10 @@ pub struct Waits {
     /// Pace: how long [`Wait::Adaptive`](crate::Wait::Adaptive) spins, about one round trip of a small op. Beyond it the core
     /// is worth more elsewhere. 20 us.
     pub spin: Duration,
-    /// Pace: the shortest pause between looks at work that nobody announces. 40 us.
+    /// Pace: how long it goes on spinning for work of a GPU, where nobody wakes it, as long as half of the processors are not
+    /// spun on. 200 us.
+    pub gpu_spin: Duration,
+    /// Pace: the pause between looks at work that nobody announces, up to some milliseconds. 40 us.
     pub shortest_pause: Duration,
     /// Pace: the longest one. 1 ms.
     pub longest_pause: Duration,
@@ -207,7 +210,7 @@ pub struct Exit {
 
 static STANDARD: Timing = Timing {
     clock: Clock::SYSTEM,
-    waits: Waits { spin: us(20), shortest_pause: us(40), longest_pause: ms(1), glance: us(200) },
+    waits: Waits { spin: us(20), gpu_spin: us(200), shortest_pause: us(40), longest_pause: ms(1), glance: us(200) },
     recovery: Recovery { look: ms(1), breather: ms(1), parting: s(5), self_test: s(30), retrying: s(60) },
     memory: Memory { patience: ms(500), others: s(5) },
     staging: Staging { patience: s(10), idle_patience: ms(100), turn: ms(10), spin: ms(5), one_wait: ms(1) },

@@ -38,7 +38,7 @@ pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use settle::{Settle, Waiter};
 pub(crate) use submission::{SpansOf, Submission};
 pub use wait::Wait;
-pub(crate) use wait::{Backoff, is_stealing, steal_one};
+pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
 
 use crate::buffer::{Content, Elems, View, Views, Visit};
 use crate::engine::{Engine, Epoch};

@@ -1,13 +1,16 @@
 //! How a thread waits.
 
 use crate::clock::{self, Clock, Deadline, Stopwatch, Waits};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a thread waits for a dispatch: per device ([`DeviceBuilder::wait`](crate::DeviceBuilder::wait)), or per handle
 /// ([`Device::waiting`](crate::Device::waiting)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Spin for about 20 us, then back off: the host engine sleeps until woken, CUDA polls with pauses of 40 us or a 400th of
+    /// Spin for about 20 us, then back off: the host engine sleeps until woken. CUDA spins up to 200 us, unless as many threads
+    /// do so as half of the processors are, then polls with pauses of a 20th of the time waited, of 40 us, or of a 400th of
     /// the time waited (there is no timed wait in CUDA, and host callbacks are the slowest signal there is).
     #[default]
     Adaptive,
@@ -24,8 +27,9 @@ pub enum Wait {
     Rayon,
 }
 
-/// Pauses between looks at work that nobody announces: 40 us ([`Waits`]), and from 16 ms on a 400th of the time already waited, up to
-/// 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time, and a long wait costs nothing.
+/// Pauses between looks at work that nobody announces: a 20th of the time already waited up to 40 us ([`Waits`]), and from 16 ms
+/// on a 400th of it, up to 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time, and a long wait costs
+/// nothing.
 ///
 /// The system adds its *timer slack* to a sleep, 50 us unless a thread asks for less: asked for at the first pause, and put
 /// back when the wait is over.
@@ -37,8 +41,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The part of the time already waited that the next pause may take.
-    const PART: u32 = 400;
+    /// The part of the time already waited that the next pause may take: of a short wait, and of a long one.
+    const PARTS: (u32, u32) = (20, 400);
 
     /// By the system's clock, whatever that of the device is: a pace.
     pub(crate) fn new(waits: &'static Waits) -> Self {
@@ -55,8 +59,31 @@ impl Backoff {
         #[cfg(target_os = "linux")]
         self.slack.get_or_insert_with(FineTimer::begin);
         let Waits { shortest_pause, longest_pause, .. } = *self.waits;
-        let pause = (self.begin.elapsed() / Self::PART).max(shortest_pause).min(longest_pause);
+        let (waited, (short, long)) = (self.begin.elapsed(), Self::PARTS);
+        let pause = (waited / short).min(shortest_pause).max(waited / long).max(shortest_pause / 4).min(longest_pause);
         clock::pause(until.map_or(pause, |until| pause.min(until.slice())));
+    }
+}
+
+/// One of the threads that spin for longer than a round trip. Half of the processors may be spun on: what a waiter takes from
+/// a machine that is full is worth more than its wait.
+pub(crate) struct Spinner(());
+
+static SPINNERS: AtomicUsize = AtomicUsize::new(0);
+
+impl Spinner {
+    /// `None` when there are as many as there may be.
+    pub(crate) fn enter() -> Option<Self> {
+        static MOST: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)));
+        let spinner = Spinner(());
+        (SPINNERS.fetch_add(1, Ordering::Relaxed) < *MOST).then_some(spinner) // the one that is not given is dropped
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        SPINNERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -29,9 +29,14 @@ mod trigonometric;
 pub(crate) use handle::Cufft;
 
 use super::form::{Form, Place as FormPlace};
+use super::memo::{Memo, recall};
 use super::op::Transform;
+use super::spec::Fft;
 use crate::{DType, Element, Enqueue, Error, Prepare, Result};
-use steps::{Buffers, Precision, Program, program};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::rc::Rc;
+use steps::{Buffers, Layouts, Precision, Program, program};
 
 /// The type of the parts of a real element type's numbers.
 fn precision<R: Element>() -> Result<Precision> {
@@ -44,10 +49,15 @@ fn precision<R: Element>() -> Result<Precision> {
     }
 }
 
+/// Steps, and the plans that they want.
+type Known = (Program, SmallVec<[Layouts; 2]>);
+
 impl<F: Form> Transform<F> {
-    /// What it comes to, with buffers that begin at these addresses.
-    fn program(&self, from: u64, to: u64) -> Result<Program> {
-        let geometry = self.geometry()?;
+    /// What it comes to, with buffers that begin at these addresses, and the plans that it wants.
+    fn program(&self, from: u64, to: u64) -> Result<Rc<Known>> {
+        thread_local! {
+            static PROGRAMS: Memo<(Fft, Buffers), Known> = const { RefCell::new(Vec::new()) };
+        }
         let precision = precision::<F::Real>()?;
         let pair = 2 * precision.bytes() as u64;
         let buffers = Buffers {
@@ -56,25 +66,31 @@ impl<F: Form> Transform<F> {
             destroys: F::PLACE != FormPlace::Out,
             in_place: F::PLACE == FormPlace::In,
         };
-        program(&geometry, buffers, self.scale(&geometry))
+        recall(&PROGRAMS, (self.spec, buffers), || {
+            let geometry = self.geometry()?;
+            let program = program(&geometry, buffers, self.scale(&geometry))?;
+            let layouts = program.layouts();
+            Ok((program, layouts))
+        })
     }
 
     /// Names the plans that it wants.
     pub(super) fn plans(&self, (from, to): (u64, u64), plans: &mut Prepare<'_>) {
         if let Ok(program) = self.program(from, to) {
-            program.layouts().iter().for_each(|key| plans.plan(key));
+            program.1.iter().for_each(|key| plans.plan(key));
         }
     }
 
     /// Enqueues it.
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (from, to) = F::ends(queue.reads(), queue.writes());
-        let program = self.program(from.address, to.address)?;
+        let known = self.program(from.address, to.address)?;
+        let (program, layouts) = &*known;
         if program.steps.is_empty() {
             return Ok(());
         }
         // SAFETY: the geometry's elements lie inside the operands (the op's check); those of an output do not overlap; in place
         // both sides of every element are the same.
-        unsafe { queue.fft_program(&program, (from.address, to.address), &program.layouts()) }
+        unsafe { queue.fft_program(program, (from.address, to.address), layouts) }
     }
 }

@@ -120,7 +120,7 @@ pub(in super::super) struct Program {
 }
 
 /// What the buffers of a transform are like.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Buffers {
     pub(super) precision: Precision,
     /// Both begin at multiples of a complex number.

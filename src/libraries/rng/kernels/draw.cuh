@@ -10,15 +10,14 @@ struct Words {
     u32 w[8];
 };
 
-// The words of four numbers.
-__device__ __forceinline__ Words words_of(const u32 *words, u64 base, u64 quad, u64 seed, u32 wide) {
+// A number that is known when this is compiled.
+template <u32 X> struct Known {
+    __device__ __forceinline__ constexpr operator u32() const { return X; }
+};
+
+// The words of four numbers, made here.
+template <class Wide> __device__ __forceinline__ Words own_words(u64 quad, u64 seed, Wide wide) {
     Words out;
-    if (words) {
-        const u32 *at = words + (quad - base) * (wide ? 8 : 4);
-#pragma unroll
-        for (int i = 0; i < 8; i++) out.w[i] = i < 4 || wide ? at[i] : 0;
-        return out;
-    }
     u32 lane = (u32)(quad & 0xffff), row = (u32)(quad >> 16);
     u32 k = (u32)seed, l = (u32)(seed >> 32);
     Block a = philox(wide ? 2 * row : row, 0, lane, 0, k, l);
@@ -32,27 +31,56 @@ __device__ __forceinline__ Words words_of(const u32 *words, u64 base, u64 quad, 
     return out;
 }
 
+// The words of four numbers, which a source has left.
+__device__ __forceinline__ Words given_words(const u32 *words, u64 quad, u32 wide) {
+    Words out;
+    const u32 *at = words + quad * (wide ? 8 : 4);
+#pragma unroll
+    for (int i = 0; i < 8; i++) out.w[i] = i < 4 || wide ? at[i] : 0;
+    return out;
+}
+
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Four {
     T x[4];
 };
 
-// Calls `make` for each four numbers and stores those that were asked for.
+// Stores those of four numbers that were asked for.
+template <class T>
+__device__ __forceinline__ void put(T *out, const Four<T> &y, u64 at, u64 n, u64 first, bool aligned) {
+    if (aligned && at + 4 <= first + n) {
+        *(Four<T> *)(out + (at - first)) = y;
+    } else {
+        for (int i = 0; i < 4; i++) {
+            if (at + i >= first && at + i < first + n) out[at + i - first] = y.x[i];
+        }
+    }
+}
+
+// Calls `make` for each four numbers. What Philox makes here is compiled for it alone: a test of the generator for each number
+// takes as long as the number.
 template <class T, class Make>
-__device__ __forceinline__ void each(T *out, const u32 *words, u64 n, u64 first, u64 seed, u32 wide, Make make) {
+__device__ __forceinline__ void each(T *out, const u32 *words, u64 n, u64 first, u64 seed, u32 generator, u32 wide, Make make) {
     u64 base = first / 4, end = (first + n + 3) / 4;
     u64 stride = (u64)gridDim.x * blockDim.x;
     bool aligned = first % 4 == 0 && (u64)out % sizeof(Four<T>) == 0;
-    for (u64 quad = base + (u64)blockIdx.x * blockDim.x + threadIdx.x; quad < end; quad += stride) {
-        Words w = words_of(words, base, quad, seed, wide);
-        Four<T> y;
-        make(w, y.x);
-        u64 at = 4 * quad;
-        if (aligned && at + 4 <= first + n) {
-            *(Four<T> *)(out + (at - first)) = y;
-        } else {
-            for (int i = 0; i < 4; i++) {
-                if (at + i >= first && at + i < first + n) out[at + i - first] = y.x[i];
-            }
+    u64 begin = base + (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (words) {
+        for (u64 quad = begin; quad < end; quad += stride) {
+            Four<T> y;
+            make(given_words(words, quad - base, wide), y.x, generator, wide);
+            put(out, y, 4 * quad, n, first, aligned);
+        }
+    } else if (wide) {
+        for (u64 quad = begin; quad < end; quad += stride) {
+            Four<T> y;
+            make(own_words(quad, seed, Known<1>()), y.x, Known<PHILOX>(), Known<1>());
+            put(out, y, 4 * quad, n, first, aligned);
+        }
+    } else {
+        for (u64 quad = begin; quad < end; quad += stride) {
+            Four<T> y;
+            make(own_words(quad, seed, Known<0>()), y.x, Known<PHILOX>(), Known<0>());
+            put(out, y, 4 * quad, n, first, aligned);
         }
     }
 }

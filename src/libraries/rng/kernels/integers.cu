@@ -4,7 +4,7 @@
 
 // The generator's own bits.
 extern "C" __global__ void bits_32(u32 *out, const u32 *words, u64 n, u64 first, u64 seed, u32 generator) {
-    each(out, words, n, first, seed, 0, [=](const Words &w, u32 *y) {
+    each(out, words, n, first, seed, generator, 0, [=](const Words &w, u32 *y, auto generator, auto) {
 #pragma unroll
         for (int i = 0; i < 4; i++) y[i] = random_bits(generator, w.w[i]);
     });
@@ -34,7 +34,7 @@ __device__ __forceinline__ u64 integer(u32 k, u32 l, u64 start, u64 span) {
 #define INTEGERS(T) T *out, const u32 *words, u64 n, u64 first, u64 seed, u32 generator, u64 start, u64 span
 
 template <class T> __device__ __forceinline__ void integers(INTEGERS(T)) {
-    each(out, words, n, first, seed, 1, [=](const Words &w, T *y) {
+    each(out, words, n, first, seed, generator, 1, [=](const Words &w, T *y, auto generator, auto) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             y[i] = (T)integer(random_bits(generator, w.w[2 * i]), random_bits(generator, w.w[2 * i + 1]), start, span);
@@ -49,7 +49,7 @@ extern "C" __global__ void integers_64(INTEGERS(u64)) { integers(out, words, n, 
 
 // `start` is the threshold, `span` says whether it is 1 always.
 extern "C" __global__ void bernoulli(INTEGERS(u8)) {
-    each(out, words, n, first, seed, 1, [=](const Words &w, u8 *y) {
+    each(out, words, n, first, seed, generator, 1, [=](const Words &w, u8 *y, auto generator, auto) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             u64 x = (u64)random_bits(generator, w.w[2 * i]) | (u64)random_bits(generator, w.w[2 * i + 1]) << 32;
@@ -86,7 +86,7 @@ __device__ __noinline__ u32 poisson_one(u32 k0, u32 l0, double lambda, double ze
 
 extern "C" __global__ void poisson(u32 *out, const u32 *words, u64 n, u64 first, u64 seed, u32 generator, double lambda, double zero,
                                    double ln_lambda, double a, double b, double ln_inverse_alpha, double v_r) {
-    each(out, words, n, first, seed, 1, [=](const Words &w, u32 *y) {
+    each(out, words, n, first, seed, generator, 1, [=](const Words &w, u32 *y, auto generator, auto) {
         for (int i = 0; i < 4; i++) {
             y[i] = poisson_one(random_bits(generator, w.w[2 * i]), random_bits(generator, w.w[2 * i + 1]), lambda, zero, ln_lambda, a,
                                b, ln_inverse_alpha, v_r);
@@ -124,7 +124,7 @@ __device__ __noinline__ double binomial_one(u32 k0, u32 l0, double n, u32 search
 extern "C" __global__ void binomial(u32 *out, const u32 *words, u64 n, u64 first, u64 seed, u32 generator, u32 flags, double trials,
                                     double zero, double odds, double a, double b, double c, double v_r, double alpha,
                                     double ln_odds, double mode, double h) {
-    each(out, words, n, first, seed, 1, [=](const Words &w, u32 *y) {
+    each(out, words, n, first, seed, generator, 1, [=](const Words &w, u32 *y, auto generator, auto) {
         for (int i = 0; i < 4; i++) {
             double k = binomial_one(random_bits(generator, w.w[2 * i]), random_bits(generator, w.w[2 * i + 1]), trials, flags & 2, zero,
                                     odds, a, b, c, v_r, alpha, ln_odds, mode, h);

@@ -11,7 +11,7 @@ __device__ __forceinline__ double quantile_unit(u32 generator, u32 wide, const W
 
 template <class T> __device__ __forceinline__ void normal(DRAW(T)) {
     float mean = (float)a, deviation = (float)b;
-    each(out, words, n, first, seed, wide, [=](const Words &w, T *y) {
+    each(out, words, n, first, seed, generator, wide, [=](const Words &w, T *y, auto generator, auto wide) {
         float z[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -34,7 +34,7 @@ extern "C" __global__ void normal_f16(DRAW(Half)) { normal(out, words, n, first,
 extern "C" __global__ void normal_bf16(DRAW(Brief)) { normal(out, words, n, first, seed, generator, wide, mode, a, b, c); }
 
 extern "C" __global__ void normal_f64(DRAW(double)) {
-    each(out, words, n, first, seed, wide, [=](const Words &w, double *y) {
+    each(out, words, n, first, seed, generator, wide, [=](const Words &w, double *y, auto generator, auto wide) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             if (mode & QUANTILE) {

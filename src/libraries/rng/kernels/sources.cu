@@ -38,6 +38,13 @@ extern "C" __global__ void xorwow_words(u32 *words, u64 visits, u64 first, u32 w
 #define M1 4294967087ull
 #define M2 4294944443ull
 
+// Modulo 2^32 - C, of numbers below 2^54.
+template <u32 C> __device__ __forceinline__ u64 reduced(u64 x) {
+    x = (x >> 32) * C + (u32)x;
+    x = (x >> 32) * C + (u32)x;
+    return x >= 0x100000000ull - C ? x - (0x100000000ull - C) : x;
+}
+
 __device__ __forceinline__ void apply(const u32 *matrix, u64 *x, u64 m) {
     u64 y[3];
     for (int i = 0; i < 3; i++) {
@@ -62,8 +69,8 @@ extern "C" __global__ void mrg_words(u32 *words, u64 visits, u64 first, u32 widt
     u64 end = first + visits;
     for (u64 at = first / lanes * lanes + lane; at < end; at += lanes) {
         for (u32 j = 0; j < width; j++) {
-            u64 p = (1403580ull * a[1] + 810728ull * (M1 - a[0])) % M1;
-            u64 q = (527612ull * b[2] + 1370589ull * (M2 - b[0])) % M2;
+            u64 p = reduced<209>(1403580ull * a[1] + 810728ull * (M1 - a[0]));
+            u64 q = reduced<22853>(527612ull * b[2] + 1370589ull * (M2 - b[0]));
             a[0] = a[1];
             a[1] = a[2];
             a[2] = p;

