@@ -7,8 +7,8 @@ use libloading::Library;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::Duration;
-use windlass::Order;
 use windlass::sparse::{Csr, SolveElement, SparseElement, Spmm, Spmv};
+use windlass::{Diag, Order, Transpose, Uplo};
 
 const LONG: Duration = Duration::from_secs(60);
 type Opaque = *mut c_void;
@@ -45,6 +45,13 @@ functions! {
     spmm_look(Opaque, u32, u32, *const f64, Opaque, Opaque, *const f64, Opaque, u32, u32, u64)
         = b"cusparseSpMM_preprocess\0";
     spmm(Opaque, u32, u32, *const f64, Opaque, Opaque, *const f64, Opaque, u32, u32, u64) = b"cusparseSpMM\0";
+    set_attribute(Opaque, u32, *const u32, usize) = b"cusparseSpMatSetAttribute\0";
+    create_solve(*mut Opaque) = b"cusparseSpSV_createDescr\0";
+    destroy_solve(Opaque) = b"cusparseSpSV_destroyDescr\0";
+    solve_size(Opaque, u32, *const f64, Opaque, Opaque, Opaque, u32, u32, Opaque, *mut usize)
+        = b"cusparseSpSV_bufferSize\0";
+    solve_look(Opaque, u32, *const f64, Opaque, Opaque, Opaque, u32, u32, Opaque, u64) = b"cusparseSpSV_analysis\0";
+    solve(Opaque, u32, *const f64, Opaque, Opaque, Opaque, u32, u32, Opaque) = b"cusparseSpSV_solve\0";
     create_product(*mut Opaque) = b"cusparseSpGEMM_createDescr\0";
     destroy_product(Opaque) = b"cusparseSpGEMM_destroyDescr\0";
     estimate(Opaque, u32, u32, *const f64, Opaque, Opaque, *const f64, Opaque, u32, u32, Opaque, *mut usize, u64)
@@ -91,7 +98,7 @@ fn poisson(side: usize) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
 struct Both<T: SolveElement> {
     ours: Csr<T>,
     raw: Opaque,
-    _arrays: [Memory; 3],
+    arrays: [Memory; 3],
     n: usize,
     nnz: usize,
 }
@@ -114,7 +121,7 @@ fn both<T: SolveElement + SparseElement<Scalar = T>>(
     let [o, c, v] = [&arrays[0], &arrays[1], &arrays[2]].map(|memory| memory.address);
     // SAFETY: the arrays live as long as the descriptor is used.
     ok(unsafe { (api.create_csr)(&mut raw, rows, rows, nnz as i64, o, c, v, INDEX, INDEX, 0, kind) });
-    Both { ours, raw, _arrays: arrays, n, nnz }
+    Both { ours, raw, arrays, n, nnz }
 }
 
 fn real<T: SolveElement>(x: f64) -> T {
@@ -189,6 +196,52 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     bench.pair(&format!("spmv {text}, Poisson {side}^3"), Unit::GBs, Goal::TimesAtLeast(0.98), 30, ours, theirs);
     let got: Vec<T> = device.download(y_ours.as_ref().unwrap()).unwrap().await_result().unwrap();
     assert!(bench.tiny || got == raw.download::<T>(&y_raw), "two different products");
+
+    // The lower triangle, with its analysis kept.
+    let (mut lower, mut solve) = (null_mut(), null_mut());
+    let [o, c, v] = [0, 1, 2].map(|i: usize| a.arrays[i].address);
+    // SAFETY: as above.
+    let kept = unsafe {
+        ok((api.create_csr)(&mut lower, n, n, a.nnz as i64, o, c, v, INDEX, INDEX, 0, kind));
+        // The fill mode, lower; the type of the diagonal, as it is stored.
+        ok((api.set_attribute)(lower, 0, &0, 4));
+        ok((api.set_attribute)(lower, 1, &0, 4));
+        ok((api.create_solve)(&mut solve));
+        ok((api.solve_size)(handle, 0, &one, lower, x, y, kind, 0, solve, &mut bytes));
+        let kept = Memory::new(&raw, bytes.max(16), stream);
+        ok((api.solve_look)(handle, 0, &one, lower, x, y, kind, 0, solve, kept.address));
+        kept
+    };
+    raw.settle();
+    let triangle = sparse.triangular(&a.ours, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
+    let ours = || {
+        timed(1, || {
+            let y = sparse.spsv(&triangle, real(1.0), &x_ours, y_ours.take().unwrap()).unwrap().into_output();
+            device.synchronize(LONG).unwrap();
+            y_ours = Some(y);
+        }) / 1e3
+    };
+    let theirs = || {
+        timed(1, || {
+            // SAFETY: as above.
+            ok(unsafe { (api.solve)(handle, 0, &one, lower, x, y, kind, 0, solve) });
+            raw.settle();
+        }) / 1e3
+    };
+    bench.pair(&format!("spsv {text}, Poisson {side}^3"), Unit::Us, Goal::TimesAtMost(1.02), 20, ours, theirs);
+    let got: Vec<T> = device.download(y_ours.as_ref().unwrap()).unwrap().await_result().unwrap();
+    let wide = |x: T| match bytemuck::bytes_of(&x) {
+        bytes if size_of::<T>() == 8 => bytemuck::pod_read_unaligned::<f64>(bytes),
+        bytes => f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)),
+    };
+    let apart = got.iter().zip(raw.download::<T>(&y_raw)).map(|(x, y)| (wide(*x) - wide(y)).abs()).fold(0.0, f64::max);
+    assert!(bench.tiny || apart < if size_of::<T>() == 8 { 1e-12 } else { 1e-4 }, "two different solutions");
+    // SAFETY: idle since the last of them, and used no more.
+    unsafe {
+        ok((api.destroy_solve)(solve));
+        ok((api.destroy_matrix)(lower));
+    }
+    drop((kept, triangle));
 
     // A times 64 columns, by rows.
     let columns = 64;

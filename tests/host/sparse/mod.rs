@@ -5,6 +5,7 @@ mod convert;
 mod faults;
 mod formats;
 mod known;
+mod large;
 mod market;
 mod matrices;
 mod model;

@@ -48,6 +48,9 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
         offsets: u64,
         [indices, values]: [u64; 2],
     ) -> Result<()> {
+        // As many lanes take a row as its entries keep busy.
+        let rows = self.side.count;
+        let lanes = (a1.len().max(b1.len()) / rows.max(1)).clamp(1, 32).next_power_of_two();
         let args = [
             a0.address().into(),
             a1.address().into(),
@@ -59,13 +62,15 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
             b1.len().into(),
             self.alpha.into(),
             self.beta.into(),
-            self.side.count.into(),
+            rows.into(),
+            lanes.into(),
             offsets.into(),
             indices.into(),
             values.into(),
         ];
+        let name = I::pick([c"add_4", c"add_8"]);
         // SAFETY: the parameters in order and type; both matrices have those rows; what is stored was counted.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"add_4", c"add_8"]), self.side.count, &args) }
+        unsafe { queue.each(ENTRIES(T::DTYPE)?, name, rows.saturating_mul(lanes), &args) }
     }
 
     #[cfg(feature = "host")]

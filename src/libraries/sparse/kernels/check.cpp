@@ -11,10 +11,15 @@
 #include "products.cu"
 #undef SUM
 #include "arrange.cu"
+#undef SUM
+#include "entries.cu"
+#undef SUM
+#include "solve.cu"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <random>
 #include <tuple>
@@ -85,6 +90,8 @@ template <class F> static void grid(unsigned blocks, unsigned threads, F kernel)
         for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) kernel();
 }
 #endif
+// So many threads in whole warps that look at each other.
+template <class F> static void warps(u64 n, F kernel) { grid((unsigned)((n + LANES - 1) / LANES), 1, kernel); }
 template <class F> static void each(u64 n, F kernel) { grid((unsigned)((n + 63) / 64), 64, kernel); }
 
 static int failures = 0;
@@ -130,6 +137,14 @@ template <class I> struct Kernels;
 #define KERNELS(I, i)                                                                                                    \
     template <> struct Kernels<I> {                                                                                      \
         static constexpr auto multiply = multiply_##i;                                                                   \
+        static constexpr auto multiply_short = multiply_short_##i;                                                       \
+        static constexpr auto times_rows = times_rows_##i;                                                               \
+        static constexpr auto add = add_##i;                                                                             \
+        static constexpr auto levels = levels_##i;                                                                       \
+        static constexpr auto order = order_##i;                                                                         \
+        static constexpr auto triangle = triangle_##i;                                                                   \
+        static constexpr auto sum_tiles = sum_tiles_##i;                                                                 \
+        static constexpr auto accumulate_tiles = accumulate_tiles_##i;                                                   \
         static constexpr auto masked = masked_##i;                                                                       \
         static constexpr auto beside = beside_##i;                                                                       \
         static constexpr auto unblock = unblock_##i;                                                                     \
@@ -162,10 +177,16 @@ template <class I> static void products(int seed) {
         }
     Csr<I> c{a.rows, cols, std::vector<I>(a.rows + 1), {}, {}};
     std::vector<I> next(a.nnz() + 1);
+    u64 per_warp = 1 + below(32);
     auto multiply = [&](I *indices, VALUE *values) {
+        each(a.rows, [&] {
+            K::multiply_short(a.offsets.data(), a.columns.data(), a.values.data(), a.nnz(), b.offsets.data(), b.columns.data(),
+                              b.values.data(), b.nnz(), 2, a.rows, std::numeric_limits<I>::max(), c.offsets.data(), indices,
+                              values);
+        });
         grid(2, WARPS, [&] {
             K::multiply(a.offsets.data(), a.columns.data(), a.values.data(), a.nnz(), b.offsets.data(), b.columns.data(),
-                        b.values.data(), b.nnz(), 2, a.rows, next.data(), c.offsets.data(), indices, values);
+                        b.values.data(), b.nnz(), 2, a.rows, per_warp, next.data(), c.offsets.data(), indices, values);
         });
     };
     multiply(nullptr, nullptr);
@@ -191,6 +212,124 @@ template <class I> static void products(int seed) {
             auto at = want.find({i, (u64)mask.columns[p]});
             claim(got[p] == (at == want.end() ? VALUE{} : at->second), "a masked product", seed);
         }
+}
+
+// Sums of two matrices, of one structure or of two.
+template <class I> static void sums(int seed) {
+    using K = Kernels<I>;
+    u64 rows = below(40), cols = 1 + below(200), lanes = 1u << below(6);
+    Csr<I> a = made<I>(rows, cols, 10), b = below(3) ? made<I>(rows, cols, below(3) * 15) : a, c{rows, cols, std::vector<I>(rows + 1), {}, {}};
+    std::map<std::pair<u64, u64>, VALUE> want;
+    for (auto &[at, x] : a.map()) want[at] = 2 * x;
+    for (auto &[at, x] : b.map()) want[at] = want.count(at) ? want[at] + 3 * x : 3 * x;
+    auto add = [&](I *indices, VALUE *values) {
+        warps(rows * lanes, [&] {
+            K::add(a.offsets.data(), a.columns.data(), a.values.data(), a.nnz(), b.offsets.data(), b.columns.data(), b.values.data(),
+                   b.nnz(), 2, 3, rows, lanes, c.offsets.data(), indices, values);
+        });
+    };
+    add(nullptr, nullptr);
+    u64 total = 0;
+    K::accumulate(c.offsets.data(), rows, &total);
+    claim(total == want.size(), "the number of a sum's entries", seed);
+    c.columns.resize(total + 1), c.values.resize(total + 1);
+    add(c.columns.data(), c.values.data());
+    c.columns.resize(total);
+    claim(c.map() == want, "a sum", seed);
+    for (u64 i = 0; i < rows; i++)
+        claim(std::is_sorted(c.columns.begin() + c.offsets[i], c.columns.begin() + c.offsets[i + 1]), "its order", seed);
+}
+
+// Times a dense matrix by rows.
+template <class I> static void dense(int seed) {
+    using K = Kernels<I>;
+    u64 inner = below(60), n = 1 + below(150), b_step = n + below(3), c_step = n + below(3);
+    Csr<I> a = made<I>(below(40), inner, 10);
+    VALUE beta = (VALUE)below(2);
+    std::vector<VALUE> b(inner * b_step + 1), c(a.rows * c_step + 1, 5);
+    for (auto &x : b) x = (VALUE)((int)below(9) - 4);
+    u64 warps_of_block = LANES == 1 ? 1 + below(3) : 1, tiles = (n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    grid((unsigned)((a.rows + warps_of_block - 1) / warps_of_block * tiles), (unsigned)warps_of_block, [&] {
+        K::times_rows(a.offsets.data(), a.columns.data(), a.values.data(), a.rows, a.nnz(), 2, b.data(), b_step, beta, c.data(),
+                      c_step, n);
+    });
+    for (u64 i = 0; i < a.rows; i++)
+        for (u64 j = 0; j < c_step; j++) {
+            VALUE want = j < n ? 5 * beta : 5;
+            for (I p = a.offsets[i]; j < n && p < a.offsets[i + 1]; p++)
+                want = want + 2 * a.values[p] * b[(u64)a.columns[p] * b_step + j];
+            claim(c[i * c_step + j] == want, "a product with a dense matrix", seed);
+        }
+}
+
+// Offsets of many rows, in tiles.
+template <class I> static void offsets(int seed) {
+    using K = Kernels<I>;
+    u64 rows = below(3 * RUN), tiles = (rows + RUN - 1) / RUN, total = 0, want_total = 0;
+    std::vector<I> counts(rows + 1, 77), want;
+    for (u64 i = 1; i <= rows; i++) counts[i] = (I)below(9);
+    want = counts;
+    K::accumulate(want.data(), rows, &want_total);
+    std::vector<i64> parts(tiles + 1);
+    counts[0] = rows ? 77 : 0;
+    grid((unsigned)tiles, 256, [&] { K::sum_tiles(counts.data(), rows, parts.data()); });
+    accumulate_8(parts.data(), tiles, &total);
+    grid((unsigned)tiles, 256, [&] { K::accumulate_tiles(counts.data(), rows, parts.data()); });
+    claim(counts == want && total == want_total, "offsets of tiles", seed);
+}
+
+// A triangle by levels: with whole numbers and a unit diagonal, or one of ones and halves, all is exact.
+template <class I> static void triangles(int seed) {
+    using K = Kernels<I>;
+    u64 n = below(150), sides = 1 + below(3), upper = below(2), unit = below(2), lanes = 1u << below(6), teams = 1 + below(sides);
+    Csr<I> a{n, n, {0}, {}, {}};
+    for (u64 i = 0; i < n; i++) {
+        for (u64 j = 0; j < n; j++)
+            if (i == j || below(100) < (i % 9 == 0 ? 40 : 3)) {
+                a.columns.push_back((I)j);
+                a.values.push_back(i == j ? (VALUE)(unit ? 7 : 0.5 + 0.5 * below(2)) : (VALUE)(i % 9 == 0 && below(9) ? 0 : 1));
+            }
+        a.offsets.push_back((I)a.columns.size());
+    }
+    std::vector<I> level(n + 1), order(n + 1);
+    unsigned counter = 0;
+    warps(n, [&] { K::levels(a.offsets.data(), a.columns.data(), n, a.nnz(), upper, level.data(), &counter); });
+    std::vector<u64> want_level(n), by_level(n);
+    for (u64 step = 0; step < n; step++) {
+        u64 row = upper ? n - 1 - step : step, most = 0;
+        for (I p = a.offsets[row]; p < a.offsets[row + 1]; p++) {
+            u64 j = (u64)a.columns[p];
+            if (j != row && (j > row) == (upper != 0)) most = std::max(most, want_level[j]);
+        }
+        want_level[row] = most + 1, by_level[step] = step;
+        claim((u64)level[row] == most + 1, "a level", seed);
+    }
+    std::stable_sort(by_level.begin(), by_level.end(), [&](u64 x, u64 y) { return want_level[x] < want_level[y]; });
+    each(n, [&] { K::order(by_level.data(), n, order.data()); });
+    std::vector<VALUE> b(n * sides), x(n * sides + 1, 5);
+    for (auto &y : b) y = (VALUE)((int)below(9) - 4);
+    each(n * sides, [&] { forget_lines_all(x.data(), n, sides, n); });
+    counter = 0;
+    u64 per_warp = LANES / std::min<u64>(lanes, LANES);
+    warps((n + per_warp - 1) / per_warp * teams * LANES, [&] {
+        K::triangle(order.data(), a.offsets.data(), a.columns.data(), a.values.data(), n, a.nnz(), upper, unit, 0, 2, sides,
+                    b.data(), 1, n, x.data(), 1, n, lanes, teams, &counter);
+    });
+    std::vector<VALUE> want(n * sides);
+    for (u64 side = 0; side < sides; side++)
+        for (u64 step = 0; step < n; step++) {
+            u64 row = upper ? n - 1 - step : step;
+            VALUE rest = 2 * b[row + side * n], diagonal = 1;
+            for (I p = a.offsets[row]; p < a.offsets[row + 1]; p++) {
+                u64 j = (u64)a.columns[p];
+                if (j == row) diagonal = unit ? 1 : a.values[p];
+                else if ((j > row) == (upper != 0)) rest = rest - a.values[p] * want[j + side * n];
+            }
+            want[row + side * n] = rest / diagonal;
+            VALUE got = x[row + side * n];
+            claim(std::abs(got - want[row + side * n]) <= 1e-9 * std::abs(got), "a triangular system", seed);
+        }
+    claim(x[n * sides] == 5, "nothing behind the unknowns", seed);
 }
 
 template <class I> static void stacks(int seed) {
@@ -335,6 +474,10 @@ int main() {
     for (int seed = 0; seed < seeds; seed++) {
         rng.seed(seed);
         products<int>(seed), products<i64>(seed);
+        sums<int>(seed), sums<i64>(seed);
+        dense<int>(seed), dense<i64>(seed);
+        offsets<int>(seed), offsets<i64>(seed);
+        triangles<int>(seed), triangles<i64>(seed);
         stacks<int>(seed), stacks<i64>(seed);
         blocks<int>(seed), blocks<i64>(seed);
         sorts<int>(seed), sorts<i64>(seed);

@@ -79,28 +79,72 @@ DEVICE void select(const I *from, const I *columns, const V *entries, u64 nnz, u
     if (!indices) offsets[row + 1] = (I)to;
 }
 
-// Counts the entries of each row of a sum, or stores them.
+// The first place from `low` on whose column is not below this one.
+template <class I> DEVICE u64 not_below(const I *columns, u64 low, u64 high, I column) {
+    while (low < high) {
+        u64 middle = low + (high - low) / 2;
+        if (columns[middle] < column) low = middle + 1; else high = middle;
+    }
+    return low;
+}
+
+// Counts the entries of each row of a sum, or stores them. A row is a group of `lanes` lanes, each of which looks for its
+// entries in the row of the other matrix; how many of those before it are in both tells where an entry goes.
 template <class V, class I>
 DEVICE void add(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets, const I *b_columns,
-                const V *b_values, u64 b_nnz, SUM alpha, SUM beta, u64 rows, I *offsets, I *indices, V *values) {
-    u64 row = thread_index();
-    if (row >= rows) return;
-    u64 a_end = clamp(a_offsets[row + 1], a_nnz), a = clamp(a_offsets[row], a_end);
-    u64 b_end = clamp(b_offsets[row + 1], b_nnz), b = clamp(b_offsets[row], b_end);
-    u64 to = indices ? (u64)offsets[row] : 0;
-    for (; a < a_end || b < b_end; ++to) {
-        bool left = b >= b_end || (a < a_end && a_columns[a] <= b_columns[b]);
-        bool right = a >= a_end || (b < b_end && b_columns[b] <= a_columns[a]);
-        if (indices) {
-            indices[to] = left ? a_columns[a] : b_columns[b];
-            SUM x = left ? alpha * Value<V>::widen(a_values[a]) : zero<SUM>();
-            SUM y = right ? beta * Value<V>::widen(b_values[b]) : zero<SUM>();
-            values[to] = Value<V>::narrow(left && right ? x + y : left ? x : y);
-        }
-        a += left;
-        b += right;
+                const V *b_values, u64 b_nnz, SUM alpha, SUM beta, u64 rows, u64 lanes, I *offsets, I *indices, V *values) {
+    unsigned width = lanes < LANES ? (unsigned)lanes : LANES, slot = threadIdx.x % LANES % width, mine = group_mask(width);
+    u64 row = thread_index() / width;
+    bool has = row < rows;
+    u64 a_end = has ? clamp(a_offsets[row + 1], a_nnz) : 0, a = has ? clamp(a_offsets[row], a_end) : 0, a_len = a_end - a;
+    u64 b_end = has ? clamp(b_offsets[row + 1], b_nnz) : 0, b = has ? clamp(b_offsets[row], b_end) : 0, b_len = b_end - b;
+    u64 to = has && indices ? (u64)offsets[row] : 0;
+    // Both have the same columns: so it is in most sums.
+    bool same = a_len == b_len;
+    if (indices) same = same && has && (u64)offsets[row + 1] - to == a_len;
+    for (u64 first = 0; !indices && ballot(same && first < a_len); first += width) {
+        u64 i = first + slot;
+        if (ballot(same && i < a_len && a_columns[a + i] != b_columns[b + i]) & mine) same = false;
     }
-    if (!indices) offsets[row + 1] = (I)to;
+    for (u64 i = slot; indices && same && i < a_len; i += width) {
+        indices[to + i] = a_columns[a + i];
+        values[to + i] = Value<V>::narrow(alpha * Value<V>::widen(a_values[a + i]) + beta * Value<V>::widen(b_values[b + i]));
+    }
+    u64 both = 0;
+    for (u64 first = 0; ballot(!same && first < a_len); first += width) {
+        u64 i = first + slot;
+        bool inside = !same && i < a_len, matches = false;
+        I column = inside ? a_columns[a + i] : 0;
+        u64 other = inside ? not_below(b_columns, b, b_end, column) : b_end;
+        matches = other < b_end && b_columns[other] == column;
+        unsigned hits = ballot(matches) & mine;
+        if (inside && indices) {
+            u64 place = to + i + (other - b) - (both + lower(hits));
+            SUM x = alpha * Value<V>::widen(a_values[a + i]);
+            indices[place] = column;
+            values[place] = Value<V>::narrow(matches ? x + beta * Value<V>::widen(b_values[other]) : x);
+        }
+        both += ones(hits);
+    }
+    if (!indices) {
+        if (has && slot == 0) offsets[row + 1] = (I)(same ? a_len : a_len + b_len - both);
+        return;
+    }
+    both = 0;
+    for (u64 first = 0; ballot(!same && first < b_len); first += width) {
+        u64 i = first + slot;
+        bool inside = !same && i < b_len, matches = false;
+        I column = inside ? b_columns[b + i] : 0;
+        u64 other = inside ? not_below(a_columns, a, a_end, column) : a_end;
+        matches = other < a_end && a_columns[other] == column;
+        unsigned hits = ballot(matches) & mine;
+        if (inside && !matches) {
+            u64 place = to + i + (other - a) - (both + lower(hits));
+            indices[place] = column;
+            values[place] = Value<V>::narrow(beta * Value<V>::widen(b_values[i + b]));
+        }
+        both += ones(hits);
+    }
 }
 
 template <class V, class I>
@@ -194,11 +238,11 @@ template <class V, class I> DEVICE void sparse_dot(const I *indices, const V *va
                             i64 first, u64 many, u64 rows, I *offsets, I *indices, V *values) {                        \
         select(from, columns, entries, nnz, kind, threshold, first, many, rows, offsets, indices, values);             \
     }                                                                                                                  \
-    KERNEL add_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,     \
-                         const I *b_columns, const V *b_values, u64 b_nnz, S alpha, S beta, u64 rows, I *offsets,      \
-                         I *indices, V *values) {                                                                      \
-        add(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, beta, rows, offsets,  \
-            indices, values);                                                                                          \
+    KERNEL add_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,           \
+                   const I *b_columns, const V *b_values, u64 b_nnz, S alpha, S beta, u64 rows, u64 lanes, I *offsets, \
+                   I *indices, V *values) {                                                                            \
+        add(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, beta, rows, lanes,    \
+            offsets, indices, values);                                                                                 \
     }                                                                                                                  \
     KERNEL scale_##i(const I *offsets, const I *indices, const V *from, u64 rows, u64 nnz, const V *by_row,      \
                            const V *by_column, V *to) {                                                                \

@@ -134,6 +134,14 @@ DEVICE u64 atomicMin(u64 *at, u64 value) { u64 old = *at; if (value < old) *at =
 DEVICE unsigned atomicAdd(unsigned *at, unsigned value) { unsigned old = *at; *at += value; return old; }
 DEVICE unsigned acquire(const unsigned *at) { return *at; }
 DEVICE void release(unsigned *at, unsigned value) { *at = value; }
+DEVICE unsigned peek(const unsigned *at) { return *at; }
+DEVICE u64 peek(const u64 *at) { return *at; }
+DEVICE void poke(unsigned *at, unsigned value) { *at = value; }
+DEVICE void poke(u64 *at, u64 value) { *at = value; }
+DEVICE void rest_a_little() {}
+template <class V> DEVICE void store_last(V *at, V value) { *at = value; }
+DEVICE unsigned highest(unsigned mask) { return 31u - (unsigned)__builtin_clz(mask); }
+DEVICE unsigned lowest(unsigned mask) { return (unsigned)__builtin_ctz(mask); }
 #ifdef LOCKSTEP
 // Warps of 32 lanes that meet wherever one looks at another (`check.cpp`): what each of them brought, 16 bytes a lane.
 #define LANES 32u
@@ -164,6 +172,11 @@ DEVICE unsigned ballot(bool x) {
     unsigned mask = same(x);
     return x ? mask : ~mask;
 }
+template <class S> DEVICE S from_lane(S x, unsigned lane) { return of_lane<S>(meet(&x, sizeof x), lane); }
+template <class S> DEVICE S group_sum(S x, unsigned width) {
+    for (unsigned lane = width / 2; lane > 0; lane /= 2) x = x + of_lane<S>(meet(&x, sizeof x), threadIdx.x % LANES ^ lane);
+    return x;
+}
 DEVICE unsigned ones(unsigned mask) { return (unsigned)__builtin_popcount(mask); }
 DEVICE unsigned lower(unsigned mask) { return ones(mask & ((1u << (threadIdx.x % LANES)) - 1)); }
 #else
@@ -171,12 +184,20 @@ DEVICE unsigned lower(unsigned mask) { return ones(mask & ((1u << (threadIdx.x %
 DEVICE void sync_warp() {}
 DEVICE unsigned broadcast(unsigned x) { return x; }
 template <class S> DEVICE S warp_sum(S x) { return x; }
+template <class S> DEVICE S group_sum(S x, unsigned) { return x; }
+template <class S> DEVICE S from_lane(S x, unsigned) { return x; }
 DEVICE u64 warp_min(u64 x) { return x; }
 DEVICE unsigned ballot(bool x) { return x; }
 DEVICE unsigned same(unsigned) { return 1; }
 DEVICE unsigned ones(unsigned mask) { return mask; }
 DEVICE unsigned lower(unsigned) { return 0; }
 #endif
+// The next part of the work in order, a part a warp.
+DEVICE u64 next_part(unsigned *counter) {
+    unsigned part = 0;
+    if (threadIdx.x % LANES == 0) part = atomicAdd(counter, 1u);
+    return broadcast(part);
+}
 #define SHARED static thread_local
 #else
 #define LANES 32u
@@ -189,6 +210,35 @@ DEVICE unsigned acquire(const unsigned *at) {
 }
 DEVICE void release(unsigned *at, unsigned value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
+}
+// A word that another thread writes, and a word that others wait for: each is one access, and says nothing of other words.
+DEVICE unsigned peek(const unsigned *at) {
+    unsigned value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+DEVICE u64 peek(const u64 *at) {
+    u64 value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+DEVICE void poke(unsigned *at, unsigned value) {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
+}
+DEVICE void poke(u64 *at, u64 value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
+}
+// For whoever waits for what comes late: leaves the memory to the others.
+DEVICE void rest_a_little() { __nanosleep(100); }
+DEVICE unsigned highest(unsigned mask) { return 31u - (unsigned)__clz((int)mask); }
+DEVICE unsigned lowest(unsigned mask) { return (unsigned)__ffs((int)mask) - 1u; }
+// The next part of the work in order, a part a warp. Blocks take parts as they begin, so whoever has an earlier part runs or
+// is done: a part may wait for those before it.
+DEVICE u64 next_part(unsigned *counter) {
+    __shared__ unsigned taken;
+    if (threadIdx.x == 0) taken = atomicAdd(counter, 1u);
+    __syncthreads();
+    return (u64)taken * (blockDim.x / LANES) + threadIdx.x / LANES;
 }
 DEVICE u64 warp_min(u64 x) {
     for (int lane = 16; lane > 0; lane /= 2) {
@@ -213,7 +263,27 @@ template <class S> DEVICE S warp_sum(S x) {
     for (int lane = 16; lane > 0; lane /= 2) x = x + shuffle(x, lane);
     return x;
 }
+DEVICE u64 from_lane(u64 x, unsigned lane) { return __shfl_sync(0xffffffffu, x, (int)lane); }
+DEVICE float from_lane(float x, unsigned lane) { return __shfl_sync(0xffffffffu, x, (int)lane); }
+DEVICE double from_lane(double x, unsigned lane) { return __shfl_sync(0xffffffffu, x, (int)lane); }
+template <class R> DEVICE Complex<R> from_lane(Complex<R> x, unsigned lane) {
+    return {from_lane(x.re, lane), from_lane(x.im, lane)};
+}
+// Stores what is not read soon.
+DEVICE void store_last(float *at, float value) { __stcs(at, value); }
+DEVICE void store_last(double *at, double value) { __stcs(at, value); }
+template <class V> DEVICE void store_last(V *at, V value) { *at = value; }
+// The same over groups of `width` lanes, a power of two.
+template <class S> DEVICE S group_sum(S x, unsigned width) {
+    for (unsigned lane = width / 2; lane > 0; lane /= 2) x = x + shuffle(x, (int)lane);
+    return x;
+}
 #endif
+// Of a warp whose lanes work in groups of `width`, a power of two: the lanes of this one's group.
+DEVICE unsigned group_mask(unsigned width) {
+    unsigned first = threadIdx.x % LANES / width * width;
+    return width < 32 ? ((1u << width) - 1) << first : ~0u;
+}
 DEVICE u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 
 // The row that an offset's place belongs to is known where threads are rows; all loops over entries are clamped to them.

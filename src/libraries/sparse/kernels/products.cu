@@ -1,4 +1,5 @@
-// Products of two sparse matrices, all of them and at given places. A warp takes a row of the product.
+// Products of two sparse matrices, all of them and at given places: a warp takes a row of the product, or a thread a short one.
+// Products with a dense matrix that lies by rows.
 #include "number.cuh"
 
 #define SUM typename Value<V>::Sum
@@ -10,6 +11,9 @@
 // Merged where no more than one column of so many has a product.
 #define SPARSE 8
 #define NO_COLUMN (~0ull)
+// A short row: so many rows of B, which one thread merges, and so many products of them.
+#define FEW 8
+#define SHORT 256
 
 // A row of B that goes into a row of the product: what is left of it.
 template <class I> struct Rest { u64 at, end, column; };
@@ -131,12 +135,76 @@ DEVICE u64 copy(V factor, Rest<I> rest, const I *b_columns, const V *b_values, S
     return to + len;
 }
 
+template <class I>
+DEVICE bool is_short(const I *a_columns, u64 start, u64 end, const I *b_offsets, u64 b_nnz) {
+    if (end - start > FEW) return false;
+    u64 products = 0;
+    for (u64 place = start; place < end; ++place) {
+        u64 stop = clamp(b_offsets[a_columns[place] + 1], b_nnz);
+        products += stop - clamp(b_offsets[a_columns[place]], stop);
+    }
+    return products <= SHORT;
+}
+
+// Rows of the product that are short, a thread each: the rows of B merged, all of them in registers. Summed in the order in
+// which A stores its entries.
+template <class V, class I>
+DEVICE void multiply_short(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
+                           const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, I none, I *offsets, I *indices,
+                           V *values) {
+    u64 row = thread_index();
+    if (row >= rows) return;
+    u64 end = clamp(a_offsets[row + 1], a_nnz), start = clamp(a_offsets[row], end);
+    if (!is_short(a_columns, start, end, b_offsets, b_nnz)) return;
+    I at[FEW], stop[FEW], column[FEW];
+    SUM factor[FEW];
+#pragma unroll
+    for (int i = 0; i < FEW; ++i) {
+        at[i] = stop[i] = 0, column[i] = none, factor[i] = zero<SUM>();
+        if (start + i >= end) continue;
+        I from = a_columns[start + i];
+        stop[i] = (I)clamp(b_offsets[from + 1], b_nnz), at[i] = (I)clamp(b_offsets[from], (u64)stop[i]);
+        if (at[i] < stop[i]) column[i] = b_columns[at[i]];
+        if (indices) factor[i] = Value<V>::widen(a_values[start + i]);
+    }
+    u64 first = indices ? (u64)offsets[row] : 0, to = first;
+    for (;; ++to) {
+        I least = none;
+#pragma unroll
+        for (int i = 0; i < FEW; ++i) least = column[i] < least ? column[i] : least;
+        if (least == none) break;
+        SUM sum = zero<SUM>();
+#pragma unroll
+        for (int i = 0; i < FEW; ++i) {
+            if (column[i] != least) continue;
+            if (indices) sum = sum + factor[i] * Value<V>::widen(b_values[at[i]]);
+            at[i] += 1;
+            column[i] = at[i] < stop[i] ? b_columns[at[i]] : none;
+        }
+        if (!indices) continue;
+        indices[to] = least;
+        values[to] = Value<V>::narrow(alpha * sum);
+    }
+    if (!indices) offsets[row + 1] = (I)to;
+}
+
+// The other rows, a warp each: warps take `each` rows at a time, so many lanes look which of them are left.
 template <class V, class I>
 DEVICE void multiply(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
-                     const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, I *next, I *offsets, I *indices,
-                     V *values, SUM *sums, unsigned char *seen) {
-    u64 step = (u64)gridDim.x * (blockDim.x / LANES);
-    for (u64 row = thread_index() / LANES; row < rows; row += step) {
+                     const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, u64 each, I *next, I *offsets,
+                     I *indices, V *values, SUM *sums, unsigned char *seen) {
+    unsigned lane = threadIdx.x % LANES;
+    each = each < LANES ? each : LANES;
+    u64 step = (u64)gridDim.x * (blockDim.x / LANES) * each;
+    for (u64 first_row = thread_index() / LANES * each; first_row < rows; first_row += step) {
+      u64 candidate = first_row + lane;
+      bool wanted = lane < each && candidate < rows;
+      if (wanted) {
+          u64 end = clamp(a_offsets[candidate + 1], a_nnz), start = clamp(a_offsets[candidate], end);
+          wanted = !is_short(a_columns, start, end, b_offsets, b_nnz);
+      }
+      for (unsigned left = ballot(wanted); left; left &= left - 1) {
+        u64 row = first_row + lowest(left);
         u64 end = clamp(a_offsets[row + 1], a_nnz), start = clamp(a_offsets[row], end);
         u64 to = indices ? (u64)offsets[row] : 0;
         // How many products there are, and over how many columns.
@@ -160,7 +228,8 @@ DEVICE void multiply(const I *a_offsets, const I *a_columns, const V *a_values, 
         else
             to = sweep(a_columns, a_values, start, end, b_offsets, b_columns, b_values, b_nnz, alpha, to, indices, values,
                        next, sums, seen);
-        if (!indices && threadIdx.x % LANES == 0) offsets[row + 1] = (I)to;
+        if (!indices && lane == 0) offsets[row + 1] = (I)to;
+      }
     }
 }
 
@@ -191,14 +260,118 @@ DEVICE void masked(const I *a_offsets, const I *a_columns, const V *a_values, u6
     }
 }
 
+// C = alpha * A * B + beta * C, where B and C lie by rows, `b_step` and `c_step` elements apart. A warp takes a row of C, or as
+// many columns of it as a tile has; the entries of A one after the other, in the order in which they are stored. A block takes
+// its long rows together: each warp a share, and their sums in order.
+#define TILE_COLUMNS 64
+#define AT_ONCE 8
+#define DENSE_WARPS 8
+#ifdef ON_CPU
+#define LONG (~0ull)
+#define SYNC_BLOCK()
+#else
+#define LONG 512ull
+#define SYNC_BLOCK() __syncthreads()
+#endif
+#define HERE ((TILE_COLUMNS + LANES - 1) / LANES)
+
+// y = product + beta * y; where y is not read, it is written past the caches that B's rows need.
+template <class V> DEVICE void put(V *y, SUM product, SUM beta) {
+    if (beta == zero<SUM>()) store_last(y, Value<V>::narrow(product));
+    else *y = updated(*y, product, beta);
+}
+
+template <class V, class I>
+DEVICE void sum_of_rows(const I *a_columns, const V *a_values, u64 start, u64 end, const V *b, u64 b_step, u64 first, u64 n,
+                        SUM *sums) {
+    unsigned lane = threadIdx.x % LANES;
+    for (u64 from = start; from < end; from += LANES) {
+        u64 own = from + lane;
+        u64 row = own < end ? (u64)a_columns[own] * b_step : 0;
+        SUM factor = own < end ? Value<V>::widen(a_values[own]) : zero<SUM>();
+        unsigned count = end - from < LANES ? (unsigned)(end - from) : LANES;
+        for (unsigned entry = 0; entry < count; entry += AT_ONCE) {
+            V x[AT_ONCE][HERE];
+            SUM factors[AT_ONCE];
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; ++i) {
+                u64 at = from_lane(row, (entry + i) % LANES);
+                factors[i] = from_lane(factor, (entry + i) % LANES);
+#pragma unroll
+                for (unsigned j = 0; j < HERE; ++j) {
+                    u64 column = first + lane + j * LANES;
+                    x[i][j] = entry + i < count && column < n ? b[at + column] : V{};
+                }
+            }
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < HERE; ++j)
+                    if (entry + i < count) sums[j] = sums[j] + factors[i] * Value<V>::widen(x[i][j]);
+        }
+    }
+}
+
+template <class V, class I>
+DEVICE void times_rows(const I *a_offsets, const I *a_columns, const V *a_values, u64 rows, u64 a_nnz, SUM alpha, const V *b,
+                       u64 b_step, SUM beta, V *c, u64 c_step, u64 n, SUM (*shares)[TILE_COLUMNS], u64 *lengths) {
+    unsigned lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, warps = blockDim.x / LANES;
+    u64 tiles = (n + TILE_COLUMNS - 1) / TILE_COLUMNS, first = blockIdx.x % tiles * TILE_COLUMNS;
+    u64 first_row = blockIdx.x / tiles * warps, row = first_row + warp;
+    u64 end = row < rows ? clamp(a_offsets[row + 1], a_nnz) : 0, start = row < rows ? clamp(a_offsets[row], end) : 0;
+    if (lane == 0) lengths[warp] = end - start;
+    SYNC_BLOCK();
+    if (row < rows && end - start <= LONG) {
+        SUM sums[HERE];
+        for (unsigned j = 0; j < HERE; ++j) sums[j] = zero<SUM>();
+        sum_of_rows(a_columns, a_values, start, end, b, b_step, first, n, sums);
+#pragma unroll
+        for (unsigned j = 0; j < HERE; ++j) {
+            u64 column = first + lane + j * LANES;
+            if (column < n) put(c + row * c_step + column, alpha * sums[j], beta);
+        }
+    }
+#ifndef ON_CPU
+    for (unsigned other = 0; other < warps; ++other) {
+        if (lengths[other] <= LONG) continue; // so for all warps of the block
+        u64 begin = clamp(a_offsets[first_row + other], a_nnz), share = (lengths[other] + warps - 1) / warps;
+        u64 from = begin + warp * share, until = from + share;
+        if (until > begin + lengths[other]) until = begin + lengths[other];
+        SUM sums[HERE];
+        for (unsigned j = 0; j < HERE; ++j) sums[j] = zero<SUM>();
+        if (from < until) sum_of_rows(a_columns, a_values, from, until, b, b_step, first, n, sums);
+        for (unsigned j = 0; j < HERE; ++j) shares[warp][lane + j * LANES] = sums[j];
+        SYNC_BLOCK();
+        for (u64 slot = threadIdx.x; slot < TILE_COLUMNS && first + slot < n; slot += blockDim.x) {
+            SUM sum = shares[0][slot];
+            for (unsigned i = 1; i < warps; ++i) sum = sum + shares[i][slot];
+            put(c + (first_row + other) * c_step + first + slot, alpha * sum, beta);
+        }
+        SYNC_BLOCK();
+    }
+#endif
+}
+
 #define EACH_PRODUCT(V, S, I, i)                                                                                         \
     KERNEL multiply_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,        \
-                        const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, I *next, I *offsets,        \
-                        I *indices, V *values) {                                                                         \
+                        const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, u64 each, I *next,          \
+                        I *offsets, I *indices, V *values) {                                                             \
         SHARED S sums[WARPS][WINDOW];                                                                                    \
         SHARED unsigned char seen[WARPS][WINDOW];                                                                        \
-        multiply(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, rows, next, offsets, \
-                 indices, values, sums[threadIdx.x / LANES], seen[threadIdx.x / LANES]);                                 \
+        multiply(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, rows, each, next,    \
+                 offsets, indices, values, sums[threadIdx.x / LANES], seen[threadIdx.x / LANES]);                        \
+    }                                                                                                                    \
+    KERNEL multiply_short_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,  \
+                              const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, I none, I *offsets,   \
+                              I *indices, V *values) {                                                                   \
+        multiply_short(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, rows, none,  \
+                       offsets, indices, values);                                                                        \
+    }                                                                                                                    \
+    KERNEL times_rows_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 rows, u64 a_nnz, S alpha,       \
+                          const V *b, u64 b_step, S beta, V *c, u64 c_step, u64 n) {                                     \
+        SHARED S shares[DENSE_WARPS][TILE_COLUMNS];                                                                      \
+        SHARED u64 lengths[DENSE_WARPS];                                                                                 \
+        times_rows(a_offsets, a_columns, a_values, rows, a_nnz, alpha, b, b_step, beta, c, c_step, n, shares, lengths);  \
     }                                                                                                                    \
     KERNEL masked_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,          \
                       const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, const I *m_offsets,           \

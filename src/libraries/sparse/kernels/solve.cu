@@ -2,7 +2,8 @@
 // small steps of iterations.
 //
 // Rows are handed out in the order of the recurrence by one counter, so the row that a warp waits for was taken by a warp
-// that runs: none waits for ever. What a warp has written is seen by whoever sees its flag (release, acquire).
+// that runs: none waits for ever. Of factors, what a warp has written is seen by whoever sees its flag (release, acquire); an
+// unknown of a triangular system is one word (or two), which is its own flag.
 #include "number.cuh"
 
 // The next row in order, for all lanes of a warp.
@@ -19,39 +20,106 @@ DEVICE void finish(unsigned *ready, u64 row) {
     if (threadIdx.x % LANES == 0) release(ready + row, 1u);
 }
 
-// X = alpha * T^-1 * B: element (i, j) of B at i * b_row + j * b_column, of X likewise.
+// What an unknown holds before it is known: a NaN that no arithmetic gives, in each of its parts. So who waits for an unknown
+// waits for its own words, and needs no flag beside them.
+#define UNKNOWN 0xffffa5a5u
+DEVICE bool known(const float *at, float &x) {
+    union { unsigned bits; float value; } u;
+    u.bits = peek((const unsigned *)at);
+    x = u.value;
+    return u.bits != UNKNOWN;
+}
+DEVICE bool known(const double *at, double &x) {
+    union { u64 bits; double value; } u;
+    u.bits = peek((const u64 *)at);
+    x = u.value;
+    return u.bits != ((u64)UNKNOWN << 32 | UNKNOWN);
+}
+template <class R> DEVICE bool known(const Complex<R> *at, Complex<R> &x) {
+    bool re = known(&at->re, x.re), im = known(&at->im, x.im);
+    return re && im;
+}
+// A result that is this very NaN becomes another one.
+DEVICE void tell(float *at, float x) {
+    union { float value; unsigned bits; } u;
+    u.value = x;
+    poke((unsigned *)at, u.bits == UNKNOWN ? UNKNOWN - 1 : u.bits);
+}
+DEVICE void tell(double *at, double x) {
+    union { double value; u64 bits; } u;
+    u.value = x;
+    u64 unknown = (u64)UNKNOWN << 32 | UNKNOWN;
+    poke((u64 *)at, u.bits == unknown ? unknown - 1 : u.bits);
+}
+template <class R> DEVICE void tell(Complex<R> *at, Complex<R> x) {
+    tell(&at->re, x.re);
+    tell(&at->im, x.im);
+}
+DEVICE void forget(float *at) { *(unsigned *)at = UNKNOWN; }
+DEVICE void forget(double *at) { *(u64 *)at = (u64)UNKNOWN << 32 | UNKNOWN; }
+template <class R> DEVICE void forget(Complex<R> *at) {
+    forget(&at->re);
+    forget(&at->im);
+}
+// All elements of a dense matrix unknown: `line` of them, `ld` apart.
+template <class T> DEVICE void forget_lines(T *x, u64 line, u64 count, u64 ld) {
+    u64 place = thread_index();
+    if (place < line * count) forget(x + place / line * ld + place % line);
+}
+
+// X = alpha * T^-1 * B, X unknown before: element (i, j) of B at i * b_row + j * b_column, of X likewise.
+//
+// `order` has the rows by their levels, so that those that are taken side by side seldom wait. A row is a group of `width`
+// lanes, each of which sums every `width`th entry as far as its unknowns are known; at every turn of the warp each goes on as
+// far as it can, so no group holds up another, and rows of one warp may need each other. `parts` warps take the rows; there are
+// so many warps for each of `teams` teams, which share the right sides.
 template <class T, class I>
-DEVICE void triangle(const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper, u64 unit, u64 conjugate,
-                     T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x, u64 x_row, u64 x_column, unsigned *ready,
-                     unsigned *counter) {
-    unsigned lane = threadIdx.x % LANES;
-    for (u64 step = next_row(counter); step < count; step = next_row(counter)) {
-        u64 row = upper ? count - 1 - step : step;
-        u64 end = clamp(offsets[row + 1], nnz), start = clamp(offsets[row], end);
-        T diagonal = zero<T>();
-        for (u64 place = start + lane; place < end; place += LANES) {
-            u64 column = (u64)indices[place];
-            if (column == row) diagonal = conjugate ? conj(values[place]) : values[place];
-            else if ((column > row) == (upper != 0)) wait_for(ready, column);
-        }
-        sync_warp();
-        diagonal = warp_sum(diagonal); // one lane has it, the others have zero
-        for (u64 side = 0; side < n; ++side) {
-            T sum = zero<T>();
-            for (u64 place = start + lane; place < end; place += LANES) {
-                u64 column = (u64)indices[place];
-                if (column != row && (column > row) == (upper != 0)) {
-                    T value = conjugate ? conj(values[place]) : values[place];
-                    sum = sum + value * x[column * x_row + side * x_column];
+DEVICE void triangle(const I *order, const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper, u64 unit,
+                     u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x, u64 x_row, u64 x_column,
+                     u64 lanes, u64 teams, unsigned *counter) {
+    // Turns after which only the lane asks whose unknown is likely to be the last.
+    const unsigned PATIENCE = 16;
+    unsigned width = lanes < LANES ? (unsigned)lanes : LANES, lane = threadIdx.x % LANES, slot = lane % width;
+    unsigned mine = group_mask(width);
+    u64 part = next_part(counter), team = part % teams, step = part / teams * (LANES / width) + lane / width;
+    bool has = step < count;
+    u64 row = has ? (u64)order[step] : 0;
+    u64 end = has ? clamp(offsets[row + 1], nnz) : 0, start = has ? clamp(offsets[row], end) : 0;
+    for (u64 side = team; side < n; side += teams) {
+        T right = has ? alpha * b[row * b_row + side * b_column] : zero<T>(), sum = zero<T>(), diagonal = zero<T>();
+        u64 place = start + slot;
+        u64 column = place < end ? (u64)indices[place] : 0;
+        T value = place < end ? values[place] : zero<T>();
+        bool told = !has, leads = true;
+        for (unsigned turn = 0;; ++turn) {
+            bool moved = false;
+            while (place < end && (leads || turn < PATIENCE)) {
+                T factor = conjugate ? conj(value) : value;
+                if (column == row) {
+                    diagonal = factor;
+                } else if ((column > row) == (upper != 0)) {
+                    T other;
+                    if (!known(x + column * x_row + side * x_column, other)) break;
+                    sum = sum + factor * other;
                 }
+                moved = true;
+                place += width;
+                if (place < end) column = (u64)indices[place], value = values[place];
             }
-            sum = warp_sum(sum);
-            if (lane == 0) {
-                T rest = alpha * b[row * b_row + side * b_column] - sum;
-                x[row * x_row + side * x_column] = unit ? rest : over(rest, diagonal);
+            unsigned waiting = ballot(place < end) & mine;
+            bool ends = !told && waiting == 0;
+            if (ballot(ends)) {
+                T whole = group_sum(sum, width), below = group_sum(diagonal, width); // one lane has the diagonal, the others zero
+                if (ends && slot == 0) {
+                    T rest = right - whole;
+                    tell(x + row * x_row + side * x_column, unit ? rest : over(rest, below));
+                }
+                told = told || ends;
             }
+            if (!ballot(!told)) break;
+            leads = waiting != 0 && lane == (upper ? lowest(waiting) : highest(waiting));
+            if (ballot(moved)) turn = 0;
         }
-        finish(ready, row);
     }
 }
 
@@ -286,11 +354,11 @@ DEVICE void tiny_tridiagonal(const T *lower, const T *d, const T *upper, T *b, u
 }
 
 #define EACH_SYSTEM(T, I, i)                                                                                         \
-    KERNEL triangle_##i(const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper,      \
-                              u64 unit, u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x,      \
-                              u64 x_row, u64 x_column, unsigned *ready, unsigned *counter) {                           \
-        triangle(offsets, indices, values, count, nnz, upper, unit, conjugate, alpha, n, b, b_row, b_column, x, x_row, \
-                 x_column, ready, counter);                                                                            \
+    KERNEL triangle_##i(const I *order, const I *offsets, const I *indices, const T *values, u64 count, u64 nnz,       \
+                        u64 upper, u64 unit, u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x, \
+                        u64 x_row, u64 x_column, u64 lanes, u64 teams, unsigned *counter) {                            \
+        triangle(order, offsets, indices, values, count, nnz, upper, unit, conjugate, alpha, n, b, b_row, b_column, x, \
+                 x_row, x_column, lanes, teams, counter);                                                              \
     }                                                                                                                  \
     KERNEL ilu0_##i(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready,          \
                           unsigned *counter, u64 *verdict) {                                                           \
@@ -307,6 +375,7 @@ KERNEL tiny_tridiagonal_all(const VALUE *lower, const VALUE *d, const VALUE *upp
                             u64 b_step) {
     tiny_tridiagonal(lower, d, upper, b, n, systems, step, b_step);
 }
+KERNEL forget_lines_all(VALUE *x, u64 line, u64 count, u64 ld) { forget_lines(x, line, count, ld); }
 KERNEL quotients_all(const VALUE *a, const VALUE *b, const VALUE *c, const VALUE *d, VALUE *to) { quotients(a, b, c, d, to); }
 KERNEL lanczos_all(u64 stage, const VALUE *product, VALUE *state) { lanczos(stage, product, state); }
 KERNEL xpby_all(const VALUE *x, const VALUE *s, VALUE *y, u64 n) { xpby(x, s, y, n); }

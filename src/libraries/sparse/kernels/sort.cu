@@ -95,6 +95,10 @@ template <class I> DEVICE void add_lengths(const I *offsets, u64 rows, I *to) {
         u64 place = thread_index();                                                                                      \
         if (place < n) to[place] = from[order[place]];                                                                   \
     }                                                                                                                    \
+    KERNEL order_##i(const u64 *order, u64 n, I *to) {                                                                   \
+        u64 place = thread_index();                                                                                      \
+        if (place < n) to[place] = (I)order[place];                                                                      \
+    }                                                                                                                    \
     KERNEL shift_offsets_##i(const I *from, u64 count, u64 shift, I *to) { shift_offsets(from, count, shift, to); }      \
     KERNEL add_lengths_##i(const I *offsets, u64 rows, I *to) { add_lengths(offsets, rows, to); }
 EACH_INDEX(int, 4)

@@ -76,25 +76,43 @@ template <class I> DEVICE void compress(const I *rows, u64 nnz, u64 count, I *of
 }
 
 // Counts in offsets[1..] into offsets; the sum into total. One block; its threads take turns of as many rows each.
+// Of many rows in three steps: the sums of tiles, their sums, and each tile from there on.
+#define RUN 4096
+template <class I> DEVICE I as_offset(u64 sum, I largest) { return sum > (u64)largest ? largest : (I)sum; }
+DEVICE u64 tile_end(u64 count) {
+    u64 end = 1 + ((u64)blockIdx.x + 1) * RUN;
+    return end > count + 1 ? count + 1 : end;
+}
 #ifdef ON_CPU
 template <class I> DEVICE void accumulate(I *offsets, u64 count, u64 *total, I largest) {
     u64 sum = 0;
     offsets[0] = 0;
     for (u64 row = 1; row <= count; ++row) {
         sum += (u64)offsets[row];
-        offsets[row] = sum > (u64)largest ? largest : (I)sum;
+        offsets[row] = as_offset(sum, largest);
     }
     *total = sum;
 }
-#else
-template <class I> DEVICE void accumulate(I *offsets, u64 count, u64 *total, I largest) {
-    __shared__ u64 parts[1024];
-    u64 each = (count + blockDim.x - 1) / blockDim.x, thread = threadIdx.x;
-    u64 first = 1 + thread * each, last = first + each;
-    if (last > count + 1) last = count + 1;
+template <class I> DEVICE void sum_tiles(const I *offsets, u64 count, i64 *parts) {
+    if (threadIdx.x != 0) return;
     u64 sum = 0;
-    for (u64 row = first; row < last; ++row) sum += (u64)offsets[row];
-    parts[thread] = sum;
+    for (u64 row = 1 + (u64)blockIdx.x * RUN; row < tile_end(count); ++row) sum += (u64)offsets[row];
+    parts[1 + blockIdx.x] = (i64)sum;
+}
+template <class I> DEVICE void accumulate_tiles(I *offsets, u64 count, const i64 *parts, I largest) {
+    if (threadIdx.x != 0) return;
+    u64 running = (u64)parts[blockIdx.x];
+    if (blockIdx.x == 0) offsets[0] = 0;
+    for (u64 row = 1 + (u64)blockIdx.x * RUN; row < tile_end(count); ++row) {
+        running += (u64)offsets[row];
+        offsets[row] = as_offset(running, largest);
+    }
+}
+#else
+// What the threads before this one have, and all of them.
+DEVICE u64 block_scan(u64 *parts, u64 own, u64 &all) {
+    u64 thread = threadIdx.x;
+    parts[thread] = own;
     __syncthreads();
     for (u64 step = 1; step < blockDim.x; step *= 2) {
         u64 more = thread >= step ? parts[thread - step] : 0;
@@ -102,15 +120,72 @@ template <class I> DEVICE void accumulate(I *offsets, u64 count, u64 *total, I l
         parts[thread] += more;
         __syncthreads();
     }
-    u64 running = parts[thread] - sum;
-    for (u64 row = first; row < last; ++row) {
+    all = parts[blockDim.x - 1];
+    return parts[thread] - own;
+}
+// The rows from `first` to `last`, as many to each thread.
+template <class I> DEVICE u64 accumulate_rows(I *offsets, u64 first, u64 last, u64 before, I largest, u64 *parts) {
+    u64 each = (last - first + blockDim.x - 1) / blockDim.x, from = first + threadIdx.x * each, until = from + each, sum = 0, all;
+    if (until > last) until = last;
+    for (u64 row = from; row < until; ++row) sum += (u64)offsets[row];
+    u64 running = before + block_scan(parts, sum, all);
+    for (u64 row = from; row < until; ++row) {
         running += (u64)offsets[row];
-        offsets[row] = running > (u64)largest ? largest : (I)running;
+        offsets[row] = as_offset(running, largest);
     }
-    if (thread == 0) offsets[0] = 0;
-    if (thread == blockDim.x - 1) *total = parts[thread];
+    return before + all;
+}
+template <class I> DEVICE void accumulate(I *offsets, u64 count, u64 *total, I largest) {
+    __shared__ u64 parts[1024];
+    u64 sum = accumulate_rows(offsets, 1, count + 1, 0, largest, parts);
+    if (threadIdx.x == 0) offsets[0] = 0, *total = sum;
+}
+template <class I> DEVICE void sum_tiles(const I *offsets, u64 count, i64 *parts) {
+    __shared__ u64 sums[256];
+    u64 sum = 0, all, end = tile_end(count);
+    for (u64 row = 1 + (u64)blockIdx.x * RUN + threadIdx.x; row < end; row += blockDim.x) sum += (u64)offsets[row];
+    block_scan(sums, sum, all);
+    if (threadIdx.x == 0) parts[1 + blockIdx.x] = (i64)all;
+}
+template <class I> DEVICE void accumulate_tiles(I *offsets, u64 count, const i64 *parts, I largest) {
+    __shared__ u64 sums[256];
+    accumulate_rows(offsets, 1 + (u64)blockIdx.x * RUN, tile_end(count), (u64)parts[blockIdx.x], largest, sums);
+    if (blockIdx.x == 0 && threadIdx.x == 0) offsets[0] = 0;
 }
 #endif
+
+// A word of an index, as whoever waits for it reads it.
+DEVICE u64 peek_index(const int *at) { return peek((const unsigned *)at); }
+DEVICE u64 peek_index(const i64 *at) { return peek((const u64 *)at); }
+DEVICE void poke_index(int *at, u64 value) { poke((unsigned *)at, (unsigned)value); }
+DEVICE void poke_index(i64 *at, u64 value) { poke((u64 *)at, value); }
+
+// The level of each row of a triangle: one more than the largest of the rows that it needs, from 1 on; they are 0 before, which
+// is what those wait for that need them. One thread a row, warps in the order of the recurrence. No lane holds up another: each
+// goes on as far as it can at every turn, so rows of one warp may need each other.
+template <class I>
+DEVICE void levels(const I *offsets, const I *indices, u64 count, u64 nnz, u64 upper, I *level, unsigned *counter) {
+    u64 step = next_part(counter) * LANES + threadIdx.x % LANES, row = upper ? count - 1 - step : step;
+    bool told = step >= count;
+    u64 end = told ? 0 : clamp(offsets[row + 1], nnz), place = told ? 0 : clamp(offsets[row], end), most = 0;
+    for (unsigned turn = 0; ballot(!told); ++turn) {
+        bool moved = false;
+        for (; place < end; ++place) {
+            u64 column = (u64)indices[place];
+            if (column == row || (column > row) != (upper != 0)) continue;
+            u64 other = peek_index(level + column);
+            if (other == 0) break;
+            most = other > most ? other : most;
+            moved = true;
+        }
+        if (!told && place >= end) {
+            poke_index(level + row, most + 1);
+            told = moved = true;
+        }
+        if (ballot(moved)) turn = 0;
+        else if (turn > 8) rest_a_little();
+    }
+}
 
 #define EACH_INDEX(I, i, largest)                                                                                       \
     KERNEL check_offsets_##i(const I *offsets, u64 rows, u64 nnz, u64 *verdict) {                                      \
@@ -128,6 +203,13 @@ template <class I> DEVICE void accumulate(I *offsets, u64 count, u64 *total, I l
     }                                                                                                                  \
     KERNEL expand_##i(const I *offsets, u64 count, I *rows, u64 nnz) { expand(offsets, count, rows, nnz); }            \
     KERNEL compress_##i(const I *rows, u64 nnz, u64 count, I *offsets) { compress(rows, nnz, count, offsets); }        \
-    KERNEL accumulate_##i(I *offsets, u64 count, u64 *total) { accumulate(offsets, count, total, (I)largest); }
+    KERNEL accumulate_##i(I *offsets, u64 count, u64 *total) { accumulate(offsets, count, total, (I)largest); }        \
+    KERNEL sum_tiles_##i(const I *offsets, u64 count, i64 *parts) { sum_tiles(offsets, count, parts); }                \
+    KERNEL accumulate_tiles_##i(I *offsets, u64 count, const i64 *parts) {                                             \
+        accumulate_tiles(offsets, count, parts, (I)largest);                                                           \
+    }                                                                                                                  \
+    KERNEL levels_##i(const I *offsets, const I *indices, u64 count, u64 nnz, u64 upper, I *level, unsigned *counter) { \
+        levels(offsets, indices, count, nnz, upper, level, counter);                                                   \
+    }
 EACH_INDEX(int, 4, 0x7fffffff)
 EACH_INDEX(i64, 8, 0x7fffffffffffffffll)

@@ -194,6 +194,104 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, dims, &all) }
     }
 
+    /// `C = alpha * A * B + beta * C` by rows: A's arrays, B and C; its rows and entries and the columns; where the rows of B
+    /// and C begin.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch), of `times_rows`.
+    pub(in super::super) unsafe fn times_rows(
+        &mut self,
+        ptx: &'static Ptx,
+        name: &'static CStr,
+        [offsets, columns, values, b, c]: [KernelArg; 5],
+        [alpha, beta]: [KernelArg; 2],
+        [rows, nnz, n]: [usize; 3],
+        [b_step, c_step]: [usize; 2],
+    ) -> Result<()> {
+        /// As in `products.cu`.
+        const COLUMNS: usize = 64;
+        const WARPS: usize = 8;
+        let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(rows.div_ceil(WARPS).saturating_mul(n.div_ceil(COLUMNS)))
+        else {
+            return Err(Error::unsupported(format!("a product of {rows} x {n} in one launch")));
+        };
+        let args = [
+            offsets,
+            columns,
+            values,
+            rows.into(),
+            nnz.into(),
+            alpha,
+            b,
+            b_step.into(),
+            beta,
+            c,
+            c_step.into(),
+            n.into(),
+        ];
+        let dims = LaunchDims { grid: (blocks, 1, 1), block: (32 * WARPS as u32, 1, 1), shared: 0 };
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.launch(ptx, name, dims, &args) }
+    }
+
+    /// Launches at least `warps` warps, each of which takes the next part of the work by a counter at its beginning: the
+    /// counter is the last of its arguments.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch), of a kernel that ends in a counter and takes as many parts as there are warps.
+    pub(in super::super) unsafe fn parts_in_order(
+        &mut self,
+        ptx: &'static Ptx,
+        name: &'static CStr,
+        warps: usize,
+        args: &[KernelArg],
+    ) -> Result<()> {
+        let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(warps.div_ceil(THREADS as usize / 32)) else {
+            return Err(Error::unsupported(format!("a recurrence in {warps} parts, more than 31 bits count")));
+        };
+        if blocks == 0 {
+            return Ok(());
+        }
+        let counter = self.scratch(size_of::<u32>())?;
+        let mut all = args.to_vec();
+        all.push(counter.into());
+        let dims = LaunchDims { grid: (blocks, 1, 1), block: (THREADS, 1, 1), shared: 0 };
+        // SAFETY: scratch of that word; the caller's promise, and the counter.
+        unsafe {
+            self.fill(counter, 1, &[0; 4])?;
+            self.launch(ptx, name, dims, &all)
+        }
+    }
+
+    /// The rows of a triangle by their levels, in `order`: those that need no other first.
+    ///
+    /// # Safety
+    /// The offsets are one more than `count`, valid, and the indices of `nnz` entries lie below `count`; `order` has room for
+    /// `count`. All are of type `I`, and this dispatch may use them so.
+    pub(in super::super) unsafe fn order_of_levels<I: SparseIndex>(
+        &mut self,
+        [offsets, indices]: [u64; 2],
+        count: usize,
+        nnz: usize,
+        upper: bool,
+        order: u64,
+    ) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let bytes = count.saturating_mul(size_of::<I>());
+        let level = self.scratch(bytes)?;
+        let args =
+            [offsets.into(), indices.into(), count.into(), nnz.into(), u64::from(upper).into(), KernelArg::from(level)];
+        // SAFETY: scratch of that many words; the parameters in order and type; the caller's promise.
+        unsafe {
+            self.fill(level, bytes / size_of::<u32>(), &[0; 4])?;
+            self.parts_in_order(STRUCTURE, I::pick([c"levels_4", c"levels_8"]), count.div_ceil(32), &args)?;
+            let sorted = self.sorted_order::<I>(&[(level, count.saturating_add(1))], count)?;
+            self.each(SORT, I::pick([c"order_4", c"order_8"]), count, &[sorted.into(), count.into(), order.into()])
+        }
+    }
+
     /// Turns the counts behind the first offset into offsets, and leaves their sum at `total`.
     ///
     /// # Safety
@@ -204,9 +302,29 @@ impl Queue<'_> {
         rows: usize,
         total: u64,
     ) -> Result<()> {
-        let dims = LaunchDims { grid: (1, 1, 1), block: (1024, 1, 1), shared: 0 };
-        let args = [offsets.into(), rows.into(), total.into()];
-        // SAFETY: the parameters in order and type; the caller's promise.
-        unsafe { self.launch(STRUCTURE, I::pick([c"accumulate_4", c"accumulate_8"]), dims, &args) }
+        /// As in `structure.cu`; so many rows are worth three kernels.
+        const RUN: usize = 4096;
+        const MANY: usize = 1 << 14;
+        let one_block = LaunchDims { grid: (1, 1, 1), block: (1024, 1, 1), shared: 0 };
+        if rows < MANY {
+            let args = [offsets.into(), rows.into(), total.into()];
+            // SAFETY: the parameters in order and type; the caller's promise.
+            return unsafe { self.launch(STRUCTURE, I::pick([c"accumulate_4", c"accumulate_8"]), one_block, &args) };
+        }
+        let tiles = rows.div_ceil(RUN);
+        let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(tiles) else {
+            return Err(Error::unsupported(format!("offsets of {rows} rows")));
+        };
+        let parts = self.scratch(tiles.saturating_add(1).saturating_mul(size_of::<i64>()))?;
+        let by_tile = LaunchDims { grid: (blocks, 1, 1), block: (256, 1, 1), shared: 0 };
+        let args = [offsets.into(), rows.into(), parts.into()];
+        let [sum, accumulate] =
+            [[c"sum_tiles_4", c"sum_tiles_8"], [c"accumulate_tiles_4", c"accumulate_tiles_8"]].map(I::pick);
+        // SAFETY: as above; there is a part for each tile, and one more.
+        unsafe {
+            self.launch(STRUCTURE, sum, by_tile, &args)?;
+            self.launch(STRUCTURE, c"accumulate_8", one_block, &[parts.into(), tiles.into(), total.into()])?;
+            self.launch(STRUCTURE, accumulate, by_tile, &args)
+        }
     }
 }

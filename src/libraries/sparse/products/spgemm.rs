@@ -87,7 +87,8 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
     ) -> Result<()> {
         // Where each entry of A stands in its row of B.
         let next = queue.scratch(a1.bytes())?;
-        let args = [
+        let (rows, table) = (self.a.count, PRODUCTS(T::DTYPE)?);
+        let first = [
             a0.address().into(),
             a1.address().into(),
             a2.address().into(),
@@ -97,15 +98,19 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
             b2.address().into(),
             b1.len().into(),
             self.alpha.into(),
-            self.a.count.into(),
-            next.into(),
-            offsets.into(),
-            indices.into(),
-            values.into(),
+            rows.into(),
         ];
+        let last = [offsets.into(), indices.into(), values.into()];
+        // Rows that each warp looks at in one go: some warps beyond those that run at once, and no more.
+        let each = (rows >> 18).clamp(1, 32);
+        let by_thread = [first.as_slice(), &[I::of(I::LARGEST).into()], &last].concat();
+        let by_warp = [first.as_slice(), &[each.into(), next.into()], &last].concat();
         // SAFETY: the parameters in order and type; A's columns are rows of B, for both were validated and their sizes
-        // compared; what is stored was counted.
-        unsafe { queue.warps(PRODUCTS(T::DTYPE)?, I::pick([c"multiply_4", c"multiply_8"]), self.a.count, &args) }
+        // compared; what is stored was counted. Each row is one of a thread's or one of a warp's.
+        unsafe {
+            queue.each(table, I::pick([c"multiply_short_4", c"multiply_short_8"]), rows, &by_thread)?;
+            queue.warps(table, I::pick([c"multiply_4", c"multiply_8"]), rows.div_ceil(each), &by_warp)
+        }
     }
 
     #[cfg(feature = "host")]

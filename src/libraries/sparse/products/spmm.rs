@@ -11,7 +11,7 @@ use super::super::layout::{DenseAt, Layout};
 #[cfg(feature = "sparse")]
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "sparse")]
-use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, dense_matrix};
+use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, dense_matrix};
 use super::super::routine::{Call, Routine};
 #[cfg(feature = "sparse")]
 use crate::library::Code;
@@ -169,6 +169,22 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
+        // What lies by rows is summed by a kernel of our own, which reads each row of B as a whole.
+        const WIDE: usize = 32;
+        let b_by_rows = match self.spec.trans_of_b() {
+            Transpose::No => b_at.order == Order::Row,
+            trans => b_at.order == Order::Column && operation::<T>(trans) == TRANSPOSED,
+        };
+        let by_rows = layout.format == Format::Csr && trans == Transpose::No && b_by_rows && c_at.order == Order::Row;
+        if by_rows && self.spec.n >= WIDE {
+            let steps = [b_at.ld, c_at.ld];
+            let scalars = [self.spec.alpha.into(), self.spec.beta.into()];
+            let arrays = [first.into(), second.into(), values.into(), b.into(), c.into()];
+            let sizes = [layout.rows, layout.stored, self.spec.n];
+            let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_rows_4", c"times_rows_8"]));
+            // SAFETY: the arrays are those of a validated matrix; B and C lie inside their buffers (checked), row by row.
+            return unsafe { queue.times_rows(table, name, arrays, scalars, sizes, steps) };
+        }
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
             (Format::Csr, Transpose::No) => [12, DEFAULT],
@@ -227,7 +243,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 }
 
 impl Sparse {
-    /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C.
+    /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C. On a GPU a
+    /// kernel of our own does it where A, `op(B)` and C lie by rows and have 32 columns or more, which is the fast way to
+    /// store them: each sum in the order in which A stores its entries (in eight parts where a row has more than 512).
     ///
     /// Where A does not lie by the rows of `op(A)` (transposed rows or coordinates, columns as they are), cuSPARSE adds the
     /// products to C as they come, in any order and in the type of C: for halves each addition is rounded. Turn such a matrix

@@ -24,7 +24,8 @@ pub struct Triangular<T: SolveElement, I: SparseIndex = i32> {
     rows: Csr<T, I>,
     turned: bool,
     how: How,
-    levels: Option<(GpuRef<I>, GpuRef<I>)>,
+    /// The rows by levels, and on the host engine where each level begins.
+    levels: (GpuRef<I>, GpuRef<I>),
 }
 
 /// Which triangle of the rows counts, and how.
@@ -82,7 +83,9 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
 
     fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, (order, starts): &Spans<(I, I)>) -> Result<()> {
         self.side.check(offsets.len(), indices.len(), values.len())?;
-        if order.len() != self.side.count || Some(starts.len()) != self.side.count.checked_add(2) {
+        // A GPU needs no beginnings.
+        let starts_fit = starts.is_empty() || Some(starts.len()) == self.side.count.checked_add(2);
+        if order.len() != self.side.count || !starts_fit {
             return Err(Error::invalid("order", format!("{} elements for {} rows", order.len(), self.side.count)));
         }
         Ok(())
@@ -106,6 +109,14 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
         Ok(())
     }
 
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((offsets, indices, _), (order, _)) = (*queue.reads(), *queue.writes());
+        let arrays = [offsets.address(), indices.address()];
+        // SAFETY: a validated matrix, of as many columns as rows; the order has a place for each row (checked).
+        unsafe { queue.order_of_levels::<I>(arrays, self.side.count, indices.len(), self.upper, order.address()) }
+    }
+
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
@@ -125,12 +136,15 @@ pub(super) struct Solve<T: SolveElement, I> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     const NAME: &'static str = "spsm";
-    type Reads = (I, I, T, T, Option<I>, Option<I>);
+    type Reads = (I, I, T, T, I, I);
     type Output = DeviceBuffer<T>;
     type Raw = ();
 
-    fn check(&self, (offsets, indices, values, b, ..): &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
+    fn check(&self, (offsets, indices, values, b, order, _): &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
         self.side.check(offsets.len(), indices.len(), values.len())?;
+        if order.len() != self.side.count {
+            return Err(Error::invalid("order", format!("{} elements for {} rows", order.len(), self.side.count)));
+        }
         self.b.check("b", "ldb", b.len())?;
         self.x.check("x", "ldx", x.len())
     }
@@ -152,7 +166,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     ) -> Result<()> {
         use super::super::host::{at, put};
         let rows = self.side.rows(offsets, indices, values);
-        let (n, count, levels) = (self.b.cols, self.side.count, order.zip(starts));
+        let (n, count, levels) = (self.b.cols, self.side.count, Some((order, starts)));
         let (from, to) = (self.b.steps(), self.x.steps());
         let How { upper, unit, conj } = self.how;
         let triangle = Triangle { upper, unit, conj };
@@ -175,14 +189,18 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 
     #[cfg(feature = "sparse")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let ((offsets, indices, values, b, ..), (x,)) = (*queue.reads(), *queue.writes());
+        /// Groups of warps that share many right sides.
+        const TEAMS: usize = 16;
+        let ((offsets, indices, values, b, order, _), (x,)) = (*queue.reads(), *queue.writes());
         let (count, n, How { upper, unit, conj }) = (self.side.count, self.b.cols, self.how);
         if count == 0 || n == 0 {
             return Ok(());
         }
         let ((b_row, b_column), (x_row, x_column)) = (self.b.strides(), self.x.strides());
         let flag = |on: bool| KernelArg::from(u64::from(on));
+        let (lanes, teams) = ((indices.len() / count).clamp(1, 32).next_power_of_two(), n.min(TEAMS));
         let args = [
+            order.into(),
             offsets.into(),
             indices.into(),
             values.into(),
@@ -199,10 +217,19 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             x.into(),
             x_row.into(),
             x_column.into(),
+            lanes.into(),
+            teams.into(),
         ];
-        let name = I::pick([c"triangle_4", c"triangle_8"]);
-        // SAFETY: the parameters in order and type; both matrices lie inside their buffers, the entries inside the triangle.
-        unsafe { queue.rows_in_order(SOLVE(T::DTYPE)?, name, count, &args, &[]) }
+        let (table, name) = (SOLVE(T::DTYPE)?, I::pick([c"triangle_4", c"triangle_8"]));
+        let (line, lines) = self.x.lines();
+        let marks = [x.into(), line.into(), lines.into(), self.x.ld.into()];
+        let warps = count.div_ceil(32 / lanes).saturating_mul(teams);
+        // SAFETY: the parameters in order and type; both matrices lie inside their buffers, the entries inside the triangle,
+        // and the order has each row once, behind those that it needs.
+        unsafe {
+            queue.each(table, c"forget_lines_all", line.saturating_mul(lines), &marks)?;
+            queue.parts_in_order(table, name, warps, &args)
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -246,9 +273,9 @@ impl<T: SolveElement> Spsm<T> {
 }
 
 impl Sparse {
-    /// Prepares a triangle of a square matrix for solving: turns it where that is needed and, on the host engine, finds which
-    /// rows can be solved side by side. Entries outside of the triangle are not read, and with [`Diag::Unit`] the diagonal
-    /// neither. Returned at once, while it is made.
+    /// Prepares a triangle of a square matrix for solving: turns it where that is needed, and finds which rows can be solved
+    /// side by side, an index for each row. That is kept, and used again by every solve. Entries outside of the triangle are
+    /// not read, and with [`Diag::Unit`] the diagonal neither. Returned at once, while it is made.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the matrix is not square; a stale or foreign matrix; [`Error::OutOfMemory`].
@@ -282,23 +309,21 @@ impl Sparse {
         let rows = if turned { self.transpose(&stored)? } else { stored.clone() };
         let upper = (uplo == Uplo::Upper) == (trans == Transpose::No);
         let how = How { upper, unit: diag == Diag::Unit, conj: trans == Transpose::Conjugate };
-        let levels = match self.device.kind() {
-            DeviceKind::Host => {
-                let levels = Levels::<T, I> { side: Side::of(&rows), upper, _types: PhantomData };
-                let reads = (rows.offsets().as_in(), rows.indices().as_in(), rows.values().as_in());
-                let len = n.checked_add(2).ok_or_else(|| Error::invalid("a", "its rows overflow"))?;
-                let made = (self.device.uninit(n)?, self.device.uninit(len)?);
-                let (order, starts) = self.submit(levels, reads, made)?.into_output();
-                Some((order.share(), starts.share()))
-            }
-            _ => None,
+        let levels = Levels::<T, I> { side: Side::of(&rows), upper, _types: PhantomData };
+        let reads = (rows.offsets().as_in(), rows.indices().as_in(), rows.values().as_in());
+        let len = match self.device.kind() {
+            DeviceKind::Host => n.checked_add(2).ok_or_else(|| Error::invalid("a", "its rows overflow"))?,
+            _ => 0,
         };
-        Ok(Triangular { stored, rows, turned, how, levels })
+        let made = (self.device.uninit(n)?, self.device.uninit(len)?);
+        let (order, starts) = self.submit(levels, reads, made)?.into_output();
+        Ok(Triangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
     }
 
-    /// `x = alpha * op(A)^-1 * b` of a prepared triangle: on a GPU a kernel of our own in which rows wait for the rows
-    /// before them, as `cusparseSpSV` solves, without its analysis. A zero or missing pivot divides: infinities, no error.
-    /// Chains of rows that wait for each other are slow on a GPU.
+    /// `x = alpha * op(A)^-1 * b` of a prepared triangle: on a GPU a kernel of our own in which rows are taken by the levels
+    /// that the analysis found, and wait for the unknowns that they need (`cusparseSpSV` solves so too); with the same bits
+    /// each time. A zero or missing pivot divides: infinities, no error. Long chains of rows that wait for each other are slow
+    /// on a GPU, about a microsecond a row.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lengths do not fit; a stale or foreign buffer. `x` comes back.
@@ -340,10 +365,7 @@ impl Sparse {
             x: DenseAt::new(a.n(), spec.n, ldx, order_x),
             _index: PhantomData,
         };
-        let (order, starts) = match &a.levels {
-            Some((order, starts)) => (Some(order.as_in()), Some(starts.as_in())),
-            None => (None, None),
-        };
+        let (order, starts) = (a.levels.0.as_in(), a.levels.1.as_in());
         let arrays = (a.rows.offsets().as_in(), a.rows.indices().as_in(), a.rows.values().as_in());
         self.submit(solve, (arrays.0, arrays.1, arrays.2, b.into(), order, starts), (x,))
     }

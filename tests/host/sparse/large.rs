@@ -1,0 +1,110 @@
+//! Matrices of so many rows that a GPU shares each step among many blocks. All numbers are whole and small, so that every
+//! answer is exact, whatever the order of its sums.
+
+use super::matrices::poisson;
+use super::model::Model;
+use crate::common::{Rng, Shifted as _, devices, down, up};
+use std::collections::BTreeMap;
+use windlass::sparse::{Spmm, Spsm};
+use windlass::{Diag, Order, Transpose, Uplo};
+
+/// Three entries a row, but for some that have many.
+fn uneven(rng: &mut Rng, n: usize) -> Model<f64> {
+    let mut model = Model::new(n, n);
+    for i in 0..n {
+        for j in i.saturating_sub(1)..(i + 2).min(n) {
+            model.entries.insert((i, j), (rng.below(9) as f64) - 4.0);
+        }
+        for _ in 0..if i % 997 == 5 { 700 } else { 0 } {
+            model.entries.insert((i, rng.below(n)), 1.0);
+        }
+    }
+    model
+}
+
+/// By rows.
+fn rows(model: &Model<f64>) -> Vec<Vec<(usize, f64)>> {
+    let mut rows = vec![Vec::new(); model.rows];
+    model.entries.iter().for_each(|((i, j), x)| rows[*i].push((*j, *x)));
+    rows
+}
+
+#[test]
+fn products_and_sums_of_many_rows_are_exact() {
+    const N: usize = 20_000;
+    for device in devices() {
+        let (mut rng, sparse) = (Rng::new(71), device.sparse());
+        let (a, b) = (uneven(&mut rng, N), uneven(&mut rng, N));
+        let (up_a, up_b) = (a.up_csr::<i32>(&device), b.up_csr::<i32>(&device));
+
+        let of_b = rows(&b);
+        let mut product = BTreeMap::new();
+        for ((i, k), x) in &a.entries {
+            of_b[*k].iter().for_each(|(j, y)| *product.entry((*i, *j)).or_insert(0.0) += 2.0 * x * y);
+        }
+        let got = sparse.spgemm(2.0, &up_a, &up_b).unwrap();
+        assert!(Model::down(&device, &got, true).entries == product, "another product");
+
+        let mut sum: BTreeMap<_, f64> = a.entries.iter().map(|(at, x)| (*at, 2.0 * x)).collect();
+        b.entries.iter().for_each(|(at, y)| *sum.entry(*at).or_insert(0.0) += 3.0 * y);
+        let got = sparse.add((2.0, &up_a), (3.0, &up_b)).unwrap();
+        assert!(Model::down(&device, &got, true).entries == sum, "another sum");
+        let five = a.entries.iter().map(|(at, x)| (*at, 5.0 * x)).collect();
+        let got = sparse.add((2.0, &up_a), (3.0, &up_a)).unwrap();
+        assert!(Model::down(&device, &got, true).entries == five, "another sum of one structure");
+    }
+}
+
+#[test]
+fn products_with_many_columns_by_rows_are_exact() {
+    const N: usize = 3000;
+    for device in devices() {
+        let (mut rng, sparse) = (Rng::new(79), device.sparse());
+        let a = uneven(&mut rng, N);
+        let csr = a.up_csr::<i32>(&device);
+        for (n, ldb, ldc) in [(32, 32, 32), (70, 73, 72), (130, 130, 131)] {
+            let mut whole = |count: usize| (0..count).map(|_| rng.below(9) as f64 - 4.0).collect::<Vec<_>>();
+            let (b, old) = (whole(N * ldb), whole(N * ldc));
+            for beta in [0.0, 3.0] {
+                let mut wanted: Vec<f64> = old.clone();
+                wanted.chunks_mut(ldc).for_each(|row| row[..n].iter_mut().for_each(|x| *x *= beta));
+                for ((i, j), x) in &a.entries {
+                    (0..n).for_each(|k| wanted[i * ldc + k] += 2.0 * x * b[j * ldb + k]);
+                }
+                let spec = Spmm::new(n).orders(Order::Row, Order::Row).ldb(ldb).ldc(ldc).alpha(2.0).beta(beta);
+                let c = sparse.spmm(spec, &csr, &up(&device, &b[..]), up(&device, &old[..])).unwrap();
+                assert!(down(&device, &c.into_output()) == wanted, "{n} columns, beta {beta}");
+            }
+        }
+    }
+}
+
+#[test]
+fn triangles_of_many_levels_and_rows_are_exact() {
+    for device in devices() {
+        let (mut rng, sparse) = (Rng::new(73), device.sparse());
+        let flat = [("a plane", poisson::<f64>(&[150, 150])), ("a cube", poisson(&[30, 30, 30]))];
+        for (name, mut model) in flat.into_iter().chain([("a chain", poisson(&[3000]))]) {
+            let (n, sides) = (model.rows, 5);
+            model.entries.iter_mut().for_each(|((i, j), x)| *x = if i == j { 1.0 } else { -1.0 });
+            let csr = model.up_csr::<i32>(&device);
+            for uplo in [Uplo::Lower, Uplo::Upper] {
+                let wanted: Vec<f64> = (0..n * sides).map(|_| rng.below(9) as f64 - 4.0).collect();
+                let mut right = wanted.clone();
+                for (i, j) in model.entries.keys() {
+                    if (uplo == Uplo::Lower && j < i) || (uplo == Uplo::Upper && j > i) {
+                        (0..sides).for_each(|side| right[i * sides + side] -= wanted[j * sides + side]);
+                    }
+                }
+                let triangle = sparse.triangular(&csr, uplo, Diag::NonUnit, Transpose::No).unwrap();
+                let spec = Spsm::new(sides).orders(Order::Row, Order::Row);
+                let x =
+                    sparse.spsm(spec, &triangle, &up(&device, &right[..]), device.room(n * sides).unwrap()).unwrap();
+                assert!(down(&device, &x.into_output()) == wanted, "{name}, {uplo:?}");
+                let one = |all: &[f64]| all.iter().step_by(sides).copied().collect::<Vec<_>>();
+                let x = sparse.spsv(&triangle, 1.0, &up(&device, one(&right)), device.room(n).unwrap()).unwrap();
+                assert!(down(&device, &x.into_output()) == one(&wanted), "{name}, {uplo:?}, one side");
+            }
+        }
+    }
+}
