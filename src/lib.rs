@@ -71,7 +71,9 @@ pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, launch, library};
 pub use libraries::{blas, blaslt, fft, nvrtc, rng, solver, sparse};
-use runtime::{buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, supervisor, sync, trace};
+use runtime::{
+    buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, program, supervisor, sync, trace,
+};
 
 pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
 pub use blaslt::{BlasLt, Matmul, Order};
@@ -99,6 +101,7 @@ pub use op::{
     Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, Output, Outs, PlanKey, Prepare, Raw, Slices,
     SlicesMut, Spans, WritesOf,
 };
+pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed};
 pub use rng::Rng;
 #[doc(hidden)]
 pub use runtime::clock;

@@ -13,6 +13,7 @@ pub(crate) mod error;
 pub(crate) mod fp8;
 pub(crate) mod op;
 pub(crate) mod pipeline;
+pub(crate) mod program;
 pub(crate) mod supervisor;
 pub(crate) mod sync;
 pub(crate) mod trace;

@@ -20,6 +20,7 @@ mod lifecycle;
 mod ndarray;
 mod ordering;
 mod pipeline;
+mod program;
 mod quickstart;
 mod rng;
 mod solver;

@@ -17,13 +17,12 @@
 //! 6. What its phases use (op, addresses, plans, memory) lies in the task until it is enqueued, and in the ring then.
 
 use super::Core;
-use super::gate::Gate;
 use super::late::Late;
 use super::late_frame::{Edges, Frame, Work};
 use super::plans::{Cell, Need};
 use super::submit::Around;
 use crate::buffer::{Content, Track, View};
-use crate::dispatch::Submission;
+use crate::dispatch::{Gate, Submission};
 use crate::engine::Completion;
 use crate::host::{Follower, Runnable};
 use crate::op::Kind;
@@ -41,7 +40,7 @@ impl Core {
         let number = frame.number;
         let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
         let edges = {
-            let _gate = if s.facts.gated { Gate::enter(around) } else { Gate::default() };
+            let _gate = if s.facts.gated { Gate::enter(around.views, around.read_count) } else { Gate::default() };
             let edges = look(around);
             publish(around, &edges, &late);
             edges

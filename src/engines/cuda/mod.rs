@@ -15,7 +15,7 @@
 //!       ├─ helpers.rs       threads that build plans and enqueue what its submitter could not
 //!       │   └─ members.rs   streams that are held while a call blocks
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls; sweep.rs: how
-//! submit.rs: a dispatch    gate.rs: operands that nobody owns    follow.rs: what it waits for on the device
+//! submit.rs: a dispatch    follow.rs: what it waits for on the device
 //! lease.rs: which slot it gets    under_lease.rs: what is done there
 //! late.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
 //! dispatch
@@ -41,7 +41,6 @@ mod fault;
 mod follow;
 mod frees;
 mod function;
-mod gate;
 mod handed_on;
 mod hands;
 mod helpers;

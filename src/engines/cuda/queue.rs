@@ -7,7 +7,7 @@ use super::task::{Kept, Landed};
 use super::{Core, fault};
 use crate::engine::Epoch;
 use crate::op::plan::{AnyPlan, unprepared};
-use crate::op::{Contained, Made, PlanKey};
+use crate::op::{Contained, Made, PlanKey, guarded};
 use crate::sync::Arc;
 use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUstream;
@@ -131,6 +131,30 @@ impl<'q> Queue<'q> {
         let address = self.result()?;
         // SAFETY: the slot's own memory, which holds a result (checked by `result`).
         unsafe { self.memset(address, &[0], self.raw_bytes) }
+    }
+
+    /// One of several operations of this dispatch: its half gets a stream of this dispatch, its own of all plans, and leaves
+    /// its result at `result`.
+    pub(crate) fn step(
+        &mut self,
+        raw_bytes: usize,
+        result: Option<u64>,
+        plans: std::ops::Range<usize>,
+        half: &mut dyn FnMut(Queue<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let plans = self.plans.get(plans).unwrap_or_default();
+        let own = result.map(|result| self.state.result.replace(result));
+        self.left.result_asked = false;
+        // Also after a panic the slot has its own memory for results again.
+        let outcome = guarded(&mut || half(Queue { raw_bytes, plans, ..self.lend() }));
+        if let Some(own) = own {
+            self.state.result = own;
+        }
+        outcome?;
+        if raw_bytes > 0 && !std::mem::take(&mut self.left.result_asked) {
+            return Err(Error::library("the CUDA half left no result"));
+        }
+        Ok(())
     }
 
     /// Behind the work: the result on its way to pinned memory.

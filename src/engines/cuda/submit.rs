@@ -1,7 +1,6 @@
 //! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
 
 use super::follow::Follows;
-use super::gate::Gate;
 use super::lease::Lease;
 use super::ring::Retired;
 use super::room;
@@ -10,7 +9,7 @@ use super::task::Landed;
 use super::under_lease::{Given, Phase, Undone};
 use super::{Core, CudaEngine, fault};
 use crate::buffer::View;
-use crate::dispatch::{Backoff, Call, Facts, Submission};
+use crate::dispatch::{Backoff, Call, Facts, Gate, Submission};
 use crate::engine::Epoch;
 use crate::op::plan::AnyPlan;
 use crate::op::{Kind, Prepare};
@@ -128,7 +127,7 @@ impl Core {
             true => Some(self.room(s.epoch, s.views.len(), patience)?),
             false => None,
         };
-        let gate = if facts.gated { Gate::enter(around) } else { Gate::default() };
+        let gate = if facts.gated { Gate::enter(around.views, around.read_count) } else { Gate::default() };
         if !self.gather(around, &mut follows) {
             return Err(Undone::Late);
         }

@@ -40,7 +40,7 @@ pub(crate) use inside::{inside_op, refuse_inside};
 #[cfg(feature = "host")]
 pub(crate) use machine::{processor_name, total_memory};
 #[cfg(feature = "host")]
-pub(crate) use node::{Keep, Node};
+pub(crate) use node::{Keep, Node, host_half};
 #[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;
 #[cfg(feature = "host")]

@@ -18,10 +18,10 @@ use crate::buffer::{Allocation, Elems, View};
 use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
 use crate::dispatch::raw::{Leaving, Left, Raw};
-use crate::dispatch::{Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
+use crate::dispatch::{Gate, Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
-use crate::op::{Contained, HostOf, Made, Op, WritesOf};
+use crate::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
 use crate::sync::{Arc, Mutex};
 use crate::trace::{Event, OpInfo, Told};
 use crate::{Error, Result};
@@ -89,6 +89,7 @@ impl HostEngine {
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
         }
+        let gate = if s.facts.gated { Gate::enter(s.views, s.read_count) } else { Gate::default() };
         // After the hook, which may wait for all that is in flight.
         let number = epoch.flow.enter();
         let frame = self.frame((epoch, number), s.options, trace.is_some(), s.relay);
@@ -100,6 +101,7 @@ impl HostEngine {
             }
         };
         link(&me, s.views, s.read_count);
+        drop(gate);
         if let Some((trace, info)) = after {
             trace.emit(Event::AfterEnqueue, &info);
         }
@@ -165,6 +167,25 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
     }
 }
 
+/// Runs an op's host half, which may make buffers where it is given the means. One place for all who do, because it may be long.
+///
+/// # Safety
+/// The spans lie in live memory of this process; nobody writes what is read, and nobody touches what is written.
+#[inline(never)]
+pub(crate) unsafe fn host_half<O: Op>(
+    op: &O,
+    reads: &Spans<O::Reads>,
+    writes: &Spans<WritesOf<O>>,
+    make: Option<&mut Make<'_>>,
+) -> Result<O::Raw> {
+    // SAFETY: the caller's promise.
+    let (reads, writes) = unsafe { (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
+    match make {
+        Some(make) => op.host_made(reads, writes, make),
+        None => op.host(reads, writes),
+    }
+}
+
 impl<O: Op> Runnable for Node<O> {
     fn core(&self) -> &Core {
         &self.core
@@ -190,8 +211,7 @@ impl<O: Op> Runnable for Node<O> {
             // makes two of one, and two threads submit through both, its maker has promised that the windows do not overlap.
             // SAFETY: the cargo keeps the allocations, which are this process's memory; so nobody writes what is read and
             // nobody touches what is written.
-            let left = unsafe { self.op.host_made(O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes), make) };
-            raw = Some(left?);
+            raw = Some(unsafe { host_half(&*self.op, reads, writes, Some(make)) }?);
             Ok(())
         });
         drop(cargo);

@@ -29,7 +29,7 @@ pub(crate) fn ask<A: DeserializeOwned>(device: &Device, name: &str, question: &i
     #[cfg(feature = "cuda")]
     {
         let question = encode(question)?;
-        let epoch = device.epoch();
+        let epoch = device.asked();
         #[cfg(target_os = "linux")]
         if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
             let what = crate::worker::Question::Library { name: name.into(), question };

@@ -22,7 +22,7 @@ pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
     let _ = (device, name);
     #[cfg(feature = "cuda")]
     {
-        let epoch = device.epoch();
+        let epoch = device.asked();
         #[cfg(target_os = "linux")]
         if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
             return worker.ask(&epoch, crate::worker::Question::Warm { library: name.into() });

@@ -57,6 +57,11 @@ pub struct AnySlice<'a> {
 }
 
 impl<'a> AnySlice<'a> {
+    /// Where it begins.
+    pub(crate) fn address(&self) -> u64 {
+        self.bytes.as_ptr() as u64
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -76,6 +81,11 @@ pub struct AnySliceMut<'a> {
 }
 
 impl<'a> AnySliceMut<'a> {
+    /// Where it begins.
+    pub(crate) fn address(&mut self) -> u64 {
+        self.bytes.as_mut_ptr() as u64
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype

@@ -57,6 +57,13 @@ impl<T: Element> DeviceBuffer<T> {
         Self::new(Region::gated(allocation, epoch.clone()), 0, 0)
     }
 
+    /// A new buffer that has no one owner from now on: it may be aliased and submitted by several threads at once, by
+    /// operations that are [`GATED`](crate::Op::GATED). `None` when somebody uses it already.
+    pub(crate) fn gated(mut self) -> Option<Self> {
+        Arc::get_mut(&mut self.region)?.gate = Some(Box::default());
+        Some(self)
+    }
+
     /// Elements in the window.
     pub fn len(&self) -> usize {
         self.len

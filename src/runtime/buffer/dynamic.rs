@@ -4,7 +4,7 @@
 //! handle without its type keeps the name of the type, and becomes a typed one again only by that name.
 
 use super::any::{AnySlice, AnySliceMut, AnySpan};
-use super::elems::{Elems, Receive, Shape, Visit, sealed};
+use super::elems::{Elems, Places, Receive, Shape, Visit, sealed};
 use super::typed_output::TypedOutput;
 use super::{DeviceBuffer, GpuRef, In, Region};
 use crate::op::{Bufs, Immediate, Output};
@@ -87,6 +87,21 @@ pub struct AnyBuffer {
 }
 
 impl AnyBuffer {
+    /// Another handle of `bytes` bytes of what somebody else owns, which is only read through it.
+    pub(crate) fn reader(region: &Arc<Region>, offset: usize, bytes: usize) -> Self {
+        region.handles.add_one();
+        AnyBuffer { region: region.clone(), offset, len: bytes, dtype: DType::U8 }
+    }
+
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// Where it begins in its memory, and how long it is, in elements.
+    pub(crate) fn window(&self) -> (usize, usize) {
+        (self.offset, self.len)
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -163,6 +178,10 @@ impl AnyBuffers {
 
     pub(crate) fn push(&mut self, buffer: AnyBuffer) {
         self.0.push(buffer);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<AnyBuffer> {
+        self.0.pop()
     }
 }
 
@@ -241,6 +260,12 @@ impl Elems for Dyn {
             Some(AnySpan::of(region, offset, len, dtype))
         };
         (0..from.count()?).map(|_| span(from)).collect()
+    }
+    fn places(spans: &mut Self::Spans, visit: &mut Places<'_>) {
+        for span in spans {
+            let bytes = span.bytes();
+            (visit.0)(&mut span.address, bytes);
+        }
     }
     unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
         let slice = |span: &AnySpan| {

@@ -47,6 +47,9 @@ pub trait Operand: sealed::Operand + 'static {
     /// The span in another process, from what crossed. `None` when that is not enough.
     #[doc(hidden)]
     fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span>;
+    /// Shows where it lies, to be looked at or moved.
+    #[doc(hidden)]
+    fn place(span: &mut Self::Span, visit: &mut Places<'_>);
     /// # Safety
     /// Live host memory that nobody writes during `'a`.
     #[doc(hidden)]
@@ -72,6 +75,10 @@ impl<'x> Visit<'_, 'x> {
         self.0.push(View { region, offset, len, whole: len == region.window.len(), overwritten: false });
     }
 }
+
+/// Is shown the address of an operand, which it may change, and its bytes. Opaque.
+#[doc(hidden)]
+pub struct Places<'p>(pub(crate) &'p mut dyn FnMut(&mut u64, usize));
 
 /// What types of operands leave open: whether an `Option` is there, how long a [`List`] is.
 #[doc(hidden)]
@@ -122,6 +129,10 @@ impl<T: Element> Operand for T {
     fn receive(from: &mut Receive<'_, '_>) -> Option<Span<T>> {
         from.span()
     }
+    fn place(span: &mut Span<T>, visit: &mut Places<'_>) {
+        let bytes = span.bytes();
+        (visit.0)(&mut span.address, bytes);
+    }
     unsafe fn slice<'a>(span: &Span<T>) -> &'a [T] {
         // SAFETY: the caller's promise, passed on.
         unsafe { span.slice() }
@@ -152,6 +163,11 @@ impl<T: Element> Operand for Option<T> {
     }
     fn receive(from: &mut Receive<'_, '_>) -> Option<Option<Span<T>>> {
         if from.count()? == 0 { Some(None) } else { T::receive(from).map(Some) }
+    }
+    fn place(span: &mut Option<Span<T>>, visit: &mut Places<'_>) {
+        if let Some(span) = span {
+            T::place(span, visit);
+        }
     }
     unsafe fn slice<'a>(span: &Option<Span<T>>) -> Option<&'a [T]> {
         // SAFETY: the caller's promise, passed on.
@@ -184,6 +200,9 @@ impl<T: Element> Operand for List<T> {
     }
     fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span> {
         (0..from.count()?).map(|_| T::receive(from)).collect()
+    }
+    fn place(spans: &mut Self::Span, visit: &mut Places<'_>) {
+        spans.iter_mut().for_each(|span| T::place(span, visit));
     }
     unsafe fn slice<'a>(spans: &Self::Span) -> Vec<&'a [T]> {
         // SAFETY: the caller's promise, passed on.
@@ -221,6 +240,9 @@ pub trait Elems: sealed::Elems + 'static {
     fn shape(spans: &Self::Spans, shape: &mut Shape);
     #[doc(hidden)]
     fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Spans>;
+    /// Shows where each operand lies, in the order in which they are visited.
+    #[doc(hidden)]
+    fn places(spans: &mut Self::Spans, visit: &mut Places<'_>);
     /// # Safety
     /// Live host memory that nobody writes during `'a`.
     #[doc(hidden)]
@@ -254,6 +276,9 @@ macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, reason = "the empty tuple has no operands")]
         fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Spans> { Some(($($t::receive(from)?,)*)) }
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, reason = "the empty tuple has no operands")]
+        fn places(spans: &mut Self::Spans, visit: &mut Places<'_>) { $($t::place(&mut spans.$i, visit);)* }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {

@@ -33,15 +33,13 @@ mod region;
 mod track;
 mod typed_output;
 
-#[cfg(any(feature = "cuda", target_os = "linux"))]
-pub(crate) use allocation::Home;
-pub(crate) use allocation::{Allocation, Meter};
+pub(crate) use allocation::{Allocation, Home, Meter};
 pub use any::{AnySlice, AnySliceMut, AnySpan};
 pub(crate) use content::Content;
 pub use device_buffer::DeviceBuffer;
 pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
 pub use elems::{Elems, List, Operand};
-pub(crate) use elems::{Receive, Shape, Visit};
+pub(crate) use elems::{Places, Receive, Shape, Visit};
 pub use gpu_ref::GpuRef;
 pub(crate) use host_memory::{large_pages, recycle, recycled};
 pub use mirrored::Mirrored;

@@ -59,6 +59,10 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
         Cost { flops: 0, bytes: (self.len * size_of::<T>()) as u64 }
     }
 
+    fn capturable(&self) -> Result<(), &'static str> {
+        Err("each replay would bring it to the host; name it by `Recorder::output`, and download that after the replay")
+    }
+
     fn host(&self, (source,): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<Landed<T>> {
         #[cfg(target_os = "linux")]
         if let Some(lent) = &self.lent {

@@ -10,6 +10,9 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
+const TAKEN: &str = "its data is gone after the first time; upload before, and give the buffer to the recording or to its \
+                     replays";
+
 /// Writes host data into a buffer.
 pub(super) struct Upload<T: Element> {
     /// Taken by whoever carries it out, so that it is gone when the copy is.
@@ -69,6 +72,10 @@ impl<T: Element> Op for Upload<T> {
 
     fn cost(&self) -> Cost {
         Cost { flops: 0, bytes: (self.len * size_of::<T>()) as u64 }
+    }
+
+    fn capturable(&self) -> Result<(), &'static str> {
+        Err(TAKEN)
     }
 
     fn host(&self, _: Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
@@ -222,6 +229,7 @@ impl Device {
             Engine::Worker(engine) => engine.piece_of(bytes),
             #[cfg(feature = "host")]
             Engine::Host(_) => bytes,
+            Engine::Tape(_) => bytes,
         };
         let most = (piece / size_of::<T>()).max(1);
         let mut window = target;
@@ -247,6 +255,7 @@ impl Device {
                 Engine::Worker(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Shared),
                 #[cfg(feature = "host")]
                 Engine::Host(_) => Err(Error::library("a host engine in another device")),
+                Engine::Tape(_) => Err(crate::program::not_recordable(Upload::<T>::NAME, TAKEN)),
             };
             let pending = match staged {
                 Ok(staged) => device.dispatch(Upload { data: Mutex::new(staged), len, piece }, (), (window,)),

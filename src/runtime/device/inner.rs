@@ -1,9 +1,6 @@
 //! What all handles of one device share.
 
 use super::{Config, DeviceInfo, Kind, MemoryInfo};
-#[cfg(any(not(feature = "host"), not(feature = "cuda")))]
-use crate::Error;
-use crate::Result;
 use crate::buffer::{Meter, Mirrors};
 use crate::clock;
 use crate::dispatch::{Backoff, InFlight};
@@ -12,6 +9,7 @@ use crate::engine::{Cause, Engine, Epoch, Parts, process};
 use crate::supervisor::Supervisor;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::trace::{Counters, Stats};
+use crate::{Error, Result};
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -121,6 +119,8 @@ impl Inner {
                 let engine = engine.again(&self.config, &self.label, self.counters.clone())?;
                 (Engine::Worker(engine), Arc::new(old.meter.again()))
             }
+            // The current epoch of a device is never a recording.
+            Engine::Tape(_) => return Err(Error::unsupported("a recording has no next life")),
         };
         let epoch = Epoch::new(Parts {
             device: self.id,

@@ -40,7 +40,7 @@ impl Device {
         if library.needs_no_device() {
             return here(library);
         }
-        let epoch = self.epoch();
+        let epoch = self.asked();
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]
@@ -50,6 +50,7 @@ impl Device {
             Engine::Worker(engine) if engine.is_gpu() => engine.ask(&epoch, Question::Version(library)),
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => Ok(None),
+            Engine::Tape(_) => Ok(None),
         }
         .map_err(|error| self.refusal(&epoch, error))
     }

@@ -52,7 +52,7 @@ impl Device {
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         match self.kind() {
             // As memory it is written, and the system gives it zeroed.
-            super::DeviceKind::Host => {
+            super::DeviceKind::Host if self.recording().is_none() => {
                 let region = self.region(bytes_of::<T>(len)?, len)?;
                 Ok(DeviceBuffer::new(region, 0, len))
             }
@@ -163,6 +163,7 @@ impl Device {
                 let (allocation, track) = engine.allocate(epoch, wanted.bytes, wanted.len)?;
                 Ok((Arc::new(allocation), track))
             }
+            Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, Track::default())),
         }
     }
 }

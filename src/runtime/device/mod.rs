@@ -61,7 +61,7 @@ pub(crate) struct Options {
 pub struct Device {
     inner: Arc<Inner>,
     options: Options,
-    /// Bound to one epoch, admitted or not: the supervisor's own handle while it puts data back.
+    /// Bound to one epoch, admitted or not: the supervisor's own handle while it puts data back. Or a recorder's.
     bound: Option<Arc<Epoch>>,
 }
 
@@ -83,8 +83,30 @@ impl Device {
         match &self.bound {
             // Until it is installed; from then on this is a handle like any other.
             Some(epoch) if epoch.generation > self.inner.now.load(Ordering::SeqCst) => epoch.clone(),
+            Some(epoch) if epoch.engine.is_tape() => epoch.clone(),
             _ => self.inner.epoch(),
         }
+    }
+
+    /// The life that questions are put to: of a recorder, that which it records for.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn asked(&self) -> Arc<Epoch> {
+        let epoch = self.epoch();
+        match &epoch.engine {
+            crate::engine::Engine::Tape(tape) => tape.real().clone(),
+            _ => epoch,
+        }
+    }
+
+    /// A handle whose calls are recorded in `epoch`.
+    pub(crate) fn recording_in(&self, epoch: Arc<Epoch>) -> Self {
+        Device { bound: Some(epoch), ..self.clone() }
+    }
+
+    /// Where its calls are recorded.
+    #[inline]
+    pub(crate) fn recording(&self) -> Option<&Arc<Epoch>> {
+        self.bound.as_ref().filter(|epoch| epoch.engine.is_tape())
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -6,7 +6,7 @@
 use super::{Ongoing, SpansOf, TaskOf};
 use crate::buffer::Elems;
 use crate::op::{Kind, Op, Raw, WritesOf};
-#[cfg(any(feature = "host", feature = "cuda", target_os = "linux"))]
+use crate::program::{Answering, Recorded, Step, conclude};
 use crate::sync::Arc;
 use crate::trace::OpInfo;
 use crate::{Error, Result};
@@ -80,6 +80,8 @@ pub(crate) trait Call {
     fn info(&self, label: Option<&'static str>, stream: Option<usize>) -> Result<OpInfo>;
     /// What it has become.
     fn ongoing(&self) -> Option<&dyn Ongoing>;
+    /// Becomes a step of a recording, with its answer at `answer` of each replay, if it has one.
+    fn become_step(&mut self, recording: u64, answer: Option<usize>) -> Result<Arc<dyn Step>>;
 
     /// See [`Op::is_prompt`].
     #[cfg(feature = "host")]
@@ -231,6 +233,16 @@ impl<O: Op> Call for Typed<'_, O> {
             Some(task) => Some(&**task),
             None => None,
         }
+    }
+
+    fn become_step(&mut self, recording: u64, answer: Option<usize>) -> Result<Arc<dyn Step>> {
+        if let Some(Err(reason)) = self.op.as_ref().map(O::capturable) {
+            return Err(crate::program::not_recordable(O::NAME, reason));
+        }
+        let (Some(op), Some(spans)) = (self.op.take(), self.spans.take()) else { return Err(taken()) };
+        let step: Arc<dyn Step> = Arc::new(Recorded::new(op, spans));
+        self.task = Some(Arc::new(Answering::new(step.clone(), recording, answer, conclude::<O>)));
+        Ok(step)
     }
 
     #[cfg(feature = "host")]

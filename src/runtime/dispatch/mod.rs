@@ -16,11 +16,12 @@
 //! `bound.rs`: how much may be in flight; `trial.rs`: what a dispatch would refuse. `wait.rs`: how a thread waits for a
 //! pending, `parker.rs`: one that sleeps, `collect.rs`: for several. `settle.rs`: from submitted to settled on the host
 //! engine; `raw.rs`: what a device leaves for the host. `submission.rs`: what goes to an engine, which is compiled once;
-//! `call.rs`: the few calls that are compiled for each op.
+//! `call.rs`: the few calls that are compiled for each op. `gate.rs`: operands that nobody owns.
 
 mod bound;
 mod call;
 mod collect;
+mod gate;
 mod parker;
 mod pending;
 pub(crate) mod raw;
@@ -32,6 +33,7 @@ mod wait;
 pub use bound::InFlight;
 pub(crate) use call::{Call, Facts, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
+pub(crate) use gate::Gate;
 pub(crate) use parker::Parker;
 pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
 pub use pending::{PendingDispatch, PendingHost, Timed};
@@ -108,10 +110,11 @@ impl Device {
             Ok(())
         })?;
         let current;
-        // The device is that of what is written, if anything is.
-        let epoch = match views.get(read_count).or(views.first()) {
-            Some(view) => &view.region.epoch,
-            None => {
+        // The device is that of what is written, if anything is; what comes through a recorder is recorded.
+        let epoch = match (self.recording(), views.get(read_count).or(views.first())) {
+            (Some(recording), _) => recording,
+            (None, Some(view)) => &view.region.epoch,
+            (None, None) => {
                 current = self.epoch();
                 &current
             }
@@ -125,6 +128,7 @@ impl Device {
             Engine::Cuda(engine) => engine.submit(submission),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.submit(submission),
+            Engine::Tape(tape) => tape.submit(submission),
         }
     }
 
@@ -137,7 +141,7 @@ impl Device {
             Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
-            Engine::Worker(_) => Err(Error::unsupported("a worker does not pass its work on")),
+            Engine::Worker(_) | Engine::Tape(_) => Err(Error::unsupported("a worker does not pass its work on")),
         }
     }
 
@@ -170,6 +174,16 @@ impl Device {
                     return Err(self.foreign(other, name(i)));
                 }
                 other.admit()?; // the older of the two is stale
+                if other.engine.is_tape() {
+                    return Err(Error::invalid(name(i), "a buffer of a recording was given to work that is not part of it"));
+                }
+                if i >= read_count && epoch.engine.is_tape() {
+                    return Err(Error::invalid(
+                        name(i),
+                        "a buffer of the device cannot be written by a recording; name what it writes by \
+                         `Recorder::operand` or `Recorder::output`, and give the buffer to each replay",
+                    ));
+                }
             }
             match view.region.content() {
                 Content::Valid | Content::Late => {}

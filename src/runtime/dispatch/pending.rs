@@ -37,6 +37,10 @@ pub(crate) trait Ongoing: Send + Sync {
     fn leave(&self, to: Leaving) -> Result<Left>;
     /// The result will not be asked for.
     fn abandon(&self);
+    /// Of which recording it is, and where its answer is in each replay.
+    fn recorded(&self) -> Option<(u64, usize)> {
+        None
+    }
     /// Time on the device, when it was asked for at submission. After it settled.
     fn device_time(&self) -> Option<Duration>;
     /// Asks for `parker` to be woken.
@@ -329,6 +333,20 @@ impl<H> PendingHost<H> {
     /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
     pub fn await_timeout(self, limit: Duration) -> Result<Result<H>, Self> {
         if self.work.wait(self.work.timing().clock.after(limit)) { Ok(self.await_result()) } else { Err(self) }
+    }
+}
+
+impl<H> PendingHost<H> {
+    /// The task, whose result is asked for elsewhere.
+    pub(crate) fn into_task(mut self) -> Option<Arc<dyn Task<H>>> {
+        self.work.task.take()
+    }
+}
+
+/// Of work that writes no buffers all that is left is the host's part.
+impl<O: Output<Writes = ()>> From<PendingDispatch<O>> for PendingHost<O::Host> {
+    fn from(pending: PendingDispatch<O>) -> Self {
+        pending.split().1
     }
 }
 

@@ -128,6 +128,25 @@ impl From<Index> for Option<usize> {
     }
 }
 
+/// What the steps of a replay left, one slot of 64 bytes after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Cells(pub(crate) Vec<u8>);
+
+impl sealed::Sealed for Cells {}
+impl Raw for Cells {
+    const BYTES: usize = 0;
+    fn land(landing: Landing) -> Result<Self> {
+        match landing {
+            Landing::Slot(_) => Ok(Cells::default()),
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            other => Landed::land(other)?.into_vec().map(Cells),
+        }
+    }
+    fn leave(self, to: Leaving) -> Result<Left> {
+        Landed::from(self.0).leave(to)
+    }
+}
+
 /// Host data that a download brought: owned by us, or still in the pinned memory where the device put it.
 pub struct Landed<T>(pub(crate) Place<T>);
 

@@ -19,12 +19,13 @@ pub(crate) enum Engine {
     /// Either of them in a child process.
     #[cfg(target_os = "linux")]
     Worker(crate::worker::WorkerEngine),
+    /// Nothing: what is submitted is recorded.
+    Tape(Arc<crate::program::Tape>),
 }
 
 /// What was submitted to an epoch up to some moment.
 pub(crate) enum Earlier {
     /// Counted by the epoch itself.
-    #[cfg_attr(not(any(feature = "host", target_os = "linux")), expect(dead_code, reason = "no such engine"))]
     Counted(Mark),
     /// The slots' last tickets.
     #[cfg(feature = "cuda")]
@@ -37,11 +38,14 @@ impl Engine {
     pub(crate) fn as_cuda(&self) -> Option<&crate::cuda::CudaEngine> {
         match self {
             Engine::Cuda(engine) => Some(engine),
-            #[cfg(feature = "host")]
-            Engine::Host(_) => None,
-            #[cfg(target_os = "linux")]
-            Engine::Worker(_) => None,
+            _ => None,
         }
+    }
+
+    /// It records what is submitted.
+    #[inline]
+    pub(crate) fn is_tape(&self) -> bool {
+        matches!(self, Engine::Tape(_))
     }
 
     /// Its memory is this process's.
@@ -49,7 +53,6 @@ impl Engine {
         match self {
             #[cfg(feature = "host")]
             Engine::Host(_) => true,
-            #[cfg(any(feature = "cuda", target_os = "linux"))]
             _ => false,
         }
     }
@@ -66,9 +69,9 @@ impl Engine {
     /// When memory is short, it does all that can be done itself.
     pub(crate) fn makes_room(&self) -> bool {
         #[cfg(feature = "cuda")]
-        return self.as_cuda().is_some();
+        return self.as_cuda().is_some() || self.is_tape();
         #[cfg(not(feature = "cuda"))]
-        false
+        self.is_tape()
     }
 
     /// The fault plan says that the next allocation fails.
@@ -78,7 +81,6 @@ impl Engine {
             Engine::Host(engine) => engine.plan().is_some_and(|plan| plan.next_allocation_fails()),
             #[cfg(all(feature = "host", target_os = "linux"))]
             Engine::Worker(engine) => engine.plan.as_ref().is_some_and(|plan| plan.next_allocation_fails()),
-            #[cfg(any(feature = "cuda", not(feature = "host")))]
             _ => false,
         }
     }
@@ -103,6 +105,7 @@ impl Engine {
             // Whatever it was: it ended a child process, and another can be started.
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => true,
+            Engine::Tape(_) => false,
         }
     }
 
@@ -122,6 +125,7 @@ impl Engine {
             Engine::Worker(_) => {
                 "open the device again, with a restart policy that allows more if losing workers is expected"
             }
+            Engine::Tape(_) => "record again",
         }
     }
 
@@ -137,6 +141,7 @@ impl Engine {
             }
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.in_flight(),
+            Engine::Tape(_) => 0,
         }
     }
 
@@ -145,7 +150,6 @@ impl Engine {
         match self {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.is_drained(),
-            #[cfg(any(feature = "host", target_os = "linux"))]
             _ => self.in_flight(epoch) == 0,
         }
     }
@@ -155,7 +159,6 @@ impl Engine {
         match self {
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.is_idle(),
-            #[cfg(any(feature = "host", feature = "cuda"))]
             _ => self.in_flight(epoch) == 0,
         }
     }
@@ -166,7 +169,6 @@ impl Engine {
         match self {
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.unfinished(),
-            #[cfg(any(feature = "host", feature = "cuda"))]
             _ => self.in_flight(epoch),
         }
     }
@@ -176,7 +178,6 @@ impl Engine {
         match self {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => Earlier::Tickets(engine.issued()),
-            #[cfg(any(feature = "host", target_os = "linux"))]
             _ => Earlier::Counted(Mark::of(&epoch.flow)),
         }
     }
@@ -207,6 +208,7 @@ impl Engine {
             Engine::Cuda(engine) => Some(engine.last_ops()),
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => None,
+            Engine::Tape(_) => None,
         }
     }
 
@@ -230,6 +232,7 @@ impl Engine {
             Engine::Cuda(engine) => engine.fill(stats),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.fill(stats),
+            Engine::Tape(_) => {}
         }
     }
 
@@ -245,6 +248,7 @@ impl Engine {
             Engine::Cuda(engine) => engine.memory(epoch).map(Some),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.memory(epoch),
+            Engine::Tape(_) => Ok(None),
         }
     }
 
@@ -259,6 +263,7 @@ impl Engine {
             Engine::Cuda(engine) => engine.installed(epoch),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.installed(epoch),
+            Engine::Tape(_) => {}
         }
     }
 
@@ -271,6 +276,7 @@ impl Engine {
             Engine::Cuda(engine) => engine.retire(),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.retire(),
+            Engine::Tape(_) => {}
         }
     }
 
@@ -285,6 +291,7 @@ impl Engine {
             Engine::Worker(engine) => {
                 engine.await_gone(limit);
             }
+            Engine::Tape(_) => {}
         }
         let _ = limit;
     }
@@ -298,6 +305,7 @@ impl Engine {
             Engine::Cuda(engine) => engine.close(),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => engine.close(),
+            Engine::Tape(_) => {}
         }
     }
 }

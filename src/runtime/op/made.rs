@@ -26,6 +26,8 @@ pub struct Make<'m> {
 pub struct Made {
     outputs: VecDeque<Piece>,
     scratch: Vec<Piece>,
+    /// What a replay left of the step that is asked for its answer.
+    pub(crate) answer: Option<[u8; 64]>,
 }
 
 #[derive(Debug)]
@@ -99,6 +101,7 @@ impl<'m> Make<'m> {
             Engine::Cuda(engine) => engine.allocate_between(self.epoch, bytes),
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => Err(Error::unsupported("buffers are made where the work runs")),
+            Engine::Tape(_) => Err(Error::unsupported("nothing runs while it is recorded")),
         }
     }
 }
@@ -110,6 +113,11 @@ impl std::fmt::Debug for Make<'_> {
 }
 
 impl Made {
+    /// Of a replay's step.
+    pub(crate) fn answering(answer: [u8; 64]) -> Self {
+        Made { answer: Some(answer), ..Made::default() }
+    }
+
     /// The next buffer, in the order in which they were made.
     ///
     /// # Errors

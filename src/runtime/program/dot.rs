@@ -1,0 +1,63 @@
+//! A program as a graph in the language of Graphviz.
+
+use super::Program;
+use super::plan::{Node, Plan, Source, Use};
+use super::tape::Part;
+use std::fmt::Write;
+
+impl Plan {
+    /// `input 0 [0..64]`, `arena 256 [0..64]`: what an operand is, and which of its bytes.
+    fn named(&self, one: &Use) -> String {
+        let whole = match one.source {
+            Source::Captured(index) => format!("captured {index}"),
+            Source::Piece(piece) => match self.pieces.get(piece) {
+                Some((_, Part::Input(index))) => format!("input {index}"),
+                Some((_, Part::Operand(index))) => format!("operand {index}"),
+                _ => format!("arena {}", self.slots.get(piece).copied().flatten().unwrap_or(0)),
+            },
+        };
+        format!("{whole} [{}..{}]", one.offset, one.offset + one.bytes)
+    }
+
+    fn described(&self, index: usize, node: &Node) -> String {
+        let mut text = format!("{index}: {}", node.info.kernel.unwrap_or(node.info.op));
+        if let Some(label) = node.info.label {
+            let _ = write!(text, " \"{label}\"");
+        }
+        let _ = write!(text, "\n{}, {} bytes", node.info.library, node.info.bytes);
+        if let Some(answer) = node.answer {
+            let _ = write!(text, ", answer {answer}");
+        }
+        for one in &node.uses {
+            let how = match (one.writes, one.overwrites) {
+                (false, _) => "reads",
+                (true, false) => "changes",
+                (true, true) => "writes",
+            };
+            let _ = write!(text, "\n{how} {}", self.named(one));
+        }
+        text
+    }
+}
+
+/// Text between quotes.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+impl Program {
+    /// The program as a graph, for `dot -Tsvg`: a node for each operation with its library, its label, the bytes that it
+    /// moves at least, and what it reads and writes, in bytes of the inputs, the operands and the arena; an edge to each that
+    /// directly follows it.
+    pub fn to_dot(&self) -> String {
+        let mut text = String::from("digraph program {\n  node [shape=box, fontname=monospace];\n");
+        for (index, node) in self.plan.nodes.iter().enumerate() {
+            let _ = writeln!(text, "  s{index} [label=\"{}\"];", quoted(&self.plan.described(index, node)));
+            for earlier in &node.after {
+                let _ = writeln!(text, "  s{earlier} -> s{index};");
+            }
+        }
+        text.push_str("}\n");
+        text
+    }
+}

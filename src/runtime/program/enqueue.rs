@@ -1,0 +1,51 @@
+//! A replay on a GPU: the CUDA halves of the steps, one after the other, on one stream.
+
+use super::plan::Plan;
+use super::step::Cell;
+use crate::cuda::Queue;
+use crate::op::Prepare;
+use crate::op::plan::{Ask, Key};
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// Counts.
+struct Count(usize);
+
+impl Ask for Count {
+    fn ask(&mut self, _: &Key) {
+        self.0 += 1;
+    }
+}
+
+impl Plan {
+    /// Gives each step its place among the plans of all.
+    pub(super) fn count_plans(&mut self) {
+        let mut next = 0;
+        for (node, step) in self.nodes.iter_mut().zip(&self.steps).filter(|(node, _)| node.facts.prepared) {
+            let mut count = Count(0);
+            step.prepare(&mut Prepare(&mut count));
+            node.plans = next..next + count.0;
+            next = node.plans.end;
+        }
+    }
+
+    /// What all steps need.
+    pub(super) fn prepare(&self, plans: &mut Prepare<'_>) {
+        for (_, step) in self.nodes.iter().zip(&self.steps).filter(|(node, _)| node.facts.prepared) {
+            step.prepare(plans);
+        }
+    }
+
+    /// Enqueues the steps of `part`; their answers go to `answers`, in device memory.
+    pub(super) fn enqueue(&self, part: &Range<usize>, queue: &mut Queue<'_>, answers: u64) -> Result<()> {
+        let part = |len: usize| part.start.min(len)..part.end.min(len);
+        let nodes = self.nodes.get(part(self.nodes.len())).unwrap_or_default();
+        let steps = self.steps.get(part(self.steps.len())).unwrap_or_default();
+        for (node, step) in nodes.iter().zip(steps) {
+            let answer = node.answer.map(|index| answers + (index * size_of::<Cell>()) as u64);
+            let outcome = queue.step(node.facts.raw_bytes, answer, node.plans.clone(), &mut |queue| step.half(queue));
+            outcome.map_err(|error: Error| error.in_op(node.info.op, node.info.library))?;
+        }
+        Ok(())
+    }
+}

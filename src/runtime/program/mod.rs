@@ -1,0 +1,217 @@
+//! Programs: operations that are recorded once and replayed many times, each replay one dispatch.
+//!
+//! ```text
+//!   record: a device whose engine is a tape ──ops, as data──> plan: what follows what, one arena ──> program
+//!   replay: one operation whose operands are the program's: host: steps in order, branches beside each other
+//!                                                           CUDA: the steps' halves on one stream
+//! ```
+//!
+//! `tape.rs`: the engine that writes down; `recorder.rs`: its user's side; `step.rs`: a recorded op, the only part that
+//! is compiled for each; `plan.rs`: edges and arena; `replay.rs`: the operation, `run.rs` its host half, `enqueue.rs` its
+//! CUDA half; `operands.rs`, `outcome.rs`: what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks.
+
+mod dot;
+#[cfg(feature = "cuda")]
+mod enqueue;
+mod operands;
+mod outcome;
+mod plan;
+mod recorder;
+mod replay;
+#[cfg(feature = "host")]
+mod run;
+mod stats;
+mod step;
+mod tape;
+
+pub use operands::{Moved, ReplayReads};
+pub use outcome::{Later, Replayed};
+pub use recorder::Recorder;
+pub use stats::ProgramStats;
+pub(crate) use step::{Answering, Recorded, Step, conclude};
+pub(crate) use tape::{Tape, not_recordable};
+
+use crate::buffer::{AnyBuffer, AnyBuffers};
+use crate::dispatch::Submitted;
+use crate::engine::{Engine, Epoch, Parts};
+use crate::error::Rejected;
+use crate::op::Contained;
+use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::trace::Counters;
+use crate::{AnyIns, Device, DeviceBuffer, Error, Result};
+use plan::Plan;
+use replay::Replay;
+
+/// Operations of one device that were recorded once and are replayed as one dispatch.
+///
+/// Made by [`Device::record`]. A replay is given what the recording named: buffers to read, and buffers that it writes,
+/// which are moved in and come back from the wait like those of any operation. Its temporaries lie in one arena that
+/// belongs to the program, so nothing is allocated for them in a replay; and for the same reason replays of one program
+/// follow each other, from however many threads they are submitted. What does not depend on each other *inside* a program
+/// may run side by side.
+///
+/// A program is of one generation of its device: after a rebuild its replays answer
+/// [`Error::GpuRefStale`](crate::Error::GpuRefStale), and it is recorded again.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::{Device, blas::Gemv};
+///
+/// let device = Device::host()?;
+/// // One step of the power method: y = A x, then x = y / |y|, with the norm for the host.
+/// let (program, norm) = device.record(|r| {
+///     let a = r.input::<f64>(4)?;
+///     let x = r.operand::<f64>(2)?;
+///     let y = r.uninit::<f64>(2)?; // a temporary
+///     let y = r.blas().gemv(Gemv::new(2, 2), &a, &x, y)?.into_output();
+///     let norm = r.later(r.blas().nrm2(&y)?)?;
+///     r.copy(&y, x)?.into_output();
+///     Ok(norm)
+/// })?;
+/// let a = device.upload(vec![2.0f64, 0.0, 0.0, 1.0])?.into_output();
+/// let mut x = device.upload(vec![3.0f64, 4.0])?.into_output();
+/// for _ in 0..2 {
+///     let done = program.replay((&a,), (x,))?.await_result()?;
+///     println!("norm {}", done.get(&norm)?);
+///     (x,) = done.buffers;
+/// }
+/// assert_eq!(device.download(&x)?.await_result()?, [12.0, 4.0]);
+/// # Ok(()) }
+/// ```
+pub struct Program {
+    device: Device,
+    plan: Arc<Plan>,
+    /// Buffers of the device that its operations read.
+    captured: Vec<AnyBuffer>,
+    /// Temporaries, and what the operations leave for the host.
+    arena: DeviceBuffer<u8>,
+    replays: AtomicU64,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (steps, bytes) = (self.plan.nodes.len(), self.plan.arena_bytes());
+        write!(f, "Program({steps} steps on {}, {bytes} bytes)", self.device.name())
+    }
+}
+
+impl Device {
+    /// Records what `body` submits, and gives the program with whatever `body` gives.
+    ///
+    /// `body` works with a [`Recorder`], which has every method of a device. Each operation is checked as ever and kept as
+    /// data; nothing runs. What is recorded is what was passed: scalars, sizes, and the place in the sequence of random
+    /// numbers are the same in every replay. (Scalars that BLAS reads from device memory are not.)
+    ///
+    /// # Errors
+    /// Whatever `body` answers: an operation that refuses its arguments, or one that cannot be recorded, which is
+    /// [`Error::Unsupported`] with its name and the reason: it waits for the GPU in the middle (cuSOLVER's calls), sizes
+    /// its output when it runs (products of sparse matrices), or moves data between host and device.
+    /// [`Error::OutOfMemory`] for the arena; [`Error::Unsupported`] on an isolated device.
+    pub fn record<T>(&self, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<(Program, T)> {
+        let (recorder, tape, id) = self.recorder()?;
+        let kept = body(&recorder)?;
+        Ok((self.program(&tape, id)?, kept))
+    }
+
+    fn recorder(&self) -> Result<(Recorder, Arc<Tape>, u64)> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        crate::host::refuse_inside("a recording")?;
+        if self.recording().is_some() {
+            return Err(Error::unsupported("a recording inside a recording"));
+        }
+        if self.is_isolated() {
+            return Err(Error::unsupported("a recording on an isolated device: programs do not cross to a worker yet"));
+        }
+        let real = self.epoch();
+        real.admit()?;
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let tape = Arc::new(Tape::new(id, real.clone()));
+        let epoch = Epoch::new(Parts {
+            device: real.device,
+            label: real.label.clone(),
+            generation: real.generation,
+            life: Arc::new(crate::engine::life::Life::new()),
+            engine: Engine::Tape(tape.clone()),
+            meter: real.meter.clone(),
+            counters: Arc::new(Counters::new(None, real.timing)),
+            now: real.now.clone(),
+            owner: real.owner.clone(),
+        });
+        Ok((Recorder::new(self.recording_in(epoch), tape.clone(), id), tape, id))
+    }
+
+    fn program(&self, tape: &Tape, id: u64) -> Result<Program> {
+        let mut written = tape.close();
+        let captured = std::mem::take(&mut written.captured);
+        #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "plans are a GPU's"))]
+        let mut plan = Plan::of(id, written, captured.len())?;
+        let real = tape.real();
+        #[cfg(feature = "cuda")]
+        if real.engine.as_cuda().is_some() {
+            plan.count_plans();
+        }
+        let bytes = usize::try_from(plan.arena_bytes().max(1)).map_err(|_| Error::invalid("arena", "it overflows"))?;
+        let arena = self.uninit::<u8>(bytes)?;
+        if !Arc::ptr_eq(&arena.region.epoch, real) {
+            real.admit()?; // rebuilt meanwhile
+        }
+        let arena = arena.gated().ok_or_else(|| Error::library("a new buffer that somebody else has"))?;
+        Ok(Program { device: self.clone(), plan: Arc::new(plan), captured, arena, replays: AtomicU64::new(0) })
+    }
+}
+
+impl Program {
+    /// Runs all of it, as one dispatch: it follows every earlier operation on its buffers, and later ones follow it.
+    ///
+    /// `reads` and `writes` are in the order in which the recording named them: [`Recorder::input`], and
+    /// [`Recorder::operand`] with [`Recorder::output`].
+    ///
+    /// # Errors
+    /// Before anything runs, with the buffers back: [`Error::InvalidArgument`] for too few or too many buffers, or one of
+    /// another type or length; [`Error::GpuRefStale`] when the device was rebuilt since; as any dispatch. From the wait: the
+    /// failure of a step, which names its operation.
+    pub fn replay<'a, W: Moved>(&'a self, reads: impl ReplayReads<'a>, writes: W) -> Submitted<Replayed<W>> {
+        self.submit::<W>(reads.into_reads(), writes.into_any())
+    }
+
+    fn submit<'s, W: Moved>(&'s self, mut reads: AnyIns<'s>, mut writes: AnyBuffers) -> Submitted<Replayed<W>> {
+        let op = match self.operation(0..self.plan.nodes.len()) {
+            Ok(op) => op,
+            Err(error) => return Err(Rejected::new(error, writes)),
+        };
+        reads.extend(self.captured.iter().map(AnyBuffer::as_in));
+        // SAFETY: the arena is used by replays of this program alone, always whole. Its region is gated, so of those that
+        // several threads submit at once each follows another.
+        writes.push(unsafe { self.arena.alias() }.into());
+        let without_arena = |mut writes: AnyBuffers| {
+            writes.pop();
+            writes
+        };
+        match self.device.dispatch_from(&mut Contained::new(Some(op)), &reads, writes) {
+            Ok(pending) => {
+                self.replays.fetch_add(1, Ordering::Relaxed);
+                Ok(pending.retype(|writes| Ok::<_, Error>(without_arena(writes)))?)
+            }
+            Err(rejected) => Err(rejected.map(without_arena)),
+        }
+    }
+
+    fn operation(&self, part: std::ops::Range<usize>) -> Result<Replay> {
+        Ok(Replay {
+            part,
+            #[cfg(feature = "cuda")]
+            reserved: crate::sync::Mutex::new(self.reserve()?),
+            plan: self.plan.clone(),
+        })
+    }
+
+    /// Pinned memory for the answers.
+    #[cfg(feature = "cuda")]
+    fn reserve(&self) -> Result<Option<crate::cuda::Reserved>> {
+        let epoch = &self.arena.region.epoch;
+        match (epoch.engine.as_cuda(), self.plan.answers) {
+            (Some(engine), 1..) => engine.reserve(epoch, self.plan.answers * size_of::<step::Cell>()).map(Some),
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! What a recording becomes: steps, what each follows, and where their temporaries lie.
+//!
+//! A step follows every earlier one that wrote what it reads, or used what it writes: the order that dispatches keep.
+//! Temporaries share one arena. One takes the place of another only where each of its steps follows all steps of the
+//! other anyway: so sharing orders nothing that was not ordered, and branches stay parallel.
+
+use super::step::Step;
+use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
+use crate::buffer::Places;
+use crate::dispatch::Facts;
+use crate::sync::{Arc, Mutex};
+use crate::trace::OpInfo;
+use crate::{Error, Result};
+use smallvec::SmallVec;
+
+/// Past so many steps each follows the one before it: what follows what takes memory that grows with their square.
+const MOST: usize = 8192;
+/// Work of fewer operations and bytes than this is not worth another thread.
+const LIGHT: u64 = 64 << 10;
+
+/// What holds an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    Piece(usize),
+    Captured(usize),
+}
+
+/// An operand of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) source: Source,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) writes: bool,
+    /// Nothing of what was there matters.
+    pub(super) overwrites: bool,
+}
+
+impl Use {
+    pub(super) fn of_piece(piece: usize, offset: u64, bytes: usize, (writes, overwrites): (bool, bool)) -> Self {
+        Use { source: Source::Piece(piece), offset, bytes: bytes as u64, writes, overwrites }
+    }
+
+    pub(super) fn of_captured(index: usize, bytes: usize) -> Self {
+        Use { source: Source::Captured(index), offset: 0, bytes: bytes as u64, writes: false, overwrites: false }
+    }
+
+    fn end(&self) -> u64 {
+        self.offset + self.bytes
+    }
+
+    fn meets(&self, other: &Use) -> bool {
+        self.offset < other.end() && other.offset < self.end()
+    }
+
+    fn covers(&self, other: &Use) -> bool {
+        self.offset <= other.offset && other.end() <= self.end()
+    }
+}
+
+/// Where an operand lies in a replay: so many bytes into one of its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) base: usize,
+    pub(super) offset: u64,
+}
+
+/// One step.
+pub(super) struct Node {
+    pub(super) info: OpInfo,
+    pub(super) facts: &'static Facts,
+    pub(super) uses: SmallVec<[Use; 4]>,
+    pub(super) places: SmallVec<[Place; 4]>,
+    /// What it follows.
+    pub(super) after: SmallVec<[usize; 2]>,
+    /// What follows it.
+    pub(super) before: SmallVec<[usize; 2]>,
+    pub(super) answer: Option<usize>,
+    /// Its place among the plans that all steps need, on a GPU.
+    pub(super) plans: std::ops::Range<usize>,
+    /// It may be worth a thread of its own.
+    pub(super) heavy: bool,
+}
+
+/// What replays share.
+pub(crate) struct Plan {
+    pub(super) id: u64,
+    pub(super) nodes: Vec<Node>,
+    pub(super) steps: Vec<Arc<dyn Step>>,
+    pub(super) inputs: Vec<Operand>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) captured: usize,
+    pub(super) answers: usize,
+    /// Temporaries, then the answers on a GPU.
+    pub(super) arena: u64,
+    /// Of the pieces: where temporaries lie in the arena.
+    pub(super) slots: Vec<Option<u64>>,
+    pub(super) pieces: Vec<(u64, Part)>,
+    /// Some steps are worth running beside each other.
+    pub(super) parallel: bool,
+    /// What the steps were placed by.
+    placed: Mutex<Vec<u64>>,
+}
+
+impl Plan {
+    /// Of what was recorded, with so many buffers of the device.
+    pub(super) fn of(id: u64, written: Written, captured: usize) -> Result<Self> {
+        let Written { pieces, entries, inputs, operands, answers, .. } = written;
+        check_outputs(&pieces, &entries, &operands)?;
+        let after = if entries.len() > MOST { chain(entries.len()) } else { follows(&entries) };
+        let before_all = ancestors(&after);
+        let (slots, arena) = lay_out(&pieces, &entries, &before_all);
+        let (given, read) = (inputs.len(), inputs.len() + captured);
+        let place = |one: &Use| match one.source {
+            Source::Captured(index) => Place { base: given + index, offset: one.offset },
+            Source::Piece(piece) => match pieces.get(piece).map(|piece| piece.part) {
+                Some(Part::Input(index)) => Place { base: index, offset: one.offset },
+                Some(Part::Operand(index)) => Place { base: read + index, offset: one.offset },
+                _ => {
+                    let slot = slots.get(piece).copied().flatten().unwrap_or(0);
+                    Place { base: read + operands.len(), offset: slot + one.offset }
+                }
+            },
+        };
+        let (mut nodes, mut steps) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+        for (entry, after) in entries.into_iter().zip(after) {
+            let Entry { step, info, facts, uses, answer } = entry;
+            let places = uses.iter().map(place).collect();
+            let work = info.flops.saturating_add(info.bytes);
+            let heavy = work == 0 || work >= LIGHT;
+            nodes.push(Node { info, facts, uses, places, after, before: SmallVec::new(), answer, plans: 0..0, heavy });
+            steps.push(step);
+        }
+        for index in 0..nodes.len() {
+            let after = nodes.get(index).map(|node| node.after.clone()).unwrap_or_default();
+            for earlier in after {
+                if let Some(node) = nodes.get_mut(earlier) {
+                    node.before.push(index);
+                }
+            }
+        }
+        let parallel = is_parallel(&nodes, &before_all);
+        Ok(Plan {
+            id,
+            nodes,
+            steps,
+            inputs,
+            operands,
+            captured,
+            answers,
+            arena,
+            pieces: pieces.iter().map(|piece| (piece.bytes, piece.part)).collect(),
+            slots,
+            parallel,
+            placed: Mutex::default(),
+        })
+    }
+
+    /// How many addresses a replay has: inputs, what was captured, operands, the arena.
+    pub(super) fn bases(&self) -> usize {
+        self.inputs.len() + self.captured + self.operands.len() + 1
+    }
+
+    /// Bytes of the arena: temporaries, and a slot for each answer.
+    pub(super) fn arena_bytes(&self) -> u64 {
+        self.arena + (self.answers * size_of::<super::step::Cell>()) as u64
+    }
+
+    /// Puts the operands of the steps where this replay has them. Replays come one after the other.
+    pub(super) fn place(&self, bases: &[u64]) -> Result<()> {
+        if bases.len() != self.bases() {
+            return Err(Error::library("a replay with other operands than the recording has"));
+        }
+        let mut placed = self.placed.lock();
+        if *placed == bases {
+            return Ok(());
+        }
+        let moved = |place: &Place| placed.get(place.base) != bases.get(place.base);
+        for (node, step) in self.nodes.iter().zip(&self.steps) {
+            if !node.places.iter().any(moved) {
+                continue;
+            }
+            let mut places = node.places.iter();
+            step.place(&mut Places(&mut |address, _| {
+                if let Some(place) = places.next()
+                    && let Some(base) = bases.get(place.base)
+                {
+                    *address = base + place.offset;
+                }
+            }));
+        }
+        placed.clear();
+        placed.extend_from_slice(bases);
+        Ok(())
+    }
+}
+
+/// Each step follows the one before it.
+fn chain(len: usize) -> Vec<SmallVec<[usize; 2]>> {
+    (0..len).map(|i| i.checked_sub(1).into_iter().collect()).collect()
+}
+
+/// What each step follows directly.
+fn follows(entries: &[Entry]) -> Vec<SmallVec<[usize; 2]>> {
+    let mut open: std::collections::HashMap<Source, Vec<(usize, Use)>> = std::collections::HashMap::new();
+    let mut all = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        let mut after: SmallVec<[usize; 2]> = SmallVec::new();
+        for one in entry.uses.iter().filter(|one| one.bytes > 0) {
+            let earlier = open.entry(one.source).or_default();
+            let conflicts = earlier.iter().filter(|(_, other)| (one.writes || other.writes) && one.meets(other));
+            after.extend(conflicts.map(|(step, _)| *step).filter(|step| *step != index));
+            if one.writes {
+                // Who meets one of these later meets this as well, which follows them.
+                earlier.retain(|(step, other)| *step == index || !one.covers(other));
+            }
+            earlier.push((index, *one));
+        }
+        after.sort_unstable();
+        after.dedup();
+        all.push(after);
+    }
+    all
+}
+
+/// Of each step all that it follows, directly or not. `None`: all earlier ones.
+struct Ancestors(Option<Vec<Vec<u64>>>);
+
+fn ancestors(after: &[SmallVec<[usize; 2]>]) -> Ancestors {
+    if after.len() > MOST {
+        return Ancestors(None);
+    }
+    let mut all: Vec<Vec<u64>> = Vec::with_capacity(after.len());
+    for (index, direct) in after.iter().enumerate() {
+        let mut own = vec![0u64; index.div_ceil(64)];
+        for &step in direct {
+            let theirs = all.get(step).map(Vec::as_slice).unwrap_or_default();
+            own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own |= theirs);
+            if let Some(word) = own.get_mut(step / 64) {
+                *word |= 1 << (step % 64);
+            }
+        }
+        all.push(own);
+    }
+    Ancestors(Some(all))
+}
+
+impl Ancestors {
+    /// `later` follows `earlier`.
+    fn has(&self, later: usize, earlier: usize) -> bool {
+        match &self.0 {
+            None => earlier < later,
+            Some(all) => {
+                let word = all.get(later).and_then(|own| own.get(earlier / 64)).copied().unwrap_or(0);
+                word >> (earlier % 64) & 1 == 1
+            }
+        }
+    }
+}
+
+/// Memory of the arena, and who has it last.
+struct Block {
+    offset: u64,
+    bytes: u64,
+    users: Vec<usize>,
+}
+
+/// Where the temporaries lie, and how much memory that takes.
+fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> (Vec<Option<u64>>, u64) {
+    let mut users: Vec<Vec<usize>> = pieces.iter().map(|_| Vec::new()).collect();
+    let mut order = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        for one in &entry.uses {
+            let Source::Piece(piece) = one.source else { continue };
+            if let Some(users) = users.get_mut(piece) {
+                if users.is_empty() {
+                    order.push(piece);
+                }
+                if users.last() != Some(&index) {
+                    users.push(index);
+                }
+            }
+        }
+    }
+    let (mut slots, mut blocks, mut end) = (vec![None; pieces.len()], Vec::<Block>::new(), 0u64);
+    for index in order {
+        let Some(piece) = pieces.get(index).filter(|piece| piece.part == Part::Temporary) else { continue };
+        let users = users.get_mut(index).map(std::mem::take).unwrap_or_default();
+        let free = |block: &Block| users.iter().all(|&own| block.users.iter().all(|&other| before.has(own, other)));
+        let fits = blocks.iter_mut().filter(|block| block.bytes >= piece.bytes && free(block));
+        let offset = match fits.min_by_key(|block| block.bytes) {
+            Some(block) => {
+                block.users = users;
+                block.offset
+            }
+            None => {
+                let bytes = piece.bytes.next_multiple_of(ALIGN);
+                blocks.push(Block { offset: end, bytes, users });
+                end += bytes;
+                end - bytes
+            }
+        };
+        if let Some(slot) = slots.get_mut(index) {
+            *slot = Some(offset);
+        }
+    }
+    (slots, end)
+}
+
+/// Two steps that are worth a thread follow neither each other.
+fn is_parallel(nodes: &[Node], before: &Ancestors) -> bool {
+    let heavy: Vec<usize> = nodes.iter().enumerate().filter(|(_, node)| node.heavy).map(|(index, _)| index).collect();
+    // In a chain each follows the one before it.
+    heavy.iter().zip(heavy.iter().skip(1)).any(|(&earlier, &later)| !before.has(later, earlier))
+}
+
+/// What is to hold something only after a replay is written whole.
+fn check_outputs(pieces: &[Piece], entries: &[Entry], operands: &[Operand]) -> Result<()> {
+    for (index, piece) in pieces.iter().enumerate() {
+        let Part::Operand(operand) = piece.part else { continue };
+        if !operands.get(operand).is_some_and(|operand| operand.fresh) {
+            continue;
+        }
+        let uses = entries.iter().flat_map(|entry| &entry.uses);
+        let writes = uses.filter(|one| one.source == Source::Piece(index) && one.overwrites);
+        let mut written: Vec<(u64, u64)> = writes.map(|one| (one.offset, one.end())).collect();
+        written.sort_unstable();
+        let whole = written.iter().fold(0, |end, &(from, to)| if from <= end { end.max(to) } else { end });
+        if whole < piece.bytes {
+            return Err(Error::invalid(
+                format!("operand {operand}"),
+                format!(
+                    "an output of {} bytes of which the recording writes {whole}; what it only changes is named by \
+                     `Recorder::operand`",
+                    piece.bytes
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

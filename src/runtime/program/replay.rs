@@ -1,0 +1,165 @@
+//! A replay, as an operation like any other.
+//!
+//! Its operands are those of the program in the order of the [`Plan`]'s bases: it reads the inputs and what was captured,
+//! and writes the operands and, last, the arena.
+
+use super::plan::Plan;
+use super::tape::Operand;
+use crate::buffer::{AnyBuffers, AnySpan, Dyn};
+use crate::dispatch::raw::Cells;
+use crate::op::{Cost, Op, Ours, Output, Slices, SlicesMut, Spans};
+use crate::sync::Arc;
+#[cfg(feature = "cuda")]
+use crate::sync::Mutex;
+use crate::{Enqueue, Error, Result};
+use std::ops::Range;
+
+/// Runs the steps of `part`.
+pub(super) struct Replay {
+    pub(super) plan: Arc<Plan>,
+    pub(super) part: Range<usize>,
+    /// Pinned memory for the answers, on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) reserved: Mutex<Option<crate::cuda::Reserved>>,
+}
+
+/// What a replay gives: its operands, the arena behind them, and the answers.
+pub(super) struct Ran;
+
+/// What the steps left, and of which recording they are. Opaque.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Answers {
+    pub(super) recording: u64,
+    pub(super) cells: Cells,
+}
+
+impl Output for Ran {
+    type Writes = Dyn;
+    type Host = Answers;
+    fn join(_: AnyBuffers, _: Answers) -> Result<Self> {
+        Ok(Ran)
+    }
+}
+
+impl Replay {
+    #[cfg(feature = "cuda")]
+    fn bases(reads: &[AnySpan], writes: &[AnySpan]) -> Vec<u64> {
+        reads.iter().chain(writes).map(AnySpan::address).collect()
+    }
+}
+
+/// Compares an operand with what was recorded.
+fn compare(what: &str, index: usize, given: &AnySpan, recorded: &Operand) -> Result<()> {
+    if (given.dtype(), given.len()) == (recorded.dtype, recorded.len) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        format!("{what} {index}"),
+        format!(
+            "{} elements of {}, but {} of {} were recorded",
+            given.len(),
+            given.dtype(),
+            recorded.len,
+            recorded.dtype
+        ),
+    ))
+}
+
+impl Op for Replay {
+    const NAME: &'static str = "replay";
+    const LIBRARY: &'static str = "program";
+    const PREPARED: bool = true;
+    const GATED: Ours = Ours::YES;
+    type Reads = Dyn;
+    type Output = Ran;
+    type Raw = Cells;
+
+    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
+        let plan = &*self.plan;
+        let (inputs, operands) = (reads.len().saturating_sub(plan.captured), writes.len().saturating_sub(1));
+        for (what, given, recorded) in [("reads", inputs, &plan.inputs), ("writes", operands, &plan.operands)] {
+            if given != recorded.len() {
+                let reason = format!("{given} buffers, but {} were recorded", recorded.len());
+                return Err(Error::invalid(what, reason));
+            }
+        }
+        for (what, given, recorded) in [("input", reads, &plan.inputs), ("operand", writes, &plan.operands)] {
+            for (index, (given, recorded)) in given.iter().zip(recorded).enumerate() {
+                compare(what, index, given, recorded)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites_each(&self, _: &Spans<Dyn>, index: usize) -> bool {
+        // Behind the operands comes the arena.
+        self.plan.operands.get(index).is_none_or(|operand| operand.fresh)
+    }
+
+    fn operand_name(&self, index: usize, read_count: usize) -> String {
+        let plan = &*self.plan;
+        match index.checked_sub(read_count) {
+            None if index < plan.inputs.len() => format!("input {index}"),
+            None => format!("captured {}", index - plan.inputs.len()),
+            Some(write) if write < plan.operands.len() => format!("operand {write}"),
+            Some(_) => "the program's own memory".into(),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        let nodes = self.plan.nodes.get(self.part.clone()).unwrap_or_default();
+        nodes.iter().fold(Cost::default(), |cost, node| Cost {
+            flops: cost.flops.saturating_add(node.info.flops),
+            bytes: cost.bytes.saturating_add(node.info.bytes),
+        })
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Cells> {
+        // The steps make slices of their own of this memory, so these go first.
+        let mut bases: Vec<u64> = reads.iter().map(|slice| slice.address()).collect();
+        drop(reads);
+        bases.extend(writes.into_iter().map(|mut slice| slice.address()));
+        self.plan.place(&bases)?;
+        // SAFETY: the operands of this dispatch, of the lengths that were recorded (checked), and the arena, which has room
+        // for all temporaries. Nobody else writes them meanwhile, or reads those that are written.
+        unsafe { self.plan.run(&self.part) }.map(Cells)
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<Cells> {
+        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut crate::op::Prepare<'_>) {
+        self.plan.prepare(plans);
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        let bases = Self::bases(queue.reads(), queue.writes());
+        let answers = bases.last().map(|arena| arena + self.plan.arena).unwrap_or_default();
+        self.plan.place(&bases)?;
+        self.plan.enqueue(&self.part, queue, answers)?;
+        match self.reserved.lock().take() {
+            // SAFETY: inside the arena, which has a slot for each answer; so many bytes were reserved.
+            Some(reserved) => unsafe { queue.copy_to_staging(answers, reserved) },
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no CUDA engine"))
+    }
+
+    fn capturable(&self) -> Result<(), &'static str> {
+        Err("a program in a program is recorded by running its steps again on the recorder")
+    }
+
+    fn finish(&self, cells: Cells) -> Result<Answers> {
+        Ok(Answers { recording: self.plan.id, cells })
+    }
+}

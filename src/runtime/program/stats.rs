@@ -1,0 +1,51 @@
+//! What a program is, in numbers.
+
+use super::Program;
+use super::plan::Plan;
+use super::tape::Part;
+use crate::sync::Ordering;
+
+/// What a program is, and how often it ran: [`Program::stats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramStats {
+    /// Operations.
+    pub steps: usize,
+    /// Pairs of which one directly follows the other.
+    pub edges: usize,
+    /// Operations on the longest way from one to the next: with enough threads or streams it takes no less.
+    pub longest_path: usize,
+    /// Bytes of all temporaries, as if each had memory of its own.
+    pub temporary_bytes: u64,
+    /// Bytes that the program holds for them and for what its operations leave for the host.
+    pub arena_bytes: u64,
+    /// Replays that were submitted.
+    pub replays: u64,
+}
+
+impl Plan {
+    fn longest_path(&self) -> usize {
+        let mut lengths: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let before = node.after.iter().filter_map(|&step| lengths.get(step)).max();
+            lengths.push(before.copied().unwrap_or(0) + 1);
+        }
+        lengths.into_iter().max().unwrap_or(0)
+    }
+}
+
+impl Program {
+    /// What it is, in numbers.
+    pub fn stats(&self) -> ProgramStats {
+        let plan = &*self.plan;
+        let temporary = plan.pieces.iter().filter(|(_, part)| *part == Part::Temporary);
+        ProgramStats {
+            steps: plan.nodes.len(),
+            edges: plan.nodes.iter().map(|node| node.after.len()).sum(),
+            longest_path: plan.longest_path(),
+            temporary_bytes: temporary.map(|(bytes, _)| bytes).sum(),
+            arena_bytes: plan.arena_bytes(),
+            replays: self.replays.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! One recorded op: what of it depends on its type, and the pending that its recording gives.
+//!
+//! Everything of `Step` is compiled for each op in every program, and so is kept small.
+
+use crate::buffer::{Elems, Places};
+use crate::clock::{Deadline, Timing};
+#[cfg(feature = "cuda")]
+use crate::cuda::Queue;
+use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
+use crate::dispatch::{Ongoing, Parker, SpansOf, Subscribed, Task, Wait};
+#[cfg(feature = "cuda")]
+use crate::op::Prepare;
+use crate::op::{Contained, HostOf, Made, Op, WritesOf, contained};
+use crate::sync::{Arc, Mutex};
+use crate::{Error, Result};
+use std::any::Any;
+use std::time::Duration;
+
+/// What a step leaves for the host.
+pub(crate) type Cell = [u8; 64];
+
+/// A recorded op. Its operands are where [`place`](Step::place) has put them; it runs once at a time.
+pub(crate) trait Step: Any + Send + Sync {
+    /// Shows where its operands lie, in their order, to be looked at or moved.
+    fn place(&self, visit: &mut Places<'_>);
+    /// Runs its host half.
+    ///
+    /// # Safety
+    /// Its operands lie in live memory of this process; nobody writes what it reads, and nobody touches what it writes.
+    #[cfg(feature = "host")]
+    unsafe fn host(&self) -> Result<Cell>;
+    /// See [`Op::prepare`].
+    #[cfg(feature = "cuda")]
+    fn prepare(&self, plans: &mut Prepare<'_>);
+    /// See [`Op::cuda`].
+    #[cfg(feature = "cuda")]
+    fn half(&self, queue: Queue<'_>) -> Result<()>;
+}
+
+/// The op, and where its operands lie.
+pub(crate) struct Recorded<O: Op> {
+    op: Contained<O>,
+    spans: Mutex<SpansOf<O>>,
+}
+
+impl<O: Op> Recorded<O> {
+    pub(crate) fn new(op: O, spans: SpansOf<O>) -> Self {
+        Recorded { op: Contained::new(op), spans: Mutex::new(spans) }
+    }
+}
+
+impl<O: Op> Step for Recorded<O> {
+    fn place(&self, visit: &mut Places<'_>) {
+        let (reads, writes) = &mut *self.spans.lock();
+        <O::Reads as Elems>::places(reads, visit);
+        <WritesOf<O> as Elems>::places(writes, visit);
+    }
+
+    #[cfg(feature = "host")]
+    unsafe fn host(&self) -> Result<Cell> {
+        let (reads, writes) = &*self.spans.lock();
+        // SAFETY: the caller's promise.
+        let raw = unsafe { crate::host::host_half(&*self.op, reads, writes, None) }?;
+        let leaving = Leaving {
+            #[cfg(target_os = "linux")]
+            lent: None,
+        };
+        match raw.leave(leaving)? {
+            Left::Slot(cell) => Ok(cell),
+            Left::Bulk(_) => Err(Error::library("a step that leaves more than a slot holds")),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn prepare(&self, plans: &mut Prepare<'_>) {
+        let (reads, writes) = &*self.spans.lock();
+        self.op.prepare(reads, writes, plans);
+    }
+
+    #[cfg(feature = "cuda")]
+    fn half(&self, queue: Queue<'_>) -> Result<()> {
+        let spans = &*self.spans.lock();
+        self.op.cuda(&mut crate::Enqueue::new(queue, spans))
+    }
+}
+
+/// What a step's op makes of what was left.
+pub(crate) fn conclude<O: Op>(step: &dyn Step, cell: Cell) -> Result<HostOf<O>> {
+    match (step as &dyn Any).downcast_ref::<Recorded<O>>() {
+        Some(recorded) => {
+            let raw = O::Raw::land(Landing::Slot(cell))?;
+            let host = contained(|| recorded.op.conclude(raw, &mut Made::default()));
+            host.map_err(|error| error.in_op(O::NAME, O::LIBRARY))
+        }
+        None => Err(Error::library("the step is of another type")),
+    }
+}
+
+/// The pending of a recorded op: it is over at once. What its device would leave comes with each replay.
+pub(crate) struct Answering<H> {
+    step: Arc<dyn Step>,
+    recording: u64,
+    /// Where its answer is in each replay; `None` for an op that leaves nothing, whose host part is known already.
+    answer: Option<usize>,
+    conclude: fn(&dyn Step, Cell) -> Result<H>,
+}
+
+impl<H> Answering<H> {
+    pub(crate) fn new(
+        step: Arc<dyn Step>,
+        recording: u64,
+        answer: Option<usize>,
+        conclude: fn(&dyn Step, Cell) -> Result<H>,
+    ) -> Self {
+        Answering { step, recording, answer, conclude }
+    }
+}
+
+impl<H> Task<H> for Answering<H> {
+    fn take(&self, made: &mut Made) -> Result<H> {
+        match (made.answer.take(), self.answer) {
+            (Some(cell), _) => (self.conclude)(&*self.step, cell),
+            (None, None) => (self.conclude)(&*self.step, [0; 64]),
+            (None, Some(_)) => Err(Error::unsupported(
+                "the answer of a recorded operation comes with each replay: give its pending to `Recorder::later`",
+            )),
+        }
+    }
+}
+
+impl<H> Ongoing for Answering<H> {
+    fn is_settled(&self) -> bool {
+        true
+    }
+    fn wait(&self, _: Wait, _: Option<Deadline>) -> bool {
+        true
+    }
+    fn timing(&self) -> &'static Timing {
+        Timing::standard()
+    }
+    #[cfg(target_os = "linux")]
+    fn leave(&self, _: Leaving) -> Result<Left> {
+        Ok(Left::Slot([0; 64]))
+    }
+    fn abandon(&self) {}
+    fn recorded(&self) -> Option<(u64, usize)> {
+        Some((self.recording, self.answer?))
+    }
+    fn device_time(&self) -> Option<Duration> {
+        None
+    }
+    fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
+        Subscribed::Settled
+    }
+    fn unsubscribe(&self, _: &Arc<Parker>) {}
+}

@@ -1,0 +1,212 @@
+//! The engine of a recording: what is submitted to it is written down.
+//!
+//! Memory of a recording has addresses that mean nothing outside of it: each piece begins at the next multiple of
+//! [`ALIGN`], so that an operand tells which piece it lies in, and where.
+
+use super::plan::Use;
+use super::step::Step;
+use crate::buffer::{Allocation, AnyBuffer, Content, Home, Meter, Places, Region, Track};
+use crate::dispatch::{Facts, Submission};
+use crate::engine::Epoch;
+use crate::op::Kind;
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
+use crate::trace::OpInfo;
+use crate::{DType, Element, Error, Result};
+use smallvec::SmallVec;
+
+/// Of every piece, in a recording and in its arena.
+pub(super) const ALIGN: u64 = 256;
+/// Where the addresses of a recording begin: no memory of a machine lies there.
+const FIRST: u64 = 1 << 62;
+
+/// Records.
+pub(crate) struct Tape {
+    id: u64,
+    /// The life of the device that it is recorded for.
+    real: Arc<Epoch>,
+    meter: Arc<Meter>,
+    /// Places for answers.
+    answers: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    closed: bool,
+    bytes: u64,
+    written: Written,
+}
+
+/// What was recorded.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) entries: Vec<Entry>,
+    /// Buffers of the device that were given to be read.
+    pub(super) captured: Vec<AnyBuffer>,
+    pub(super) inputs: Vec<Operand>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) answers: usize,
+}
+
+/// Memory of a recording.
+pub(super) struct Piece {
+    base: u64,
+    pub(super) bytes: u64,
+    pub(super) part: Part,
+}
+
+/// What a piece is in each replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Temporary,
+    Input(usize),
+    Operand(usize),
+}
+
+/// What each replay is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Operand {
+    pub(super) dtype: DType,
+    pub(super) len: usize,
+    /// It need not hold anything: the program writes all of it.
+    pub(super) fresh: bool,
+}
+
+/// One recorded op.
+pub(super) struct Entry {
+    pub(super) step: Arc<dyn Step>,
+    pub(super) info: OpInfo,
+    pub(super) facts: &'static Facts,
+    pub(super) uses: SmallVec<[Use; 4]>,
+    /// Where its answer is.
+    pub(super) answer: Option<usize>,
+}
+
+/// What an operation answers that cannot be recorded.
+#[cold]
+pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
+    Error::unsupported(format!("`{op}` cannot be recorded: {reason}"))
+}
+
+#[cold]
+fn closed() -> Error {
+    Error::invalid("recording", "it has ended: its buffers mean nothing any more")
+}
+
+/// Whether an op of this kind can be.
+fn recordable(facts: &Facts) -> Result<()> {
+    let reason = match facts.kind {
+        Kind::Blocking => "a call in its CUDA half waits for the GPU",
+        Kind::Phased => "how much memory it needs is known only when it runs",
+        _ if facts.pooled => "its library's handles are bound to streams of their own",
+        _ if facts.from_peer => "it reads memory of another device",
+        _ if facts.bulk => "it brings data to the host",
+        _ => return Ok(()),
+    };
+    Err(not_recordable(facts.name, reason))
+}
+
+impl Tape {
+    pub(super) fn new(id: u64, real: Arc<Epoch>) -> Self {
+        let meter = Arc::new(Meter::new(u64::MAX, u64::MAX));
+        Tape { id, real, meter, answers: AtomicUsize::new(0), state: Mutex::default() }
+    }
+
+    /// Its recording is over. Gives what was recorded.
+    pub(super) fn close(&self) -> Written {
+        let mut state = self.state.lock();
+        state.closed = true;
+        Written { answers: self.answers.load(Ordering::Relaxed), ..std::mem::take(&mut state.written) }
+    }
+
+    /// Memory for a temporary.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Arc<Allocation>> {
+        self.piece(&mut self.state.lock(), bytes as u64, Part::Temporary)
+    }
+
+    fn piece(&self, state: &mut State, bytes: u64, part: Part) -> Result<Arc<Allocation>> {
+        if state.closed {
+            return Err(closed());
+        }
+        let end = bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| state.bytes.checked_add(room));
+        let end = end.filter(|end| *end < FIRST).ok_or_else(|| Error::invalid("len", "no address space holds it"))?;
+        let base = FIRST + std::mem::replace(&mut state.bytes, end);
+        self.meter.take(bytes)?;
+        state.written.pieces.push(Piece { base, bytes, part });
+        Ok(Arc::new(Allocation::new(base, bytes, Home::Empty, self.meter.clone())))
+    }
+
+    /// What each replay is given: to be read, or to be written.
+    pub(super) fn operand<T: Element>(
+        &self,
+        epoch: &Arc<Epoch>,
+        len: usize,
+        (read, fresh): (bool, bool),
+    ) -> Result<Arc<Region>> {
+        let operand = Operand { dtype: T::DTYPE, len, fresh };
+        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
+        let bytes = bytes.ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
+        let mut state = self.state.lock();
+        let part = match read {
+            true => Part::Input(state.written.inputs.len()),
+            false => Part::Operand(state.written.operands.len()),
+        };
+        let allocation = self.piece(&mut state, bytes as u64, part)?;
+        if read { &mut state.written.inputs } else { &mut state.written.operands }.push(operand);
+        let content = if fresh && len > 0 { Content::Uninit } else { Content::Valid };
+        Ok(Region::new(allocation, epoch.clone(), content, Track::default(), 0..len))
+    }
+
+    /// An op is recorded.
+    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+        recordable(s.facts)?;
+        let info = s.call.info(s.options.label, None)?;
+        let answer = (s.facts.raw_bytes > 0).then(|| self.answers.fetch_add(1, Ordering::Relaxed));
+        let step = s.call.become_step(self.id, answer)?;
+        let mut places: SmallVec<[(u64, usize); 4]> = SmallVec::new();
+        step.place(&mut Places(&mut |address, bytes| places.push((*address, bytes))));
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(closed());
+        }
+        let mut uses = SmallVec::new();
+        for (i, (view, (address, bytes))) in s.views.iter().zip(places).enumerate() {
+            let base = view.region.allocation.address;
+            let writes = i >= s.read_count;
+            let offset = address.saturating_sub(base);
+            uses.push(match Arc::ptr_eq(&view.region.epoch, s.epoch) {
+                true => {
+                    let piece = state.written.pieces.binary_search_by_key(&base, |piece| piece.base);
+                    let piece = piece.map_err(|_| Error::library("an operand that no piece of the recording holds"))?;
+                    Use::of_piece(piece, offset, bytes, (writes, view.overwritten))
+                }
+                false => Use::of_captured(capture(&mut state.written.captured, view.region, offset, bytes), bytes),
+            });
+        }
+        state.written.entries.push(Entry { step, info, facts: s.facts, uses, answer });
+        drop(state);
+        s.views.iter().skip(s.read_count).for_each(|view| view.written());
+        Ok(())
+    }
+
+    pub(crate) fn real(&self) -> &Arc<Epoch> {
+        &self.real
+    }
+}
+
+/// The place of a buffer of the device among those that the program reads.
+fn capture(captured: &mut Vec<AnyBuffer>, region: &Arc<Region>, offset: u64, bytes: usize) -> usize {
+    let offset = offset as usize;
+    let same = |other: &AnyBuffer| Arc::ptr_eq(other.region(), region) && other.window() == (offset, bytes);
+    captured.iter().position(same).unwrap_or_else(|| {
+        captured.push(AnyBuffer::reader(region, offset, bytes));
+        captured.len() - 1
+    })
+}
+
+impl std::fmt::Debug for Tape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tape({} for {:?})", self.id, self.real)
+    }
+}

@@ -1,0 +1,191 @@
+//! A replay gives what the same calls give one by one, bit for bit.
+
+use super::recorders;
+use crate::common::{Rng, assert_same_bits, down, is_host, seeds, up};
+use windlass::blas::{Gemm, Gemv, Trmv};
+use windlass::rng::Normal;
+use windlass::sparse::Spmv;
+use windlass::{
+    Complex, Device, DeviceBuffer, Element, Fft, GpuRef, Matmul, Op, Result, Slices, SlicesMut, Spans, Uplo,
+};
+
+/// Runs `body` on the device and on a recorder, the latter's program three times, and compares what it leaves in `y`.
+fn alike<A: Element, Y: Element>(
+    device: &Device,
+    what: &str,
+    a: Vec<A>,
+    y: Vec<Y>,
+    body: impl Fn(&Device, &GpuRef<A>, DeviceBuffer<Y>) -> Result<DeviceBuffer<Y>>,
+) {
+    let input = up(device, a).share();
+    let eager = down(device, &body(device, &input, up(device, y.clone())).unwrap());
+    let (program, ()) = device
+        .record(|r| {
+            let (a, out) = (r.input::<A>(input.len())?, r.operand::<Y>(y.len())?);
+            body(r, &a, out).map(drop)
+        })
+        .unwrap();
+    for round in 0..3 {
+        let pending = program.replay((&input,), (up(device, y.clone()),)).unwrap();
+        let (out,) = pending.await_result().unwrap().buffers;
+        assert_same_bits(&down(device, &out), &eager, &format!("{what}, replay {round}, {device:?}"));
+    }
+    assert_eq!(program.stats().replays, 3);
+}
+
+#[test]
+fn vectors_and_matrices() {
+    for device in recorders() {
+        seeds(2, |rng, _| {
+            let n = 33;
+            let (a, y) = (rng.samples::<f64>(n * n), rng.samples::<f64>(n));
+            alike(&device, "level 1", a.clone(), y.clone(), |d, a, y| {
+                let blas = d.blas();
+                let x = a.clone().slice(0..n)?;
+                let y = blas.axpy(0.5, &x, y)?.await_result()?;
+                let z = d.duplicate(&y)?.into_output();
+                let (y, z) = blas.swap(y, z)?.await_result()?;
+                let y = blas.scal(1.25, y)?.into_output();
+                let (y, _z) = blas.rot(0.6, 0.8, y, z)?.await_result()?;
+                Ok(y)
+            });
+            alike(&device, "level 2", a.clone(), y.clone(), |d, a, y| {
+                let t = d.blas().gemv(Gemv::new(n, n).alpha(0.1), a, &y, d.zeros(n)?)?.into_output();
+                let y = d.blas().gemv(Gemv::new(n, n).beta(-0.5), a, &t, y)?.into_output();
+                d.blas().trmv(Trmv::new(n, Uplo::Upper), a, y)?.await_result().map_err(Into::into)
+            });
+            alike(&device, "level 3", a.clone(), rng.samples::<f64>(n * n), |d, a, y| {
+                let t = d.blas().gemm(Gemm::new(n, n, n), a, &y, d.uninit(n * n)?)?.into_output();
+                let s = d.blas().gemm(Gemm::new(n, n, n), &y, a, d.uninit(n * n)?)?.into_output();
+                Ok(d.blas().gemm(Gemm::new(n, n, n).beta(0.25), &t, &s, y)?.into_output())
+            });
+        });
+    }
+}
+
+#[test]
+fn products_with_epilogues_copies_and_fills() {
+    for device in recorders() {
+        seeds(2, |rng, _| {
+            let n = 32;
+            let a = rng.samples::<f32>(n * n);
+            alike(&device, "matmul", a, vec![0f32; n * n], |d, a, y| {
+                let y = d.fill(y, 2.0)?.into_output();
+                let t = d.blas_lt().matmul(Matmul::new(n, n, n).beta(0.5), a, a, y)?.into_output();
+                let (head, tail) = d.uninit::<f32>(n * n)?.split_at(n)?;
+                let head = d.copy(t.as_in().slice(0..n)?, head)?.into_output();
+                let tail = d.fill(tail, 3.0)?.into_output();
+                let whole = head.join(tail)?;
+                Ok(d.blas_lt().matmul(Matmul::new(n, n, n).beta(1.0), a, &whole, t)?.into_output())
+            });
+        });
+    }
+}
+
+#[test]
+fn transforms_sparse_products_and_random_numbers() {
+    for device in recorders() {
+        let n = 64;
+        let mut rng = Rng::new(5);
+        let a = rng.samples::<f64>(n);
+        alike(&device, "transforms", a.clone(), vec![0f64; n], |d, a, y| {
+            let spectrum = d.uninit::<Complex<f64>>(n / 2 + 1)?;
+            let spectrum = d.fft().r2c(&Fft::r2c([n]), a, spectrum)?.into_output();
+            Ok(d.fft().c2r(&Fft::c2r([n]), &spectrum, y)?.into_output())
+        });
+        alike(&device, "random numbers", a.clone(), vec![0f64; n], |d, _, y| {
+            let noise = d.rng(7).fill_at(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_output();
+            Ok(d.blas().axpy(2.0, &noise, y)?.into_output())
+        });
+        let offsets: Vec<i32> = (0..=n as i32).collect();
+        let indices: Vec<i32> = (0..n as i32).rev().collect();
+        let matrix = device.sparse().upload_csr(n, n, &offsets, &indices, &a).unwrap();
+        alike(&device, "a sparse product", a.clone(), vec![1f64; n], |d, a, y| {
+            Ok(d.sparse().spmv(Spmv::new().beta(0.5), &matrix, a, y)?.into_output())
+        });
+    }
+}
+
+/// `y[i] = x[i] * x[i] + 1`, of the user's own.
+struct Square;
+
+impl Op for Square {
+    const NAME: &'static str = "square";
+    type Reads = (f64,);
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+    fn check(&self, _: &Spans<(f64,)>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn overwrites(&self, _: &Spans<(f64,)>) -> bool {
+        true
+    }
+    fn host(&self, (x,): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+        y.iter_mut().zip(x).for_each(|(y, x)| *y = x * x + 1.0);
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What does not say how much it is may be long, so branches of it run beside each other.
+#[test]
+fn operations_of_the_users_own_in_branches() {
+    for device in recorders().iter().filter(|device| is_host(device)) {
+        let (n, branches) = (257, 8);
+        alike(device, "branches", vec![0.5; n], vec![0.0; n], |d, a, y| {
+            let mut all = Vec::new();
+            for _ in 0..branches {
+                let mut x = d.dispatch(Square, (a.as_in(),), (d.uninit(n)?,))?.into_output();
+                for _ in 0..5 {
+                    x = d.dispatch(Square, (x.as_in(),), (d.uninit(n)?,))?.into_output();
+                    x = d.blas().scal(0.25, x)?.into_output();
+                }
+                all.push(x);
+            }
+            all.iter().try_fold(y, |y, x| Ok(d.blas().axpy(1.0, x, y)?.into_output()))
+        });
+    }
+}
+
+#[test]
+fn answers_come_with_each_replay() {
+    for device in recorders() {
+        let (program, (norm, place)) = device
+            .record(|r| {
+                let x = r.input::<f64>(2)?;
+                let y = r.blas().scal(2.0, r.duplicate(&x)?.into_output())?.into_output();
+                Ok((r.later(r.blas().nrm2(&y)?)?, r.later(r.blas().iamax(&y)?)?))
+            })
+            .unwrap();
+        let inputs = [[3.0, 4.0], [5.0, -12.0], [0.0, -1.0]];
+        let pendings: Vec<_> =
+            inputs.iter().map(|x| program.replay((&up(&device, x.to_vec()),), ()).unwrap()).collect();
+        let answers: Vec<_> = pendings
+            .into_iter()
+            .map(|pending| pending.await_result().unwrap())
+            .map(|done| (done.get(&norm).unwrap(), done.get(&place).unwrap()))
+            .collect();
+        assert_eq!(answers, [(10.0, Some(1)), (26.0, Some(1)), (2.0, Some(1))]);
+    }
+}
+
+#[test]
+fn what_was_captured_is_read_as_it_is_at_each_replay() {
+    for device in recorders() {
+        let mut w = up(&device, vec![1.0f64, 2.0, 3.0]);
+        let (program, ()) = device
+            .record(|r| {
+                let y = r.output::<f64>(2)?;
+                r.copy(w.as_in().slice(1..3)?, y)?.into_output();
+                Ok(())
+            })
+            .unwrap();
+        for factor in [1.0, 10.0] {
+            w = device.blas().scal(factor, w).unwrap().into_output();
+            let done = program.replay((), (device.uninit::<f64>(2).unwrap(),)).unwrap().await_result().unwrap();
+            assert_eq!(down(&device, &done.buffers.0), [2.0 * factor, 3.0 * factor]);
+        }
+    }
+}

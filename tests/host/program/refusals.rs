@@ -1,0 +1,145 @@
+//! What cannot be recorded or replayed, and says so.
+
+use super::recorders;
+use crate::common::{devices, down, holdings, refused, up};
+use windlass::blas::Gemv;
+use windlass::solver::Matrix;
+use windlass::{Device, DeviceBuffer, Error, Program, Uplo};
+
+fn reason(error: &Error) -> &str {
+    match error {
+        Error::Unsupported { reason, .. } => reason,
+        other => panic!("expected Unsupported, got {other:?}"),
+    }
+}
+
+/// `y = A x`.
+fn product(device: &Device) -> Program {
+    let recorded = device.record(|r| {
+        let (a, x, y) = (r.input::<f64>(4)?, r.input::<f64>(2)?, r.output::<f64>(2)?);
+        r.blas().gemv(Gemv::new(2, 2), &a, &x, y)?.into_output();
+        Ok(())
+    });
+    recorded.unwrap().0
+}
+
+#[test]
+fn other_buffers_than_were_recorded_come_back() {
+    for device in recorders() {
+        let program = product(&device);
+        let (a, x) = (up(&device, vec![1.0f64; 4]), up(&device, vec![1.0f64; 2]));
+        let y = || up(&device, vec![0.0f64; 2]);
+        let error = program.replay((&a, &a), (y(),)).unwrap_err();
+        assert_eq!(refused(&error.error).0, "input 1");
+        assert_eq!(error.back.unwrap().len(), 1);
+        assert_eq!(refused(&program.replay((&a,), (y(),)).unwrap_err().error).0, "reads");
+        assert_eq!(refused(&program.replay((&a, &x), ()).unwrap_err().error).0, "writes");
+        let float = up(&device, vec![1.0f32; 2]);
+        assert_eq!(refused(&program.replay((&a, &float), (y(),)).unwrap_err().error).0, "input 1");
+        let error = program.replay((&a, &x), (up(&device, vec![0.0f32; 2]),)).unwrap_err();
+        assert_eq!(refused(&error.error).0, "operand 0");
+        let empty = device.uninit::<f64>(2).unwrap();
+        assert_eq!(refused(&program.replay((&a, &empty), (y(),)).unwrap_err().error).0, "input 1");
+        let (y,) = program.replay((&a, &x), (y(),)).unwrap().await_result().unwrap().buffers;
+        assert_eq!(down(&device, &y), [2.0, 2.0]);
+    }
+}
+
+#[test]
+fn what_moves_data_or_waits_cannot_be_recorded() {
+    for device in recorders() {
+        let held = holdings(&device);
+        let upload = device.record(|r| r.upload(vec![1.0f32; 4]).map(drop)).unwrap_err();
+        assert!(reason(&upload).contains("`upload` cannot be recorded"), "{upload}");
+        let download = device.record(|r| r.download(&r.input::<f32>(4)?).map(drop)).unwrap_err();
+        assert!(reason(&download).contains("`download` cannot be recorded"), "{download}");
+        let solver = device.record(|r| r.solver().cholesky(Uplo::Lower, Matrix::square(2), r.operand::<f64>(4)?).map(drop).map_err(Error::from));
+        assert!(reason(&solver.unwrap_err()).contains("cannot be recorded"));
+        let nested = device.record(|r| r.record(|_| Ok(())).map(drop)).unwrap_err();
+        assert!(reason(&nested).contains("inside a recording"), "{nested}");
+        let answer = device.record(|r| Ok(r.blas().nrm2(&r.input::<f64>(4)?)?.await_result()?)).unwrap_err();
+        assert!(reason(&answer).contains("Recorder::later"), "{answer}");
+        let nothing = device.record(|r| r.later(r.blas().scal(1.0, r.operand::<f64>(4)?)?.split().1)).unwrap_err();
+        assert_eq!(refused(&nothing).0, "pending");
+        assert_eq!(holdings(&device), held);
+    }
+}
+
+#[test]
+fn an_operation_that_refuses_its_arguments_refuses_them_when_it_is_recorded() {
+    for device in recorders() {
+        let short = device.record(|r| {
+            let (a, x, y) = (r.input::<f64>(3)?, r.input::<f64>(2)?, r.output::<f64>(2)?);
+            Ok(r.blas().gemv(Gemv::new(2, 2), &a, &x, y)?.into_output())
+        });
+        assert_eq!(refused(&short.unwrap_err()).0, "a");
+        let unwritten = device.record(|r| {
+            let y = r.blas().axpy(1.0, &r.uninit::<f64>(2)?, r.operand::<f64>(2)?)?;
+            Ok(y.into_output())
+        });
+        assert!(refused(&unwritten.unwrap_err()).1.contains("never written"));
+        let half = device.record(|r| {
+            let (head, _tail) = r.output::<f64>(4)?.split_at(2)?;
+            Ok(r.fill(head, 1.0)?.into_output())
+        });
+        let (argument, reason) = refused(&half.unwrap_err());
+        assert!(argument == "operand 0" && reason.contains("32 bytes of which the recording writes 16"), "{reason}");
+    }
+}
+
+#[test]
+fn buffers_of_a_recording_and_of_the_device_do_not_mix_by_mistake() {
+    for device in recorders() {
+        let mine = up(&device, vec![1.0f64; 2]);
+        let (_, (theirs, written)) = device
+            .record(|r| {
+                let (x, y) = (r.input::<f64>(2)?, r.operand::<f64>(2)?);
+                // The device itself records what it is given of a recording.
+                let y = device.blas().axpy(1.0, &x, y)?.into_output();
+                let back = r.blas().axpy(1.0, &x, up(&device, vec![0.0; 2])).unwrap_err();
+                assert!(refused(&back.error).1.contains("Recorder::operand"));
+                assert_eq!(down(&device, &back.back.unwrap().0), [0.0; 2]);
+                let other = device.blas().axpy(1.0, &x, up(&device, vec![0.0; 2])).unwrap_err();
+                assert!(refused(&other.error).1.contains("a buffer of a recording"));
+                Ok((x, y))
+            })
+            .unwrap();
+        let ended = device.blas().axpy(1.0, &theirs, written).unwrap_err();
+        assert!(refused(&ended.error).1.contains("has ended"), "{}", ended.error);
+        let mixed = device.blas().axpy(1.0, &theirs, mine).unwrap_err();
+        assert!(refused(&mixed.error).1.contains("a buffer of a recording"));
+        assert!(device.download(&theirs).is_err());
+    }
+}
+
+#[test]
+fn an_answer_is_of_its_own_program() {
+    for device in recorders() {
+        let record = || {
+            let (program, norm) = device.record(|r| r.later(r.blas().nrm2(&r.input::<f64>(1)?)?)).unwrap();
+            (program, norm)
+        };
+        let ((one, _), (_, other)) = (record(), record());
+        let done = one.replay((&up(&device, vec![3.0f64]),), ()).unwrap().await_result().unwrap();
+        assert_eq!(refused(&done.get(&other).unwrap_err()).0, "later");
+    }
+}
+
+#[test]
+fn an_isolated_device_says_that_it_does_not_record() {
+    for device in devices().into_iter().filter(Device::is_isolated) {
+        let error = device.record(|_| Ok(())).unwrap_err();
+        assert!(reason(&error).contains("isolated"), "{error}");
+    }
+}
+
+#[test]
+fn a_program_of_nothing_does_nothing() {
+    for device in recorders() {
+        let (program, ()) = device.record(|_| Ok(())).unwrap();
+        program.replay((), ()).unwrap().await_result().unwrap();
+        let (program, ()) = device.record(|r| r.operand::<f32>(3).map(drop)).unwrap();
+        let (x,): (DeviceBuffer<f32>,) = program.replay((), (up(&device, [1.0; 3]),)).unwrap().await_result().unwrap().buffers;
+        assert_eq!(down(&device, &x), [1.0; 3]);
+    }
+}
