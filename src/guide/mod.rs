@@ -3,6 +3,7 @@
 //! | to ... | read |
 //! |---|---|
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
+//! | record operations once and replay them as one | [`programs`] |
 //! | move data, slice buffers, share them, stay within memory | [`memory`] |
 //! | know what a fault does, and go on after one | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
@@ -14,6 +15,8 @@
 
 #[doc = include_str!("dispatch.md")]
 pub mod dispatch {}
+#[doc = include_str!("programs.md")]
+pub mod programs {}
 #[doc = include_str!("memory.md")]
 pub mod memory {}
 #[doc = include_str!("faults.md")]

@@ -35,6 +35,7 @@ mod nvtx;
 mod oom;
 mod order;
 mod peer;
+mod program;
 mod random;
 mod rebuild;
 mod selftest;

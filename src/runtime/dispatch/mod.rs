@@ -175,7 +175,10 @@ impl Device {
                 }
                 other.admit()?; // the older of the two is stale
                 if other.engine.is_tape() {
-                    return Err(Error::invalid(name(i), "a buffer of a recording was given to work that is not part of it"));
+                    return Err(Error::invalid(
+                        name(i),
+                        "a buffer of a recording was given to work that is not part of it",
+                    ));
                 }
                 if i >= read_count && epoch.engine.is_tape() {
                     return Err(Error::invalid(

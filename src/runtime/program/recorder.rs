@@ -78,7 +78,10 @@ impl Recorder {
         let task = pending.into().into_task();
         match task.map(|task| (task.recorded(), task)) {
             Some((Some((recording, answer)), task)) if recording == self.id => Ok(Later { recording, answer, task }),
-            _ => Err(Error::invalid("pending", "nothing comes later of it: its operation leaves nothing, or was not recorded here")),
+            _ => Err(Error::invalid(
+                "pending",
+                "nothing comes later of it: its operation leaves nothing, or was not recorded here",
+            )),
         }
     }
 }

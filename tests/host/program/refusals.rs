@@ -53,7 +53,9 @@ fn what_moves_data_or_waits_cannot_be_recorded() {
         assert!(reason(&upload).contains("`upload` cannot be recorded"), "{upload}");
         let download = device.record(|r| r.download(&r.input::<f32>(4)?).map(drop)).unwrap_err();
         assert!(reason(&download).contains("`download` cannot be recorded"), "{download}");
-        let solver = device.record(|r| r.solver().cholesky(Uplo::Lower, Matrix::square(2), r.operand::<f64>(4)?).map(drop).map_err(Error::from));
+        let solver = device.record(|r| {
+            r.solver().cholesky(Uplo::Lower, Matrix::square(2), r.operand::<f64>(4)?).map(drop).map_err(Error::from)
+        });
         assert!(reason(&solver.unwrap_err()).contains("cannot be recorded"));
         let nested = device.record(|r| r.record(|_| Ok(())).map(drop)).unwrap_err();
         assert!(reason(&nested).contains("inside a recording"), "{nested}");
@@ -139,7 +141,8 @@ fn a_program_of_nothing_does_nothing() {
         let (program, ()) = device.record(|_| Ok(())).unwrap();
         program.replay((), ()).unwrap().await_result().unwrap();
         let (program, ()) = device.record(|r| r.operand::<f32>(3).map(drop)).unwrap();
-        let (x,): (DeviceBuffer<f32>,) = program.replay((), (up(&device, [1.0; 3]),)).unwrap().await_result().unwrap().buffers;
+        let (x,): (DeviceBuffer<f32>,) =
+            program.replay((), (up(&device, [1.0; 3]),)).unwrap().await_result().unwrap().buffers;
         assert_eq!(down(&device, &x), [1.0; 3]);
     }
 }

@@ -113,8 +113,10 @@ fn random_programs_are_what_the_same_calls_are() {
             let body = |d: &Device, operands: Vec<DeviceBuffer<f64>>| -> Result<()> {
                 let mut rng = Rng::new(seed);
                 // Operands are worked on in windows that stay in their buffers: by aliases, so that they are all written.
+                // SAFETY: `operands` is only read before these are written, and one thread submits all of it.
                 let outs: Vec<_> = operands.iter().map(|x| unsafe { x.alias() }).collect();
-                let mut pool: Vec<_> = operands.iter().map(|x| d.duplicate(x).map(|p| p.into_output())).collect::<Result<_>>()?;
+                let mut pool: Vec<_> =
+                    operands.iter().map(|x| d.duplicate(x).map(|p| p.into_output())).collect::<Result<_>>()?;
                 for _ in 0..calls {
                     call(d, &mut pool, &mut rng)?;
                 }
@@ -125,11 +127,11 @@ fn random_programs_are_what_the_same_calls_are() {
                 Ok(())
             };
             let eager: Vec<_> = data.iter().map(|data| up(&device, data.clone())).collect();
+            // SAFETY: only read, by this thread, after all that writes them was submitted.
             let results: Vec<_> = eager.iter().map(|x| unsafe { x.alias() }).collect();
             body(&device, eager).unwrap();
-            let (program, ()) = device
-                .record(|r| body(r, (0..count).map(|_| r.operand(n)).collect::<Result<_>>()?))
-                .unwrap();
+            let (program, ()) =
+                device.record(|r| body(r, (0..count).map(|_| r.operand(n)).collect::<Result<_>>()?)).unwrap();
             for _ in 0..2 {
                 let writes: windlass::AnyBuffers = data.iter().map(|data| up(&device, data.clone()).into()).collect();
                 let done = program.replay((), writes).unwrap().await_result().unwrap();
