@@ -9,6 +9,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod bad_input;
 mod conformance;
 mod fft;

@@ -168,6 +168,13 @@ pub struct Blas {
     modes: Modes,
 }
 
+impl Blas {
+    /// Its device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+}
+
 impl Device {
     /// Dense linear algebra (cuBLAS).
     pub fn blas(&self) -> Blas {

@@ -116,6 +116,11 @@ pub struct BlasLt {
 }
 
 impl BlasLt {
+    /// Its device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Makes what the library needs ahead of time: on a GPU a handle and a workspace for every stream slot. A host
     /// device has nothing to make. On a GPU in a worker it waits until the worker has made them.
     ///

@@ -122,6 +122,11 @@ impl Device {
 }
 
 impl Solver {
+    /// Its device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Makes what the library needs ahead of time: on a GPU its four handles, of 96 MiB each, and the kernels of our own are
     /// loaded, which holds up the launches of all other threads. A host device has nothing to make.
     ///

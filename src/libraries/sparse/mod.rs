@@ -84,6 +84,11 @@ pub struct Sparse {
 }
 
 impl Sparse {
+    /// Its device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot, 9 ms for the first of a process,
     /// and the kernels of our own for structures are loaded. Until both are done, launches of all other threads wait for the
     /// work in flight on the GPU. (Kernels for values are loaded by the first operation on their type.) A host device has

@@ -5,16 +5,23 @@
 //! the caller's back: an array that lies in another order than the one that was said is copied into it, or refused,
 //! whichever was asked for.
 //!
-//! `upload` has the ways in, `download` the ways out, `product` the sizes of products, `signals`
-//! transforms of arrays and arrays of random numbers.
+//! `upload` has the ways in, `download` the ways out, `product` the sizes of products. Views in and arrays out have
+//! `dense` for products, `solver` for factorizations, `sparse` for sparse matrices and their products, `signals` for
+//! transforms and random numbers.
 
+mod dense;
 mod download;
 mod product;
 mod signals;
+mod solver;
+mod sparse;
 mod upload;
 
-use crate::Order;
-use ndarray::{ArrayRef, Dimension};
+use crate::{Order, PendingDispatch, Result};
+use ndarray::{Array, ArrayRef, Dimension};
+
+/// An array on its way to the host.
+type Coming<T, D> = Result<PendingDispatch<Array<T, D>>>;
 
 impl Order {
     /// The order in which the elements of an array lie in memory without gaps, if there is one. Where both are right (a

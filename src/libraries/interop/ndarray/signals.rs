@@ -1,12 +1,10 @@
 //! Fourier transforms of arrays, and arrays of random numbers.
 
+use super::Coming;
 use crate::fft::{FftComplex, FftReal};
 use crate::rng::{Distribution, Random, Rng};
-use crate::{Error, Order, PendingDispatch, Result, fft};
-use ndarray::{Array, ArrayRef, Dimension, IntoDimension};
-
-/// An array on its way to the host.
-type Coming<T, D> = Result<PendingDispatch<Array<T, D>>>;
+use crate::{Error, Order, Result, fft};
+use ndarray::{ArrayRef, Dimension, IntoDimension};
 
 /// Pairs of halves are no elements of an array of complex numbers.
 fn whole<R: FftReal>() -> Result<()> {
