@@ -34,7 +34,7 @@ pub(crate) struct Leavings {
     pub(super) landed: Landed,
     pub(super) keep: SmallVec<[Block; 1]>,
     pub(crate) kept: Kept,
-    pub(super) scratch: SmallVec<[u64; 2]>,
+    pub(crate) scratch: SmallVec<[u64; 2]>,
     pub(super) result_asked: bool,
     /// Nothing is on the stream, and the operands are as they were.
     pub(super) untouched: bool,
@@ -107,7 +107,7 @@ impl<'q> Queue<'q> {
         Ok(address)
     }
 
-    fn room(&self, bytes: usize) -> Result<u64> {
+    pub(crate) fn room(&self, bytes: usize) -> Result<u64> {
         let address = self.core.raw_alloc(self.state, bytes);
         address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
     }

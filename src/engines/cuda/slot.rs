@@ -69,6 +69,8 @@ pub(crate) struct State {
     pub(crate) handles: Handles,
     /// Device memory that the slot's libraries work in; reused in stream order.
     pub(crate) workspace: Option<u64>,
+    /// Device memory of what the slot's handles keep; each piece is used in stream order.
+    pub(crate) kept: Vec<u64>,
 }
 
 /// Calls that found what they wanted here, and calls for which somebody was asked: the library for a plan, the driver for
@@ -132,6 +134,7 @@ impl Slot {
                 tables: super::tables::Tables::default(),
                 handles: Handles::default(),
                 workspace: None,
+                kept: Vec::new(),
             }),
         }
     }
@@ -236,12 +239,15 @@ impl State {
     /// Takes out what lasts as long as the slot: addresses of device memory.
     pub(crate) fn take_memory(&mut self) -> Vec<u64> {
         let lasting = self.result.take().into_iter().chain(self.workspace.take());
-        lasting.chain(self.tables.take()).collect()
+        lasting.chain(self.tables.take()).chain(std::mem::take(&mut self.kept)).collect()
     }
 
     /// Pieces of such memory.
     pub(crate) fn memory(&self) -> usize {
-        usize::from(self.result.is_some()) + usize::from(self.workspace.is_some()) + self.tables.count()
+        usize::from(self.result.is_some())
+            + usize::from(self.workspace.is_some())
+            + self.tables.count()
+            + self.kept.len()
     }
 
     /// The stream already waits for a ticket of another slot, by an earlier wait on it or on a later one.

@@ -87,6 +87,26 @@ impl<'q> Queue<'q> {
         }
     }
 
+    /// Device memory that lasts as long as the slot, or until [`release`](Self::release): for what its handle keeps from
+    /// one dispatch to the next. Used by work of this slot alone.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] with the bytes wanted.
+    #[cfg_attr(not(feature = "sparse"), allow(dead_code, reason = "one library keeps such memory"))]
+    pub(crate) fn lasting(&mut self, bytes: usize) -> Result<u64> {
+        let address = self.room(bytes.max(1))?;
+        self.state.kept.push(address);
+        Ok(address)
+    }
+
+    /// Gives such memory back behind the work of this dispatch.
+    #[cfg_attr(not(feature = "sparse"), allow(dead_code, reason = "one library keeps such memory"))]
+    pub(crate) fn release(&mut self, address: u64) {
+        if let Some(place) = self.state.kept.iter().position(|kept| *kept == address) {
+            self.left.scratch.push(self.state.kept.swap_remove(place));
+        }
+    }
+
     /// Keeps a value until the work of this dispatch is over; then it is dropped, with no lease held: host memory that the
     /// device or the library still reads, a plan that a cache has forgotten.
     pub(crate) fn keep(&mut self, value: impl Any + Send + Sync) {

@@ -4,6 +4,7 @@ mod algebra;
 mod convert;
 mod faults;
 mod formats;
+mod kept;
 mod known;
 mod large;
 mod market;

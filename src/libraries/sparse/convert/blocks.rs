@@ -211,7 +211,7 @@ impl Sparse {
     /// [`Error::InvalidArgument`] when there are more elements than the index type counts; a stale or foreign matrix;
     /// [`Error::OutOfMemory`].
     pub fn bsr_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Bsr<T, I>) -> Result<Csr<T, I>> {
-        let Stored { layout, first, second, values } = a.stored();
+        let Stored { layout, first, second, values, .. } = a.stored();
         let len = layout.rows.checked_add(1).ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
         let made = (self.device.uninit(len)?, self.device.uninit(values.len())?, self.device.uninit(values.len())?);
         let unblock = Unblock::<T, I> { layout, _types: PhantomData };

@@ -211,7 +211,7 @@ impl Sparse {
         how: Dense,
         dense: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Stored { layout, first, second, values } = a.stored();
+        let Stored { layout, first, second, values, .. } = a.stored();
         let to = ToDense::<T, I> { layout, at: how.at(layout.rows, layout.cols), _types: PhantomData };
         self.submit(to, (first, second, values), (dense,))
     }

@@ -142,6 +142,6 @@ impl<T: SparseElement, I: SparseIndex> SparseMatrix<T, I> for Bsr<T, I> {
     }
     fn stored(&self) -> Stored<'_, T, I> {
         let (first, second, values) = (self.offsets.as_in(), self.columns.as_in(), self.values.as_in());
-        Stored { layout: self.layout, first, second, values }
+        Stored { layout: self.layout, structure: None, first, second, values }
     }
 }

@@ -3,6 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::{SparseMatrix, Stored, sealed};
+use crate::sync::{AtomicU64, Ordering};
 use crate::{DeviceBuffer, Error, GpuRef, Output, Result};
 use std::marker::PhantomData;
 
@@ -46,7 +47,15 @@ pub struct Compressed<T: SparseElement, I: SparseIndex, M: Major> {
     offsets: GpuRef<I>,
     indices: GpuRef<I>,
     values: GpuRef<T>,
+    /// Names what the offsets and indices hold, for the life of the process.
+    structure: u64,
     _major: PhantomData<M>,
+}
+
+/// A name for a structure that no other has had.
+fn new_structure() -> u64 {
+    static STRUCTURES: AtomicU64 = AtomicU64::new(1);
+    STRUCTURES.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
@@ -75,7 +84,14 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
     ) -> Result<Self> {
         let (offsets, indices, values) = (offsets.into(), indices.into(), values.into());
         Self::layout_of(rows, cols, indices.len()).check::<I>(offsets.len(), indices.len(), values.len())?;
-        Ok(Compressed { extent: Extent { rows, cols }, offsets, indices, values, _major: PhantomData })
+        Ok(Compressed {
+            extent: Extent { rows, cols },
+            offsets,
+            indices,
+            values,
+            structure: new_structure(),
+            _major: PhantomData,
+        })
     }
 
     /// The compressed rows: those of the transpose where columns are compressed.
@@ -83,7 +99,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         let Extent { rows, cols } = self.extent;
         let extent = if M::ROWS { self.extent } else { Extent { rows: cols, cols: rows } };
         let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
-        Compressed { extent, offsets, indices, values, _major: PhantomData }
+        Compressed { extent, offsets, indices, values, structure: self.structure, _major: PhantomData }
     }
 
     /// Rows.
@@ -141,21 +157,28 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
             return Err(Error::invalid("values", reason));
         }
         let (offsets, indices) = (self.offsets.clone(), self.indices.clone());
-        Ok(Compressed { extent: self.extent, offsets, indices, values, _major: PhantomData })
+        Ok(Compressed { extent: self.extent, offsets, indices, values, structure: self.structure, _major: PhantomData })
     }
 
     /// The transpose, which is the same arrays seen in the other format: nothing is copied.
     pub fn transposed(&self) -> Compressed<T, I, M::Turned> {
         let Extent { rows, cols } = self.extent;
         let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
-        Compressed { extent: Extent { rows: cols, cols: rows }, offsets, indices, values, _major: PhantomData }
+        Compressed {
+            extent: Extent { rows: cols, cols: rows },
+            offsets,
+            indices,
+            values,
+            structure: self.structure,
+            _major: PhantomData,
+        }
     }
 }
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Clone for Compressed<T, I, M> {
     fn clone(&self) -> Self {
         let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
-        Compressed { extent: self.extent, offsets, indices, values, _major: PhantomData }
+        Compressed { extent: self.extent, offsets, indices, values, structure: self.structure, _major: PhantomData }
     }
 }
 
@@ -171,7 +194,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Output for Compressed<T, I, M> 
     type Host = Extent;
     fn join((offsets, indices, values): Arrays<T, I>, extent: Extent) -> Result<Self> {
         let (offsets, indices, values) = (offsets.share(), indices.share(), values.share());
-        Ok(Compressed { extent, offsets, indices, values, _major: PhantomData })
+        Ok(Compressed { extent, offsets, indices, values, structure: new_structure(), _major: PhantomData })
     }
 }
 
@@ -191,6 +214,6 @@ impl<T: SparseElement, I: SparseIndex, M: Major> SparseMatrix<T, I> for Compress
     }
     fn stored(&self) -> Stored<'_, T, I> {
         let (first, second, values) = (self.offsets.as_in(), self.indices.as_in(), self.values.as_in());
-        Stored { layout: self.layout(), first, second, values }
+        Stored { layout: self.layout(), structure: Some(self.structure), first, second, values }
     }
 }

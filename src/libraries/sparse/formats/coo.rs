@@ -123,6 +123,7 @@ impl<T: SparseElement, I: SparseIndex> SparseMatrix<T, I> for Coo<T, I> {
     }
     fn stored(&self) -> Stored<'_, T, I> {
         let layout = Self::layout_of(self.extent.rows, self.extent.cols, self.columns.len());
-        Stored { layout, first: self.rows.as_in(), second: self.columns.as_in(), values: self.values.as_in() }
+        let (first, second, values) = (self.rows.as_in(), self.columns.as_in(), self.values.as_in());
+        Stored { layout, structure: None, first, second, values }
     }
 }

@@ -41,6 +41,8 @@ pub trait SparseMatrix<T: SparseElement, I: SparseIndex>: sealed::Sealed {
 #[derive(Clone, Copy)]
 pub struct Stored<'a, T: SparseElement, I: SparseIndex> {
     pub(super) layout: Layout,
+    /// Names the structure, where what is found out about it is worth keeping.
+    pub(super) structure: Option<u64>,
     pub(super) first: In<'a, I>,
     pub(super) second: In<'a, I>,
     pub(super) values: In<'a, T>,

@@ -4,19 +4,20 @@
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{DenseAt, Format, Layout};
 use super::functions::{CusparseFunctions, Opaque};
+use crate::cuda::Native;
 use crate::library::{Code, Refusal};
 use crate::{Error, Order, Result};
 
 /// A descriptor, destroyed when it goes.
 pub(in super::super) struct Described {
-    raw: Opaque,
+    raw: Native<Opaque>,
     destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code,
     api: &'static CusparseFunctions,
 }
 
 impl Described {
     pub(in super::super) fn raw(&self) -> Opaque {
-        self.raw
+        self.raw.0
     }
 }
 
@@ -24,7 +25,7 @@ impl Drop for Described {
     fn drop(&mut self) {
         // SAFETY: made by the function that goes with this one, destroyed once; host memory that nothing reads after the
         // calls it was made for.
-        let _ = unsafe { (self.destroy)(self.api, self.raw) };
+        let _ = unsafe { (self.destroy)(self.api, self.raw.0) };
     }
 }
 
@@ -47,7 +48,7 @@ pub(in super::super) fn dense_vector<T: SparseElement>(
     unsafe { api.create_vector(&mut raw, len as i64, address as *mut _, T::CODES.element) }
         .by("cusparseCreateDnVec")?;
     // SAFETY: the caller's promise, passed on.
-    Ok(Described { raw, destroy: |api, raw| unsafe { api.destroy_vector(raw) }, api })
+    Ok(Described { raw: Native(raw), destroy: |api, raw| unsafe { api.destroy_vector(raw) }, api })
 }
 
 /// A dense matrix.
@@ -62,7 +63,7 @@ pub(in super::super) fn dense_matrix<T: SparseElement>(
     unsafe { api.create_dense(&mut raw, rows, cols, ld, address as *mut _, T::CODES.element, order_code(at.order)) }
         .by("cusparseCreateDnMat")?;
     // SAFETY: the caller's promise, passed on.
-    Ok(Described { raw, destroy: |api, raw| unsafe { api.destroy_dense(raw) }, api })
+    Ok(Described { raw: Native(raw), destroy: |api, raw| unsafe { api.destroy_dense(raw) }, api })
 }
 
 impl Layout {
@@ -106,6 +107,6 @@ impl Layout {
         // SAFETY: the caller's promise, passed on.
         let destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code =
             |api, raw| unsafe { api.destroy_matrix(raw) };
-        Ok(code.by(call).map(|()| Described { raw, destroy, api }))
+        Ok(code.by(call).map(|()| Described { raw: Native(raw), destroy, api }))
     }
 }

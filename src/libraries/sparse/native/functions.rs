@@ -32,6 +32,8 @@ function_table! {
             values: *const c_void, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCoo";
         /// Destroys a matrix's descriptor, which is host memory.
         fn destroy_matrix(matrix: Opaque) = c"cusparseDestroySpMat";
+        /// Gives a matrix other values.
+        fn set_values(matrix: Opaque, values: *mut c_void) = c"cusparseSpMatSetValues";
         /// A dense vector.
         fn create_vector(to: *mut Opaque, size: i64, values: *mut c_void, value_type: u32) = c"cusparseCreateDnVec";
         /// Destroys its descriptor.
@@ -70,6 +72,12 @@ function_table! {
             value_type: u32, action: u32, base: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseCsr2cscEx2";
     }
     optional {
+        /// Looks at a matrix for `spmv`, which does not do it again while the buffer stays as it is.
+        fn spmv_look(handle: Opaque, op: u32, alpha: *const c_void, a: Opaque, x: Opaque, beta: *const c_void, y: Opaque,
+            compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMV_preprocess";
+        /// The same for `spmm`.
+        fn spmm_look(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
+            c: Opaque, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMM_preprocess";
         /// Compressed rows of blocks: rows, columns and number of blocks, their sizes, and how their elements lie.
         fn create_bsr(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, height: i64, width: i64, offsets: *const c_void,
             columns: *const c_void, values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32,

@@ -1,6 +1,7 @@
 //! A slot's cuSPARSE handle: 9 ms for the first of a process, no device memory.
 
 use super::functions::{CusparseFunctions, CusparseTyped, Opaque};
+use super::kept::{self, Kept};
 use super::status;
 use crate::cuda::Native;
 use crate::cuda::Queue;
@@ -22,6 +23,7 @@ pub(crate) struct Functions {
 pub(crate) struct Handle {
     raw: Native<Opaque>,
     pointer: Option<u32>,
+    pub(super) kept: Kept,
 }
 
 impl CudaLibrary for Cusparse {
@@ -52,12 +54,14 @@ impl CudaLibrary for Cusparse {
             let _ = unsafe { api.destroy(raw) };
             return Err(refusal);
         }
-        Ok(Handle { raw: Native(raw), pointer: Some(0) })
+        Ok(Handle { raw: Native(raw), pointer: Some(0), kept: kept::none() })
     }
 
     fn destroy(api: &'static Functions, handle: Handle) -> Code {
+        let Handle { raw, kept, .. } = handle;
+        drop(kept);
         // SAFETY: made by `create`, destroyed once, idle.
-        unsafe { api.regular.destroy(handle.raw.0) }
+        unsafe { api.regular.destroy(raw.0) }
     }
 }
 

@@ -11,7 +11,9 @@ use super::super::layout::{DenseAt, Layout};
 #[cfg(feature = "sparse")]
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "sparse")]
-use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, dense_matrix};
+use super::super::native::{
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_matrix,
+};
 use super::super::routine::{Call, Routine};
 #[cfg(feature = "sparse")]
 use crate::library::Code;
@@ -105,6 +107,7 @@ impl<S: Number> Spmm<S> {
 #[serde(bound = "")]
 pub(super) struct Product<T: SparseElement, I> {
     layout: Layout,
+    structure: Option<u64>,
     spec: Spmm<T::Scalar>,
     _index: PhantomData<fn() -> I>,
 }
@@ -196,41 +199,67 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let (api, handle) = queue.sparse(false)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
-        let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
-        let b = dense_matrix::<T>(api, &b_at, from).map_err(failed)?;
-        let to_c = dense_matrix::<T>(api, &c_at, to).map_err(failed)?;
+        let (b_address, c_address) = (from, to);
+        let b = dense_matrix::<T>(api, &b_at, b_address).map_err(failed)?;
+        let to_c = dense_matrix::<T>(api, &c_at, c_address).map_err(failed)?;
         let (op_a, op_b, compute) = (operation::<T>(trans), operation::<T>(self.spec.trans_of_b()), T::CODES.compute);
-        let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
         let (alpha, beta) = (alpha.pointer(), beta.pointer());
-        for try_this in algorithms {
-            algorithm = try_this;
-            // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
-            code = unsafe {
-                api.spmm_size(
-                    handle,
-                    op_a,
-                    op_b,
-                    alpha,
-                    a.raw(),
-                    b.raw(),
-                    beta,
-                    to_c.raw(),
-                    compute,
-                    algorithm,
-                    &mut bytes,
-                )
-            };
-            if code.0 != NOT_SUPPORTED {
-                break;
+        let this = match (self.structure, layout.format, trans) {
+            (Some(structure), Format::Csr, Transpose::No) => {
+                let order = |at: &DenseAt| u64::from(at.order == Order::Row);
+                let how = order(&b_at) | order(&c_at) << 1 | u64::from(op_b) << 2;
+                let dense = [b_at.rows as u64, b_at.cols as u64, b_at.ld as u64, c_at.cols as u64, c_at.ld as u64, how];
+                let operands = [first.address(), second.address(), values.address()];
+                Purpose::of::<T, I>(structure, arrays, operands, Some(dense))
             }
-        }
-        queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
-        let buffer = queue.workspace(bytes)?;
+            _ => None,
+        };
+        let seen = match &this {
+            Some(this) => queue.seen(this, values.address())?,
+            None => None,
+        };
+        let (a, buffer, algorithm, _made) = match seen {
+            Some(Seen { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
+            None => {
+                let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
+                let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
+                let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
+                for try_this in algorithms {
+                    algorithm = try_this;
+                    // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
+                    code = unsafe {
+                        api.spmm_size(
+                            handle,
+                            op_a,
+                            op_b,
+                            alpha,
+                            a.raw(),
+                            b.raw(),
+                            beta,
+                            to_c.raw(),
+                            compute,
+                            algorithm,
+                            &mut bytes,
+                        )
+                    };
+                    if code.0 != NOT_SUPPORTED {
+                        break;
+                    }
+                }
+                queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
+                let look = |matrix: Opaque, buffer: u64| {
+                    let (b, c, buffer) = (b.raw(), to_c.raw(), buffer as *mut _);
+                    // SAFETY: as above; the buffer has the bytes asked for, and stays as long as the descriptor.
+                    unsafe { api.spmm_look(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer) }
+                };
+                queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
+            }
+        };
         queue.stream();
         // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
-        // the workspace has the bytes asked for; scalars in host memory are read before the call returns.
+        // the buffer has the bytes asked for; scalars in host memory are read before the call returns.
         let code = unsafe {
-            let (a, b, c) = (a.raw(), b.raw(), to_c.raw());
+            let (b, c) = (b.raw(), to_c.raw());
             api.spmm(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer as *mut _)
         };
         queue.status::<Cusparse>("cusparseSpMM", code)?;
@@ -273,7 +302,8 @@ impl Sparse {
         b: impl Into<In<'a, T>>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Stored { layout, first, second, values } = a.stored();
-        self.submit(Product::<T, I> { layout, spec, _index: PhantomData }, (first, second, values, b.into()), (c,))
+        let Stored { layout, structure, first, second, values } = a.stored();
+        let product = Product::<T, I> { layout, structure, spec, _index: PhantomData };
+        self.submit(product, (first, second, values, b.into()), (c,))
     }
 }

@@ -11,7 +11,7 @@ use super::super::layout::store;
 #[cfg(feature = "sparse")]
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "sparse")]
-use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, dense_vector};
+use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, Purpose, Seen, dense_vector};
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
 #[cfg(feature = "sparse")]
@@ -64,6 +64,7 @@ impl<S: Number> Default for Spmv<S> {
 #[serde(bound = "")]
 pub(super) struct Product<T: SparseElement, I> {
     layout: Layout,
+    structure: Option<u64>,
     spec: Spmv<T::Scalar>,
     /// `beta` is in device memory.
     reads_beta: bool,
@@ -154,43 +155,67 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let (api, handle) = queue.sparse(on_device)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
-        let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
         let x = dense_vector::<T>(api, from, x.len()).map_err(failed)?;
         let y_at = dense_vector::<T>(api, to, y.len()).map_err(failed)?;
         let (op, compute) = (operation::<T>(trans), T::CODES.compute);
-        let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
-        for try_this in algorithms {
-            algorithm = try_this;
-            // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
-            code = unsafe {
-                api.spmv_size(
-                    handle,
-                    op,
-                    alpha.pointer(),
-                    a.raw(),
-                    x.raw(),
-                    beta.pointer(),
-                    y_at.raw(),
-                    compute,
-                    algorithm,
-                    &mut bytes,
-                )
-            };
-            if code.0 != NOT_SUPPORTED {
-                break;
+        // What the library has to find out about rows is kept with the matrix.
+        let this = match (self.structure, layout.format, trans) {
+            (Some(structure), Format::Csr, Transpose::No) => {
+                Purpose::of::<T, I>(structure, arrays, [first.address(), second.address(), values.address()], None)
             }
-        }
-        queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
-        let buffer = queue.workspace(bytes)?;
+            _ => None,
+        };
+        let seen = match &this {
+            Some(this) => queue.seen(this, values.address())?,
+            None => None,
+        };
+        let (a, buffer, algorithm, _made) = match seen {
+            Some(Seen { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
+            None => {
+                let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
+                let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
+                let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
+                for try_this in algorithms {
+                    algorithm = try_this;
+                    // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
+                    code = unsafe {
+                        api.spmv_size(
+                            handle,
+                            op,
+                            alpha.pointer(),
+                            a.raw(),
+                            x.raw(),
+                            beta.pointer(),
+                            y_at.raw(),
+                            compute,
+                            algorithm,
+                            &mut bytes,
+                        )
+                    };
+                    if code.0 != NOT_SUPPORTED {
+                        break;
+                    }
+                }
+                queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
+                let look = |matrix: Opaque, buffer: u64| {
+                    let (alpha, beta, buffer) = (alpha.pointer(), beta.pointer(), buffer as *mut _);
+                    // SAFETY: as above; the buffer has the bytes asked for, and stays as long as the descriptor.
+                    unsafe {
+                        api.spmv_look(handle, op, alpha, matrix, x.raw(), beta, y_at.raw(), compute, algorithm, buffer)
+                    }
+                };
+                queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
+            }
+        };
         queue.stream();
         // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
-        // the workspace has the bytes asked for; scalars in host memory are read before the call returns.
+        // the buffer has the bytes asked for; scalars in host memory are read before the call returns.
         let code = unsafe {
             api.spmv(
                 handle,
                 op,
                 alpha.pointer(),
-                a.raw(),
+                a,
                 x.raw(),
                 beta.pointer(),
                 y_at.raw(),
@@ -235,8 +260,8 @@ impl Sparse {
         x: impl Into<In<'a, T>>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Stored { layout, first, second, values } = a.stored();
-        let product = Product::<T, I> { layout, spec, reads_beta: false, _index: PhantomData };
+        let Stored { layout, structure, first, second, values } = a.stored();
+        let product = Product::<T, I> { layout, structure, spec, reads_beta: false, _index: PhantomData };
         self.submit(product, (first, second, values, x.into(), None, None), (y,))
     }
 
@@ -253,8 +278,8 @@ impl Sparse {
         x: impl Into<In<'a, T>>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Stored { layout, first, second, values } = a.stored();
-        let product = Product::<T, I> { layout, spec, reads_beta: true, _index: PhantomData };
+        let Stored { layout, structure, first, second, values } = a.stored();
+        let product = Product::<T, I> { layout, structure, spec, reads_beta: true, _index: PhantomData };
         self.submit(product, (first, second, values, x.into(), Some(alpha), Some(beta)), (y,))
     }
 }

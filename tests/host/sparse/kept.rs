@@ -1,0 +1,73 @@
+//! Matrices that are used again and again: what a library finds out about one is kept, and is that one's alone.
+
+use super::model::Model;
+use crate::common::{Rng, Shifted as _, devices, down, up};
+use windlass::sparse::{Csr, Spmm, Spmv};
+use windlass::{Device, Order};
+
+const N: usize = 500;
+
+/// Whole numbers, at so many places of each row.
+fn whole(rng: &mut Rng, each: usize) -> Model<f64> {
+    let mut model = Model::new(N, N);
+    for i in 0..N {
+        while model.entries.range((i, 0)..(i + 1, 0)).count() < each {
+            model.entries.insert((i, rng.below(N)), rng.below(9) as f64 - 4.0);
+        }
+    }
+    model
+}
+
+/// A product with a vector, and with a few columns of a matrix in both orders.
+fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
+    let sparse = device.sparse();
+    let b: Vec<f64> = (0..3 * N).map(|i| (i % 7) as f64 - 3.0).collect();
+    let x = up(device, &b[..N]);
+    let mut wanted = vec![0.0; N];
+    model.entries.iter().for_each(|((i, j), value)| wanted[*i] += value * b[*j]);
+    let y = sparse.spmv(Spmv::new(), csr, &x, device.room(N).unwrap()).unwrap();
+    assert!(down(device, &y.into_output()) == wanted, "{what}: a vector");
+    for order in [Order::Row, Order::Column] {
+        let place = |row: usize, column: usize| if order == Order::Row { row * 3 + column } else { row + column * N };
+        let mut wanted = vec![0.0; 3 * N];
+        for ((i, j), value) in &model.entries {
+            (0..3).for_each(|k| wanted[place(*i, k)] += value * b[place(*j, k)]);
+        }
+        let c = sparse.spmm(Spmm::new(3).orders(order, order), csr, &up(device, &b[..]), device.room(3 * N).unwrap());
+        assert!(down(device, &c.unwrap().into_output()) == wanted, "{what}: {order:?}");
+    }
+}
+
+#[test]
+fn a_matrix_is_multiplied_again_with_its_own_values_and_with_others() {
+    for device in devices() {
+        let mut rng = Rng::new(81);
+        let mut model = whole(&mut rng, 9);
+        let csr = model.up_csr::<i32>(&device);
+        for round in 0..3 {
+            check(&device, &csr, &model, &format!("round {round}"));
+        }
+        let copy = model.clone();
+        model.entries.values_mut().for_each(|x| *x = 2.0 * *x + 1.0);
+        let values = up(&device, model.entries.values().copied().collect::<Vec<_>>());
+        let other = csr.with_values(values).unwrap();
+        check(&device, &other, &model, "other values");
+        check(&device, &csr, &copy, "the first values again");
+    }
+}
+
+#[test]
+fn a_matrix_in_the_memory_of_another_is_seen_as_it_is() {
+    for device in devices() {
+        let mut rng = Rng::new(83);
+        // Equally large, so that each may well lie where the one before it lay; and more than are kept.
+        for round in 0..40 {
+            let model = whole(&mut rng, 9);
+            check(&device, &model.up_csr::<i32>(&device), &model, &format!("matrix {round}"));
+        }
+        let all: Vec<_> = (0..20).map(|_| whole(&mut rng, 5)).map(|model| (model.up_csr(&device), model)).collect();
+        for (csr, model) in all.iter().chain(&all) {
+            check(&device, csr, model, "one of many");
+        }
+    }
+}
