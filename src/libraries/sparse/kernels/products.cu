@@ -264,7 +264,6 @@ DEVICE void masked(const I *a_offsets, const I *a_columns, const V *a_values, u6
 // many columns of it as a tile has; the entries of A one after the other, in the order in which they are stored. A block takes
 // its long rows together: each warp a share, and their sums in order.
 #define TILE_COLUMNS 64
-#define AT_ONCE 8
 #define DENSE_WARPS 8
 #ifdef ON_CPU
 #define LONG (~0ull)
@@ -284,6 +283,8 @@ template <class V> DEVICE void put(V *y, SUM product, SUM beta) {
 template <class V, class I>
 DEVICE void sum_of_rows(const I *a_columns, const V *a_values, u64 start, u64 end, const V *b, u64 b_step, u64 first, u64 n,
                         SUM *sums) {
+    // Rows of B that are read at once, as registers allow.
+    const unsigned AT_ONCE = sizeof(SUM) < 8 ? 8 : 4;
     unsigned lane = threadIdx.x % LANES;
     for (u64 from = start; from < end; from += LANES) {
         u64 own = from + lane;
