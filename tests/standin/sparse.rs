@@ -1,6 +1,8 @@
 //! Sparse matrices of f64 on the stand-in, whose kernels are our own ones compiled for the CPU: what the CUDA halves launch them
 //! with, that the memory of both lives as long as it must, and that all of it goes back.
 
+#[path = "../host/sparse/kept.rs"]
+mod kept;
 #[path = "../host/sparse/known.rs"]
 mod known;
 #[path = "../host/sparse/model.rs"]
@@ -10,7 +12,7 @@ mod model;
 use crate::common::{Rng, assert_back_at, down, host, refused, up};
 use crate::standin::{self, session};
 use std::fmt::Debug;
-use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, Triangular};
+use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, Spmm, Spsm, Triangular};
 use windlass::{Device, Diag, Error, Order, Transpose, Uplo};
 
 type Answers = Vec<(&'static str, Vec<f64>)>;
@@ -99,6 +101,16 @@ fn program<I: Index>(device: &Device) -> Answers {
 
     let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
     tell("a triangle", down(device, &sparse.spsv(&triangle, 2.0, &scales, room(n)).unwrap().into_output()));
+    let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
+    let sides = up(device, (0..3 * n).map(|i| (i % 5) as f64).collect::<Vec<_>>());
+    let spec = Spsm::new(3).orders(Order::Row, Order::Column);
+    tell("three sides", down(device, &sparse.spsm(spec, &triangle, &sides, room(3 * n)).unwrap().into_output()));
+    let columns = up(device, (0..70 * n).map(|i| (i % 11) as f64 - 5.0).collect::<Vec<_>>());
+    let spec = Spmm::new(70).orders(Order::Row, Order::Row).alpha(0.5);
+    tell("many columns", down(device, &sparse.spmm(spec, &a, &columns, room(70 * n)).unwrap().into_output()));
+    // So many rows that their offsets are summed in parts.
+    let tall = up_csr(random(&mut rng, 20_000, 3, 40), 3);
+    tell("many rows", all_of(device, &sparse.add((2.0, &tall), (1.0, &tall)).unwrap()));
     tell("ILU(0)", all_of(device, &sparse.ilu0(&a).unwrap()));
     for (n, batch) in [(1usize, 3usize), (2, 4)] {
         let numbers = |first: f64| (0..n * batch).map(|i| first + i as f64).collect::<Vec<_>>();
@@ -158,6 +170,26 @@ fn all_answers_are_those_of_scipy() {
     let Some(driver) = with_kernels() else { return };
     let device = standin::device(2);
     known::check([device.clone()]);
+    assert_back_at(&device, (0, 0, 0));
+    drop(device);
+    driver.assert_finished();
+}
+
+/// What the library has found out about a matrix is used again, and for no other: its stand-in says so where the buffer was
+/// touched, or went before its last product.
+#[test]
+fn what_was_found_out_about_a_matrix_is_kept_with_it() {
+    let Some(driver) = with_kernels() else { return };
+    let device = standin::device(2);
+    kept::multiply_again([device.clone()]);
+    // Each of the two streams looks for itself, and once.
+    for (look, product, orders) in
+        [("cusparseSpMV_preprocess", "cusparseSpMV", 1), ("cusparseSpMM_preprocess", "cusparseSpMM", 2)]
+    {
+        let (looks, products) = (driver.calls_of(look), driver.calls_of(product));
+        assert!((1..=2 * orders).contains(&looks) && products == 5 * orders, "{looks} {look}, {products} {product}");
+    }
+    kept::multiply_many([device.clone()]);
     assert_back_at(&device, (0, 0, 0));
     drop(device);
     driver.assert_finished();

@@ -38,9 +38,9 @@ fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
     }
 }
 
-#[test]
-fn a_matrix_is_multiplied_again_with_its_own_values_and_with_others() {
-    for device in devices() {
+/// With its own values, with others, and with its own again.
+pub(crate) fn multiply_again(devices: impl IntoIterator<Item = Device>) {
+    for device in devices {
         let mut rng = Rng::new(81);
         let mut model = whole(&mut rng, 9);
         let csr = model.up_csr::<i32>(&device);
@@ -56,11 +56,10 @@ fn a_matrix_is_multiplied_again_with_its_own_values_and_with_others() {
     }
 }
 
-#[test]
-fn a_matrix_in_the_memory_of_another_is_seen_as_it_is() {
-    for device in devices() {
+/// Equally large, so that each may well lie where the one before it lay; and more than are kept.
+pub(crate) fn multiply_many(devices: impl IntoIterator<Item = Device>) {
+    for device in devices {
         let mut rng = Rng::new(83);
-        // Equally large, so that each may well lie where the one before it lay; and more than are kept.
         for round in 0..40 {
             let model = whole(&mut rng, 9);
             check(&device, &model.up_csr::<i32>(&device), &model, &format!("matrix {round}"));
@@ -70,4 +69,14 @@ fn a_matrix_in_the_memory_of_another_is_seen_as_it_is() {
             check(&device, csr, model, "one of many");
         }
     }
+}
+
+#[test]
+fn a_matrix_is_multiplied_again_with_its_own_values_and_with_others() {
+    multiply_again(devices());
+}
+
+#[test]
+fn a_matrix_in_the_memory_of_another_is_seen_as_it_is() {
+    multiply_many(devices());
 }

@@ -25,6 +25,8 @@ struct thing {
     int format, type, index_bytes, by_rows;
     int64_t rows, cols, stored, block, ld;
     uint64_t first, second, values;
+    /* The buffer with which a product was looked at before. */
+    uint64_t looked;
 };
 
 static struct handle *handles;
@@ -182,7 +184,11 @@ struct product {
     bool sampled;
     struct scalar alpha, beta;
     struct workspace workspace;
+    /* It was looked at before, with this buffer, which nobody has touched since. */
+    bool looked;
 };
+
+enum { LOOKED = 0x5A };
 
 static int64_t index_at(const void *from, int bytes, int64_t at) {
     return bytes == 4 ? ((const int32_t *)from)[at] : ((const int64_t *)from)[at];
@@ -274,9 +280,20 @@ static void sample_entry(const struct entry *entry, int64_t place, void *with) {
     put_sum(product, place, sum);
 }
 
+static void execute_look(void *payload) {
+    const struct workspace *workspace = payload;
+    memset(standin_backing(workspace->address), LOOKED, workspace->bytes);
+}
+
 static void execute_product(void *payload) {
     const struct product *product = payload;
-    scribble(product->workspace);
+    const unsigned char *buffer = standin_backing(product->workspace.address);
+    for (size_t i = 0; product->looked && i < product->workspace.bytes; i++)
+        if (buffer[i] != LOOKED) {
+            standin_violation("a buffer of cusparse has other contents than when a matrix was looked at");
+            break;
+        }
+    if (!product->looked) scribble(product->workspace);
     if (product->sampled) {
         each_entry(&product->c, sample_entry, payload);
         return;
@@ -352,10 +369,54 @@ static int multiply_things(struct product product, void *raw, const void *a, con
     operand_count = add_thing(operands, operand_count, &product.c, true);
     operand_count = add_scalar(operands, operand_count, &product.alpha);
     operand_count = add_scalar(operands, operand_count, &product.beta);
-    operands[operand_count++] = (struct operand){.range = {workspace, ROOM, 0, 1}, .kind = WRITE};
+    product.looked = product.a.looked == workspace;
+    operands[operand_count++] =
+        (struct operand){.range = {workspace, ROOM, 0, 1}, .kind = product.looked ? READ : WRITE};
     if (standin_sticky() != CUDA_SUCCESS) return EXEC_FAILED;
     CUresult code = standin_enqueue(handle->stream, operands, operand_count, execute_product, &product, sizeof product);
     return code == CUDA_SUCCESS ? 0 : EXEC_FAILED;
+}
+
+/* Looks at a matrix: what is found lies in the buffer and is known by the descriptor. */
+static int look_at(struct product product, void *raw, const void *a, const void *b, const void *c, const void *alpha,
+                   const void *beta, int compute, uint64_t buffer) {
+    int code = multiply_things(product, raw, a, b, c, alpha, beta, compute, 0, false);
+    struct handle *handle = enter_handle(raw);
+    struct thing *matrix = (struct thing *)find_thing(a);
+    if (code != 0 || handle == NULL || matrix == NULL || buffer == 0) return code != 0 ? code : INVALID_VALUE;
+    struct operand operands[MAXIMUM_OPERANDS];
+    int operand_count = add_thing(operands, 0, matrix, false);
+    operands[operand_count++] = (struct operand){.range = {buffer, ROOM, 0, 1}, .kind = WRITE};
+    struct workspace workspace = {buffer, ROOM};
+    if (standin_sticky() != CUDA_SUCCESS) return EXEC_FAILED;
+    CUresult done = standin_enqueue(handle->stream, operands, operand_count, execute_look, &workspace, sizeof workspace);
+    matrix->looked = done == CUDA_SUCCESS ? buffer : 0;
+    return done == CUDA_SUCCESS ? 0 : EXEC_FAILED;
+}
+
+EXPORT int cusparseSpMatSetValues(void *matrix, uint64_t values) {
+    BLAS_ENTER(cusparseSpMatSetValues);
+    struct thing *thing = (struct thing *)find_thing(matrix);
+    if (thing == NULL || thing->format == 0) BLAS_LEAVE(INVALID_VALUE, "%p", matrix);
+    thing->values = values;
+    BLAS_LEAVE(0, "%p", matrix);
+}
+
+EXPORT int cusparseSpMV_preprocess(void *handle, unsigned op, const void *alpha, const void *a, const void *x,
+                                   const void *beta, const void *y, unsigned compute, unsigned algorithm,
+                                   uint64_t buffer) {
+    BLAS_ENTER(cusparseSpMV_preprocess);
+    int code = look_at((struct product){.op_a = op}, handle, a, x, y, alpha, beta, (int)compute, buffer);
+    BLAS_LEAVE(code, "%u", algorithm);
+}
+
+EXPORT int cusparseSpMM_preprocess(void *handle, unsigned op_a, unsigned op_b, const void *alpha, const void *a,
+                                   const void *b, const void *beta, const void *c, unsigned compute, unsigned algorithm,
+                                   uint64_t buffer) {
+    BLAS_ENTER(cusparseSpMM_preprocess);
+    struct product product = {.op_a = op_a, .op_b = op_b};
+    int code = look_at(product, handle, a, b, c, alpha, beta, (int)compute, buffer);
+    BLAS_LEAVE(code, "%u", algorithm);
 }
 
 EXPORT int cusparseSpMV_bufferSize(void *handle, unsigned op, const void *alpha, const void *a, const void *x,

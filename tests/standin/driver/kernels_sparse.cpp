@@ -57,6 +57,11 @@ template <class... A, void (*F)(A...)> struct Kernel<F> {
     }
     static void blocks(void *payload) { grid(payload, static_cast<struct launch *>(payload)->grid[0], 1); }
     static void once(void *payload) { grid(payload, 1, 1); }
+    /* Where warps of one block have something in common: one lane a warp. */
+    static void warps(void *payload) {
+        const struct launch &launch = *static_cast<struct launch *>(payload);
+        grid(payload, launch.grid[0], launch.block[0] / 32);
+    }
 
     static struct kernel made(const char *name, work run) {
         struct kernel kernel = {name, sizeof...(A), {sizeof(A)...}, nullptr, run, 0};
@@ -77,7 +82,8 @@ static struct kernel kernels[] = {
     TWO(add, each), TWO(scale, each), TWO(row_sums, each), TWO(diagonal, each), TWO(scatter_add, each), TWO(gather, each),
     TWO(scatter, each), TWO(rot, each), TWO(dot, once), TWO(multiply, once), TWO(masked, once), TWO(beside, each),
     TWO(unblock, each), TWO(blocks_to_dense, each), TWO(block, each), TWO(sum_places, each), ONE(permute_all, each),
-    TWO(triangle, once), TWO(ilu0, once), TWO(ic0, once), ONE(settle_pivot, each), ONE(tiny_tridiagonal_all, each),
+    TWO(sum_tiles, blocks), TWO(accumulate_tiles, blocks), TWO(levels, each), TWO(order, each), TWO(multiply_short, each),
+    TWO(times_rows, warps), ONE(forget_lines_all, each), TWO(triangle, each), TWO(ilu0, once), TWO(ic0, once), ONE(settle_pivot, each), ONE(tiny_tridiagonal_all, each),
 };
 
 /* The kernel of this name, whose operands are told by `operands`. */

@@ -246,7 +246,9 @@ impl Queue<'_> {
         warps: usize,
         args: &[KernelArg],
     ) -> Result<()> {
-        let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(warps.div_ceil(THREADS as usize / 32)) else {
+        /// Large blocks, for each of them counts once.
+        const TAKING: u32 = 256;
+        let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(warps.div_ceil(TAKING as usize / 32)) else {
             return Err(Error::unsupported(format!("a recurrence in {warps} parts, more than 31 bits count")));
         };
         if blocks == 0 {
@@ -255,7 +257,7 @@ impl Queue<'_> {
         let counter = self.scratch(size_of::<u32>())?;
         let mut all = args.to_vec();
         all.push(counter.into());
-        let dims = LaunchDims { grid: (blocks, 1, 1), block: (THREADS, 1, 1), shared: 0 };
+        let dims = LaunchDims { grid: (blocks, 1, 1), block: (TAKING, 1, 1), shared: 0 };
         // SAFETY: scratch of that word; the caller's promise, and the counter.
         unsafe {
             self.fill(counter, 1, &[0; 4])?;
