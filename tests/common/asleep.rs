@@ -3,7 +3,7 @@
 use super::{LONG, eventually};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A thread that is about to wait for something, seen from another: so that a test goes on when it waits, not some time
 /// later. What the thread waits for is not seen, so a test is right in either order; this makes the order that it is about
@@ -47,8 +47,17 @@ fn is_asleep(_: i32) -> bool {
 
 /// Gives the processor away many times: whoever could run in the meantime has run. For what cannot be waited for: that
 /// something does not happen.
+///
+/// On a busy machine each yield takes a time slice of another process, and there few are enough.
 pub fn let_others_run() {
-    (0..1000).for_each(|_| std::thread::yield_now());
+    const ENOUGH: Duration = Duration::from_millis(50);
+    let begin = Instant::now();
+    for round in 0..1000 {
+        std::thread::yield_now();
+        if round >= 10 && begin.elapsed() > ENOUGH {
+            break;
+        }
+    }
 }
 
 /// Calls `wait`, which is to last an hour of `clock` and not less, and gives its answer.
