@@ -40,6 +40,7 @@
 //! | `convert` | formats into each other, to and from dense |
 //! | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
 //! | `solves` | triangular and tridiagonal systems, incomplete factors |
+//! | `direct` | factors with fill: Cholesky and QR, on the host engine |
 //! | `solvers` | iterations: CG, BiCGSTAB, GMRES, MINRES, and preconditioners |
 //! | `market` | matrices entry by entry, Matrix Market files |
 //! | `native`, `kernels` | cuSPARSE, and kernels of our own: CUDA C++ with the PTX that NVRTC 13.0 makes of it |
@@ -47,6 +48,7 @@
 
 mod algebra;
 mod convert;
+mod direct;
 mod element;
 mod fault;
 mod formats;
@@ -64,6 +66,7 @@ mod solvers;
 mod solves;
 
 pub use convert::Dense;
+pub use direct::{Analysis, Direct, LeastSquares, SparseCholesky};
 #[doc(hidden)]
 pub use element::{Codes, Number};
 pub use element::{SolveElement, SparseElement, SparseIndex};
@@ -129,9 +132,13 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn solving<T: SolveElement>(registry: &mut crate::worker::Registry) {
         solves::register::<T, i32>(registry);
         solves::register::<T, i64>(registry);
+        direct::register::<T, i32>(registry);
+        direct::register::<T, i64>(registry);
         solves::register_elements::<T>(registry);
         solvers::register::<T>(registry);
     }
+    direct::register_indices::<i32>(registry);
+    direct::register_indices::<i64>(registry);
     macro_rules! solving { ($($t:ty),*) => { $(solving::<$t>(registry);)* } }
     solving!(f32, f64, Complex<f32>, Complex<f64>);
 }

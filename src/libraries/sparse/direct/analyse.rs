@@ -1,0 +1,184 @@
+//! The order of elimination, and what a factor has where.
+
+use super::super::element::{SolveElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::direct;
+use super::super::routine::{Call, Routine};
+use super::super::{Csr, Sparse};
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Uplo};
+use std::marker::PhantomData;
+
+/// How a system is to be solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum Direct {
+    /// Symmetric or Hermitian and positive definite: by Cholesky, from this triangle alone.
+    Cholesky(Uplo),
+    /// As many rows as columns or more: by QR, which gives least squares.
+    Qr,
+}
+
+/// What was found out about a structure by [`Sparse::analyse`]: it serves for every matrix that has it.
+#[derive(Debug)]
+pub struct Analysis<I: SparseIndex = i32> {
+    pub(super) direct: Direct,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) nnz: usize,
+    pub(super) order: GpuRef<I>,
+    pub(super) parents: GpuRef<I>,
+    pub(super) offsets: GpuRef<I>,
+    entries: usize,
+}
+
+impl<I: SparseIndex> Analysis<I> {
+    /// How it is to be solved.
+    pub fn direct(&self) -> Direct {
+        self.direct
+    }
+
+    /// Entries of the factor, fill included: of L, or of R.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Which column is eliminated first, which second, and so on, counted from 0.
+    pub fn order(&self) -> &GpuRef<I> {
+        &self.order
+    }
+
+    /// The matrix has the sizes and the number of entries of the one that was analysed.
+    pub(super) fn check<T: SolveElement>(&self, direct: bool, a: &Csr<T, I>) -> Result<()> {
+        let (have, want) = ((a.rows(), a.cols(), a.nnz()), (self.rows, self.cols, self.nnz));
+        if !direct {
+            return Err(Error::invalid("analysis", format!("it is for {:?}", self.direct)));
+        }
+        if have != want {
+            let text = |(rows, cols, nnz)| format!("{rows} x {cols} with {nnz} entries");
+            return Err(Error::invalid("a", format!("{}, and what was analysed has {}", text(have), text(want))));
+        }
+        Ok(())
+    }
+}
+
+/// Finds the order, the tree and the offsets.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in super::super) struct Analyse<I> {
+    direct: Direct,
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    _index: PhantomData<fn() -> I>,
+}
+
+/// Order, parents, offsets, and the number of entries.
+pub(in super::super) struct Found<I: SparseIndex>([DeviceBuffer<I>; 3], u64);
+
+impl<I: SparseIndex> Output for Found<I> {
+    type Writes = (I, I, I);
+    type Host = u64;
+    fn join(
+        (order, parents, offsets): (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<I>),
+        total: u64,
+    ) -> Result<Self> {
+        Ok(Found([order, parents, offsets], total))
+    }
+}
+
+impl<I: SparseIndex> Routine for Analyse<I> {
+    const NAME: &'static str = "direct_analysis";
+    type Reads = (I, I);
+    type Output = Found<I>;
+    type Raw = u64;
+
+    fn check(&self, (offsets, indices): &Spans<(I, I)>, (order, parents, starts): &Spans<(I, I, I)>) -> Result<()> {
+        if Some(offsets.len()) != self.rows.checked_add(1) || indices.len() != self.nnz {
+            return Err(Error::invalid("a", format!("{} offsets for {} rows", offsets.len(), self.rows)));
+        }
+        super::check_plan(self.cols, [order.len(), parents.len(), starts.len()])
+    }
+
+    fn overwrites(&self, _: &Spans<(I, I, I)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices): (&[I], &[I]),
+        (order, parents, starts): (&mut [I], &mut [I], &mut [I]),
+    ) -> Result<u64> {
+        let plan = match self.direct {
+            Direct::Cholesky(uplo) => direct::symmetric(offsets, indices, self.cols, uplo == Uplo::Upper),
+            Direct::Qr => direct::normal(offsets, indices, self.rows, self.cols),
+        };
+        let total = plan.tree.offsets.last().copied().unwrap_or(0);
+        order.iter_mut().zip(&plan.order).for_each(|(to, i)| *to = I::of(*i));
+        // A root says so by a number that no column has.
+        parents.iter_mut().zip(&plan.tree.parents).for_each(|(to, i)| *to = I::of((*i).min(self.cols)));
+        starts.iter_mut().zip(&plan.tree.offsets).for_each(|(to, i)| *to = I::of(*i));
+        Ok(total as u64)
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        Err(super::unsupported())
+    }
+
+    fn finish(&self, total: u64) -> Result<u64> {
+        if total > I::LARGEST as u64 {
+            let kind = <I as crate::Element>::DTYPE;
+            let text = format!("{total} entries of the factor are more than indices of {kind} count: use i64");
+            return Err(Error::invalid("indices", text));
+        }
+        Ok(total)
+    }
+}
+
+impl Sparse {
+    /// Finds an order of elimination that keeps a factor sparse, and the structure of that factor, from the structure of A
+    /// alone: once for all matrices that have it. Waits for the number of entries. On the host engine alone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when A is not square, for QR when it has more columns than rows, or when the factor has more
+    /// entries than the index type counts; [`Error::Unsupported`] on a GPU; a stale or foreign matrix; [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Uplo, sparse::Direct};
+    /// let device = windlass::Device::host()?;
+    /// let sparse = device.sparse();
+    /// let a = sparse.upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[4.0f64, 2.0, 5.0])?; // the lower triangle of [4 2; 2 5]
+    /// let analysis = sparse.analyse(Direct::Cholesky(Uplo::Lower), &a)?;
+    /// let factor = sparse.cholesky(&analysis, &a)?;
+    /// let b = device.upload([8.0f64, 12.0])?.into_output();
+    /// let x = factor.solve(&sparse, 1, b)?.await_result()?;
+    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn analyse<T: SolveElement, I: SparseIndex>(&self, direct: Direct, a: &Csr<T, I>) -> Result<Analysis<I>> {
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        if matches!(direct, Direct::Cholesky(_)) && rows != cols {
+            return Err(Error::invalid("a", format!("{rows} x {cols} is not square")));
+        }
+        if rows < cols {
+            return Err(Error::invalid("a", format!("{rows} x {cols}: QR takes no more columns than rows")));
+        }
+        let room = |len: usize| self.device.uninit(len);
+        let after = cols.checked_add(1).ok_or_else(|| Error::invalid("a", "its columns overflow"))?;
+        let made = (room(cols)?, room(cols)?, room(after)?);
+        let analyse = Analyse::<I> { direct, rows, cols, nnz, _index: PhantomData };
+        let reads = (a.offsets().as_in(), a.indices().as_in());
+        let Found([order, parents, offsets], total) = self.submit(analyse, reads, made)?.await_result()?;
+        // It fits the index type, and that fits the address space or the allocation of the factor fails.
+        let entries = usize::try_from(total).unwrap_or(usize::MAX);
+        let (order, parents, offsets) = (order.share(), parents.share(), offsets.share());
+        Ok(Analysis { direct, rows, cols, nnz, order, parents, offsets, entries })
+    }
+}

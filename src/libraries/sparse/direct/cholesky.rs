@@ -1,0 +1,196 @@
+//! Factors of positive definite matrices, and solutions with them.
+
+use super::super::element::{SolveElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::direct::cholesky::{self, Structure, Triangle};
+use super::super::routine::{Call, Routine};
+use super::super::{Csr, Sparse};
+use super::{Analysis, Direct};
+use crate::error::Site;
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Submitted, Uplo};
+use std::marker::PhantomData;
+
+/// The factor `P * A * P^T = L * L^H` of a sparse matrix, by [`Sparse::cholesky`].
+#[derive(Debug)]
+pub struct SparseCholesky<T: SolveElement, I: SparseIndex = i32> {
+    order: GpuRef<I>,
+    offsets: GpuRef<I>,
+    rows: GpuRef<I>,
+    values: GpuRef<T>,
+}
+
+impl<T: SolveElement, I: SparseIndex> SparseCholesky<T, I> {
+    /// Rows, and columns.
+    pub fn n(&self) -> usize {
+        self.order.len()
+    }
+
+    /// L by columns: where each begins, its rows with the diagonal first, and its values. Row and column `k` of it are those of
+    /// A that [`Analysis::order`] has at place `k`.
+    pub fn parts(&self) -> (&GpuRef<I>, &GpuRef<I>, &GpuRef<T>) {
+        (&self.offsets, &self.rows, &self.values)
+    }
+
+    /// Solves `A * X = B` in place of B, of `columns` columns without gaps.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when B has another number of elements; a stale or foreign buffer. B comes back.
+    pub fn solve(&self, sparse: &Sparse, columns: usize, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+        let op = Solve::<T, I> { n: self.n(), entries: self.values.len(), columns, _types: PhantomData };
+        let reads = (self.order.as_in(), self.offsets.as_in(), self.rows.as_in(), self.values.as_in());
+        sparse.submit(op, reads, (b,))
+    }
+}
+
+/// Fills the structure of a factor.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in super::super) struct Factor<T, I> {
+    n: usize,
+    nnz: usize,
+    uplo: Uplo,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+/// Rows and values of the factor; the verdict comes with the await.
+pub(in super::super) struct Factored<T: SolveElement, I: SparseIndex>(DeviceBuffer<I>, DeviceBuffer<T>);
+
+impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
+    type Writes = (I, T);
+    type Host = ();
+    fn join((rows, values): (DeviceBuffer<I>, DeviceBuffer<T>), (): ()) -> Result<Self> {
+        Ok(Factored(rows, values))
+    }
+}
+
+impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
+    const NAME: &'static str = "sparse_cholesky";
+    /// Offsets, indices and values of A; order, parents and offsets of the factor.
+    type Reads = (I, I, T, I, I, I);
+    type Output = Factored<T, I>;
+    /// One past the place in the order whose pivot is not positive, or 0.
+    type Raw = u64;
+
+    fn check(&self, reads: &Spans<Self::Reads>, (rows, values): &Spans<(I, T)>) -> Result<()> {
+        let (offsets, indices, entries, order, parents, starts) = reads;
+        if Some(offsets.len()) != self.n.checked_add(1) || indices.len() != self.nnz || entries.len() != self.nnz {
+            return Err(Error::invalid("a", format!("{} entries for {}", entries.len(), self.nnz)));
+        }
+        if rows.len() != values.len() {
+            return Err(Error::invalid("values", format!("{} values for {} rows", values.len(), rows.len())));
+        }
+        super::check_plan(self.n, [order.len(), parents.len(), starts.len()])
+    }
+
+    fn overwrites(&self, _: &Spans<(I, T)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices, values, order, parents, starts): <Self::Reads as crate::Elems>::Slices<'_>,
+        (rows, factor): (&mut [I], &mut [T]),
+    ) -> Result<u64> {
+        rows.fill(I::of(0));
+        factor.fill(T::default());
+        let (order, parents, starts) = (super::places(order), super::parents(parents), super::places(starts));
+        let structure = Structure { order: &order, parents: &parents, offsets: &starts };
+        let triangle = Triangle { offsets, indices, values, upper: self.uplo == Uplo::Upper };
+        Ok(cholesky::factor(&structure, &triangle, rows, factor) as u64)
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        Err(super::unsupported())
+    }
+
+    fn finish(&self, order: u64) -> Result<()> {
+        if order == 0 { Ok(()) } else { Err(Error::NotPositiveDefinite { order, site: Site::none() }) }
+    }
+}
+
+/// `A * X = B` in place of B.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in super::super) struct Solve<T, I> {
+    n: usize,
+    entries: usize,
+    columns: usize,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
+    const NAME: &'static str = "sparse_cholesky_solve";
+    /// Order, offsets, rows and values of the factor.
+    type Reads = (I, I, I, T);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (order, offsets, rows, values): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
+        super::check_plan(self.n, [order.len(), order.len(), offsets.len()])?;
+        if rows.len() != self.entries || values.len() != self.entries {
+            return Err(Error::invalid("factor", format!("{} values for {} rows", values.len(), rows.len())));
+        }
+        if self.n.checked_mul(self.columns) != Some(b.len()) {
+            let text = format!("{} elements for {} columns of {}", b.len(), self.columns, self.n);
+            return Err(Error::invalid("b", text));
+        }
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        let moved = self.entries.saturating_mul(self.columns).saturating_mul(2).saturating_mul(size_of::<T>());
+        Cost { flops: 0, bytes: moved as u64 }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, (order, offsets, rows, values): (&[I], &[I], &[I], &[T]), (b,): (&mut [T],)) -> Result<()> {
+        let (order, offsets) = (super::places(order), super::places(offsets));
+        let columns: Vec<&mut [T]> = b.chunks_exact_mut(self.n.max(1)).collect();
+        crate::numerics::parallel::each(columns, 2, &|b| cholesky::solve(&order, &offsets, (rows, values), b));
+        Ok(())
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        Err(super::unsupported())
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Sparse {
+    /// The Cholesky factor of a matrix whose structure was analysed, from the triangle that was named. Waits for the verdict. On
+    /// the host engine alone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the analysis is for something else; [`Error::NotPositiveDefinite`] with the number of
+    /// columns that were eliminated up to the pivot that is not positive; a stale or foreign matrix; [`Error::OutOfMemory`].
+    pub fn cholesky<T: SolveElement, I: SparseIndex>(
+        &self,
+        analysis: &Analysis<I>,
+        a: &Csr<T, I>,
+    ) -> Result<SparseCholesky<T, I>> {
+        let uplo = match analysis.direct {
+            Direct::Cholesky(uplo) => Some(uplo),
+            Direct::Qr => None,
+        };
+        analysis.check(uplo.is_some(), a)?;
+        let op = Factor::<T, I> { n: a.rows(), nnz: a.nnz(), uplo: uplo.unwrap_or(Uplo::Lower), _types: PhantomData };
+        let (order, parents, offsets) = (&analysis.order, &analysis.parents, &analysis.offsets);
+        let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        let reads = (of_a.0, of_a.1, of_a.2, order.as_in(), parents.as_in(), offsets.as_in());
+        let made = (self.device.uninit(analysis.entries())?, self.device.uninit(analysis.entries())?);
+        let Factored(rows, values) = self.submit(op, reads, made)?.await_result()?;
+        let (order, offsets) = (order.clone(), offsets.clone());
+        Ok(SparseCholesky { order, offsets, rows: rows.share(), values: values.share() })
+    }
+}

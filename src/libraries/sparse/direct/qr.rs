@@ -1,0 +1,132 @@
+//! Least squares, and systems without symmetry.
+
+use super::super::element::{SolveElement, SparseIndex};
+#[cfg(feature = "host")]
+use super::super::host::{Rows, direct::cholesky::Structure, direct::qr};
+use super::super::routine::{Call, Routine};
+use super::super::{Csr, Sparse};
+use super::{Analysis, Direct};
+use crate::error::Site;
+use crate::op::{Cost, Output, Spans};
+use crate::{DeviceBuffer, Enqueue, Error, In, Rejected, Result, Submitted};
+use std::marker::PhantomData;
+
+/// What [`Sparse::solve_qr`] gives.
+#[derive(Debug)]
+pub struct LeastSquares<T: SolveElement> {
+    /// The solutions, as many as there are right sides, without gaps.
+    pub x: DeviceBuffer<T>,
+}
+
+impl<T: SolveElement> Output for LeastSquares<T> {
+    type Writes = (T,);
+    type Host = ();
+    fn join((x,): (DeviceBuffer<T>,), (): ()) -> Result<Self> {
+        Ok(LeastSquares { x })
+    }
+}
+
+/// Factors and solves.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(in super::super) struct Solve<T, I> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    columns: usize,
+    _types: PhantomData<fn() -> (T, I)>,
+}
+
+impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
+    const NAME: &'static str = "sparse_qr";
+    /// Offsets, indices and values of A; order, parents and offsets of R; B.
+    type Reads = (I, I, T, I, I, I, T);
+    type Output = LeastSquares<T>;
+    /// One past the column whose pivot is zero, or 0.
+    type Raw = u64;
+
+    fn check(&self, reads: &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
+        let (offsets, indices, values, order, parents, starts, b) = reads;
+        if Some(offsets.len()) != self.rows.checked_add(1) || indices.len() != self.nnz || values.len() != self.nnz {
+            return Err(Error::invalid("a", format!("{} entries for {}", values.len(), self.nnz)));
+        }
+        super::check_plan(self.cols, [order.len(), parents.len(), starts.len()])?;
+        for (name, rows, len) in [("b", self.rows, b.len()), ("x", self.cols, x.len())] {
+            if rows.checked_mul(self.columns) != Some(len) {
+                let text = format!("{len} elements for {} columns of {rows}", self.columns);
+                return Err(Error::invalid(name, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        (offsets, indices, values, order, parents, starts, b): <Self::Reads as crate::Elems>::Slices<'_>,
+        (x,): (&mut [T],),
+    ) -> Result<u64> {
+        x.fill(T::default());
+        let (order, parents, starts) = (super::places(order), super::parents(parents), super::places(starts));
+        let structure = Structure { order: &order, parents: &parents, offsets: &starts };
+        let a = Rows { count: self.rows, width: self.cols, offsets, indices, values };
+        Ok(qr::solve(&structure, &a, (b, x), self.columns) as u64)
+    }
+
+    #[cfg(feature = "sparse")]
+    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        Err(super::unsupported())
+    }
+
+    fn finish(&self, position: u64) -> Result<()> {
+        if position == 0 { Ok(()) } else { Err(Error::Singular { position, site: Site::none() }) }
+    }
+}
+
+impl Sparse {
+    /// The X that makes `||A * X - B||` least for a matrix of full rank whose structure was analysed, which is the solution
+    /// where A is square: by R of `A = Q * R`, with the right sides rotated on the way, so that Q is not kept. B has `columns`
+    /// columns of as many elements as A has rows, X of as many as it has columns, both without gaps. On the host engine alone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the analysis is for something else or the lengths do not fit; a stale or foreign buffer.
+    /// At the wait [`Error::Singular`] with the column, counted from 1, that depends on others. X comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::sparse::Direct;
+    /// let device = windlass::Device::host()?;
+    /// let sparse = device.sparse();
+    /// let a = sparse.upload_csr(3, 2, &[0, 1, 2, 4], &[0, 1, 0, 1], &[1.0f64, 1.0, 1.0, 1.0])?; // [1 0; 0 1; 1 1]
+    /// let analysis = sparse.analyse(Direct::Qr, &a)?;
+    /// let b = device.upload([1.0f64, 2.0, 0.0])?.into_output();
+    /// let solved = sparse.solve_qr(&analysis, &a, 1, &b, device.uninit(2)?)?.await_result()?;
+    /// let x = device.download(&solved.x)?.await_result()?;
+    /// assert!(x[0].abs() < 1e-15 && (x[1] - 1.0).abs() < 1e-15);
+    /// # Ok(()) }
+    /// ```
+    pub fn solve_qr<'a, T: SolveElement, I: SparseIndex>(
+        &self,
+        analysis: &Analysis<I>,
+        a: &Csr<T, I>,
+        columns: usize,
+        b: impl Into<In<'a, T>>,
+        x: DeviceBuffer<T>,
+    ) -> Submitted<LeastSquares<T>> {
+        if let Err(error) = analysis.check(analysis.direct == Direct::Qr, a) {
+            return Err(Rejected::new(error.in_op("sparse_qr", "sparse"), (x,)));
+        }
+        let op = Solve::<T, I> { rows: a.rows(), cols: a.cols(), nnz: a.nnz(), columns, _types: PhantomData };
+        let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        let plan = (analysis.order.as_in(), analysis.parents.as_in(), analysis.offsets.as_in());
+        self.submit(op, (of_a.0, of_a.1, of_a.2, plan.0, plan.1, plan.2, b.into()), (x,))
+    }
+}

@@ -1,0 +1,89 @@
+//! Direct solutions of sparse systems: an order with little fill, the tree that follows from it, and the numbers.
+
+pub(crate) mod cholesky;
+mod order;
+pub(crate) mod qr;
+mod tree;
+
+use super::super::element::SparseIndex;
+use super::{at, put};
+use order::Graph;
+pub(crate) use tree::{Above, NONE, Reach, Tree};
+
+/// What is found out about a structure before any number is looked at.
+pub(crate) struct Plan {
+    /// Which column of the matrix is eliminated when.
+    pub(crate) order: Vec<usize>,
+    pub(crate) tree: Tree,
+}
+
+/// Where each of `order` stands in it.
+pub(crate) fn places(order: &[usize]) -> Vec<usize> {
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, i)| put(&mut places, *i, place));
+    places
+}
+
+/// The columns of each row.
+fn rows<'a, I: SparseIndex>(
+    offsets: &'a [I],
+    indices: &'a [I],
+    count: usize,
+) -> impl Iterator<Item = (usize, &'a [I])> + Clone {
+    (0..count).map(move |row| {
+        let end = at(offsets, row + 1).place().min(indices.len());
+        (row, indices.get(at(offsets, row).place().min(end)..end).unwrap_or_default())
+    })
+}
+
+/// The pairs of a triangle of a square matrix with its rows and columns in another order: row, column, number of the entry.
+pub(crate) fn pairs<'a, I: SparseIndex>(
+    offsets: &'a [I],
+    indices: &'a [I],
+    upper: bool,
+    places: &'a [usize],
+) -> impl Iterator<Item = (usize, usize, usize)> + Clone + 'a {
+    let n = places.len();
+    rows(offsets, indices, n).flat_map(move |(row, columns)| {
+        let first = at(offsets, row).place();
+        columns.iter().enumerate().filter_map(move |(k, column)| {
+            let column = column.place();
+            let counts = column < n && if upper { column > row } else { column < row };
+            let (i, j) = (at(places, row), at(places, column));
+            counts.then_some((i.min(j), i.max(j), first + k))
+        })
+    })
+}
+
+/// Of a triangle of a symmetric matrix.
+pub(crate) fn symmetric<I: SparseIndex>(offsets: &[I], indices: &[I], n: usize, upper: bool) -> Plan {
+    let mut graph = Graph { edges: vec![Vec::new(); n], cliques: Vec::new() };
+    let own: Vec<usize> = (0..n).collect();
+    for (i, j, _) in pairs(offsets, indices, upper, &own) {
+        for (from, to) in [(i, j), (j, i)] {
+            if let Some(edges) = graph.edges.get_mut(from) {
+                edges.push(to);
+            }
+        }
+    }
+    let order = graph.order();
+    let places = places(&order);
+    let tree = Tree::new(n, &Above::new(n, pairs(offsets, indices, upper, &places)));
+    Plan { order, tree }
+}
+
+/// Of `A^H * A` of a matrix of `m x n`, whose factor has the structure of R in `A = Q * R`.
+pub(crate) fn normal<I: SparseIndex>(offsets: &[I], indices: &[I], m: usize, n: usize) -> Plan {
+    let columns = |columns: &[I]| columns.iter().map(|c| c.place()).filter(|c| *c < n).collect::<Vec<_>>();
+    let cliques = rows(offsets, indices, m).map(|(_, row)| columns(row)).filter(|row| row.len() > 1).collect();
+    let order = Graph { edges: vec![Vec::new(); n], cliques }.order();
+    let places = places(&order);
+    // A clique fills as the star around the member that goes first does.
+    let stars = rows(offsets, indices, m).flat_map(|(_, row)| {
+        let row = row.iter().filter(|c| c.place() < n).map(|c| at(&places, c.place()));
+        let first = row.clone().min().unwrap_or(0);
+        row.filter(move |place| *place != first).map(move |place| (first, place, 0))
+    });
+    let tree = Tree::new(n, &Above::new(n, stars));
+    Plan { order, tree }
+}

@@ -1,0 +1,136 @@
+//! R by rotations, row after row of A, and the right sides with it (George and Heath, "Solution of sparse linear least squares
+//! problems using Givens rotations", Linear Algebra Appl. 34, 1980).
+
+use super::super::super::element::{SolveElement, SparseIndex};
+use super::super::{Rows, at, put};
+use super::cholesky::Structure;
+use super::{NONE, places};
+
+/// R as it grows: the rows of the factor, each with what it has rotated of the right sides.
+struct Growing<T> {
+    columns: Vec<usize>,
+    values: Vec<T>,
+    sides: Vec<T>,
+    filled: Vec<bool>,
+}
+
+/// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, both without gaps. One past the
+/// column of A whose pivot is zero, or 0.
+pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
+    structure: &Structure<'_>,
+    a: &Rows<'_, T, I>,
+    (b, x): (&[T], &mut [T]),
+    count: usize,
+) -> usize {
+    let Structure { order, parents, offsets } = *structure;
+    let (n, m) = (order.len(), a.count);
+    let places = places(order);
+    let total = at(offsets, n);
+    let mut r = Growing {
+        columns: columns(parents, offsets, a, &places, n),
+        values: vec![T::default(); total],
+        sides: vec![T::default(); n.saturating_mul(count)],
+        filled: vec![false; n],
+    };
+    let (mut w, mut side) = (vec![T::default(); n], vec![T::default(); count]);
+    for row in 0..m {
+        let mut i = NONE;
+        for (column, value) in a.entries(row).filter(|(column, _)| *column < n) {
+            let place = at(&places, column);
+            put(&mut w, place, value);
+            i = i.min(place);
+        }
+        side.iter_mut().enumerate().for_each(|(j, side)| *side = at(b, row + j * m));
+        while i < n {
+            if at(&w, i) != T::default() && r.take(i, offsets, &mut w, &mut side, count) {
+                break;
+            }
+            i = parents.get(i).copied().unwrap_or(NONE);
+        }
+    }
+    // From the last row up.
+    for k in (0..n).rev() {
+        let (first, end) = (at(offsets, k), at(offsets, k + 1));
+        let pivot = at(&r.values, first);
+        if pivot == T::default() {
+            return at(order, k) + 1;
+        }
+        for j in 0..count {
+            let mut sum = at(&r.sides, k * count + j);
+            for place in first + 1..end {
+                sum = sum - at(&r.values, place) * at(&r.sides, at(&r.columns, place) * count + j);
+            }
+            put(&mut r.sides, k * count + j, sum.over(pivot));
+        }
+    }
+    for (k, i) in order.iter().enumerate() {
+        (0..count).for_each(|j| put(x, i + j * n, at(&r.sides, k * count + j)));
+    }
+    0
+}
+
+/// The columns of each row of R, ascending.
+fn columns<T: SolveElement, I: SparseIndex>(
+    parents: &[usize],
+    offsets: &[usize],
+    a: &Rows<'_, T, I>,
+    places: &[usize],
+    n: usize,
+) -> Vec<usize> {
+    let stars = (0..a.count).flat_map(|row| {
+        let row = a.row(row).0.iter().filter(|c| c.place() < n).map(|c| at(places, c.place()));
+        let first = row.clone().min().unwrap_or(0);
+        row.filter(move |place| *place != first).map(move |place| (first, place, 0))
+    });
+    let above = super::Above::new(n, stars);
+    let (mut columns, mut next, mut reach) = (vec![0; at(offsets, n)], offsets.to_vec(), super::Reach::new(n));
+    for k in 0..n {
+        let place = at(&next, k);
+        put(&mut columns, place, k);
+        put(&mut next, k, place + 1);
+        for i in reach.of(k, &above, parents) {
+            let place = at(&next, *i);
+            put(&mut columns, place, k);
+            put(&mut next, *i, place + 1);
+        }
+    }
+    columns
+}
+
+impl<T: SolveElement> Growing<T> {
+    /// Rotates what is left of a row, whose first element stands in column `i`, with row `i` of R; `true` where that was empty
+    /// and the row has become it.
+    fn take(&mut self, i: usize, offsets: &[usize], w: &mut [T], side: &mut [T], count: usize) -> bool {
+        let range = at(offsets, i)..at(offsets, i + 1);
+        let (Some(values), Some(columns)) = (self.values.get_mut(range.clone()), self.columns.get(range)) else {
+            return true;
+        };
+        let Some(sides) = self.sides.get_mut(i * count..(i + 1) * count) else { return true };
+        if !at(&self.filled, i) {
+            put(&mut self.filled, i, true);
+            for (value, column) in values.iter_mut().zip(columns) {
+                *value = at(w, *column);
+                put(w, *column, T::default());
+            }
+            sides.copy_from_slice(side);
+            return true;
+        }
+        // [c s; -conj(s) c] takes (a, b) to (r, 0), with the phase of a.
+        let (a, b) = (values.first().copied().unwrap_or_default(), at(w, i));
+        let (size_a, size_b) = (a.magnitude(), b.magnitude());
+        let r = size_a.hypot(size_b);
+        let real = |x: f64| T::from_parts(x, 0.0);
+        let phase = if size_a == 0.0 { T::ONE } else { a.over(real(size_a)) };
+        let (c, s) = (real(size_a / r), phase * b.conj().over(real(r)));
+        for (value, column) in values.iter_mut().zip(columns) {
+            let (x, y) = (*value, at(w, *column));
+            *value = c * x + s * y;
+            put(w, *column, c * y - s.conj() * x);
+        }
+        put(w, i, T::default());
+        for (x, y) in sides.iter_mut().zip(side) {
+            (*x, *y) = (c * *x + s * *y, c * *y - s.conj() * *x);
+        }
+        false
+    }
+}

@@ -1,0 +1,121 @@
+//! The elimination tree of a symmetric matrix in a given order, and what a Cholesky factor has where (Liu, "The role of
+//! elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990).
+
+use super::super::{at, put};
+
+/// No parent: a root.
+pub(crate) const NONE: usize = usize::MAX;
+
+/// The structure of a factor of `n` columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    /// The parent of each column: where the first entry below its diagonal is.
+    pub(crate) parents: Vec<usize>,
+    /// Where each column begins, and the end.
+    pub(crate) offsets: Vec<usize>,
+}
+
+/// For each column `k` of a matrix the rows above it, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Above {
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
+    /// Which entry it was that came here.
+    pub(crate) entries: Vec<usize>,
+}
+
+impl Above {
+    /// Of pairs of a row and a larger column, each with the number of its entry.
+    pub(crate) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize, usize)> + Clone) -> Self {
+        let mut offsets = vec![0; n + 1];
+        for (_, k, _) in pairs.clone() {
+            let count = at(&offsets, k + 1);
+            put(&mut offsets, k + 1, count + 1);
+        }
+        for k in 0..n {
+            let sum = at(&offsets, k) + at(&offsets, k + 1);
+            put(&mut offsets, k + 1, sum);
+        }
+        let total = at(&offsets, n);
+        let (mut rows, mut entries, mut next) = (vec![0; total], vec![0; total], offsets.clone());
+        for (j, k, entry) in pairs {
+            let place = at(&next, k);
+            put(&mut rows, place, j);
+            put(&mut entries, place, entry);
+            put(&mut next, k, place + 1);
+        }
+        Above { offsets, rows, entries }
+    }
+
+    /// The places of column `k`.
+    pub(crate) fn range(&self, k: usize) -> std::ops::Range<usize> {
+        at(&self.offsets, k)..at(&self.offsets, k + 1)
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(n: usize, above: &Above) -> Self {
+        let (mut parents, mut ancestors) = (vec![NONE; n], vec![NONE; n]);
+        for k in 0..n {
+            for place in above.range(k) {
+                let mut i = at(&above.rows, place);
+                // Up to the root of its subtree, which `k` becomes the parent of; whoever was met looks here next time.
+                while i < k {
+                    let up = ancestors.get(i).copied().unwrap_or(NONE);
+                    put(&mut ancestors, i, k);
+                    if up == NONE {
+                        put(&mut parents, i, k);
+                    }
+                    i = up;
+                }
+            }
+        }
+        let mut tree = Tree { parents, offsets: vec![0; n + 1] };
+        // A diagonal each, and what the rows reach.
+        let (mut counts, mut reach) = (vec![1; n], Reach::new(n));
+        for k in 0..n {
+            for i in reach.of(k, above, &tree.parents) {
+                let count = at(&counts, *i);
+                put(&mut counts, *i, count + 1);
+            }
+        }
+        let mut sum = 0usize;
+        for (k, count) in counts.iter().enumerate() {
+            sum += count;
+            put(&mut tree.offsets, k + 1, sum);
+        }
+        tree
+    }
+}
+
+/// Which columns of the factor have an entry in a row: those on the way up from the entries of the matrix.
+pub(crate) struct Reach {
+    marks: Vec<usize>,
+    path: Vec<usize>,
+    found: Vec<usize>,
+}
+
+impl Reach {
+    pub(crate) fn new(n: usize) -> Self {
+        Reach { marks: vec![NONE; n], path: Vec::new(), found: Vec::new() }
+    }
+
+    /// Of row `k`, in an order in which no column comes before one below it in the tree.
+    pub(crate) fn of(&mut self, k: usize, above: &Above, parents: &[usize]) -> &[usize] {
+        self.found.clear();
+        put(&mut self.marks, k, k);
+        for place in above.range(k) {
+            let mut i = at(&above.rows, place);
+            self.path.clear();
+            while i < k && self.marks.get(i).is_some_and(|mark| *mark != k) {
+                self.path.push(i);
+                put(&mut self.marks, i, k);
+                i = parents.get(i).copied().unwrap_or(NONE);
+            }
+            // The way up is sorted; of several ways the later one lies below where it met an earlier one.
+            self.found.extend(self.path.iter().rev());
+        }
+        self.found.reverse();
+        &self.found
+    }
+}
