@@ -39,6 +39,8 @@ mod program;
 mod random;
 mod rebuild;
 mod selftest;
+#[cfg(feature = "solver")]
+mod solver;
 mod sparse;
 mod tables;
 mod waits;

@@ -59,7 +59,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         compile(sources, &into.join(name), &arguments)
     };
     let driver = named(|name| {
-        !name.starts_with("cublas") && !matches!(name, "cufft.c" | "cusparse.c" | "selftest.c" | "nvtx.c" | "nvml.c")
+        let others = ["cufft.c", "cusolver.c", "cusparse.c", "selftest.c", "nvtx.c", "nvml.c"];
+        !name.starts_with("cublas") && !others.contains(&name)
     });
     library("libcuda.so.1", &driver, &[])?;
     let of_blas = named(|name| name.starts_with("cublas") && name != "cublaslt.c");
@@ -70,6 +71,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcufft.so.12", &of_fft, &link("libcuda.so.1"))?;
     let of_sparse = named(|name| matches!(name, "cusparse.c" | "cublas_numbers.c" | "cublas_shared.c"));
     library("libcusparse.so.12", &of_sparse, &link("libcuda.so.1"))?;
+    let of_solver = named(|name| matches!(name, "cusolver.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    library("libcusolver.so.12", &of_solver, &link("libcuda.so.1"))?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
     library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
@@ -77,6 +80,7 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcublasLt.so", &[&nothing], &link("libcublasLt.so.13"))?;
     library("libcufft.so", &[&nothing], &link("libcufft.so.12"))?;
     library("libcusparse.so", &[&nothing], &link("libcusparse.so.12"))?;
+    library("libcusolver.so", &[&nothing], &link("libcusolver.so.12"))?;
     for source in files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "cpp")) {
         compile_plus(source, &into.join("libstandin-sparse.so"), &link("libcuda.so.1"))?;
     }

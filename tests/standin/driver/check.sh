@@ -7,7 +7,7 @@ folder=${1:-$(mktemp -d)}
 sanitize=${SANITIZE:-address,undefined}
 flags="-std=gnu11 -O1 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Werror"
 if [ "$sanitize" != none ]; then flags="$flags -fsanitize=$sanitize"; fi
-driver="state chance scheduler execute memory races kernels kernels_fft kernels_trigonometric kernels_sparse kernels_matmul
+driver="state chance scheduler execute memory races kernels kernels_fft kernels_trigonometric kernels_sparse kernels_matmul kernels_solver
         calls script control
         shared cuda_device cuda_errors cuda_stream cuda_memory cuda_copy cuda_module"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"
@@ -24,6 +24,8 @@ $compiler $flags -shared -Wl,-soname,libcufft.so.12 -Wl,-z,nodelete -Wl,-rpath,'
     -o "$folder/libcufft.so.12" $(sources cufft cublas_numbers) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libcusparse.so.12 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' \
     -o "$folder/libcusparse.so.12" $(sources cusparse cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
+$compiler $flags -shared -Wl,-soname,libcusolver.so.12 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' \
+    -o "$folder/libcusolver.so.12" $(sources cusolver cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libnvtx3interop.so.1 -o "$folder/libnvtx3interop.so.1" $(sources nvtx) -L"$folder" \
     -l:libcuda.so.1
 $compiler $flags -o "$folder/selftest" "$here/selftest.c" -L"$folder" -l:libcublas.so.13 -l:libcuda.so.1 -lm \

@@ -261,6 +261,7 @@ const struct kernel *known_kernel(const char *name) {
     const struct kernel *kernel = known_fft_kernel(name);
     if (kernel == NULL) kernel = known_trigonometric_kernel(name);
     if (kernel == NULL) kernel = known_matmul_kernel(name);
+    if (kernel == NULL) kernel = known_solver_kernel(name);
     return kernel != NULL ? kernel : known_sparse_kernel(name);
 }
 

@@ -153,12 +153,14 @@ pub(crate) fn driver() -> &'static Driver {
             "libcublasLt.so.13",
             "libcufft.so.12",
             "libcusparse.so.12",
+            "libcusolver.so.12",
             "libnvtx3interop.so.1",
             "libcuda.so",
             "libcublas.so",
             "libcublasLt.so",
             "libcufft.so",
             "libcusparse.so",
+            "libcusolver.so",
         ];
         let [driver, ..] = names.map(|name| {
             // SAFETY: our own library; its constructor only sets up its state. It is never closed.

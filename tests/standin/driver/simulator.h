@@ -383,6 +383,8 @@ const struct kernel *known_fft_kernel(const char *name);
 const struct kernel *known_trigonometric_kernel(const char *name);
 /* kernels_sparse.c */
 const struct kernel *known_sparse_kernel(const char *name);
+/* kernels_solver.c */
+const struct kernel *known_solver_kernel(const char *name);
 /* kernels_matmul.c */
 const struct kernel *known_matmul_kernel(const char *name);
 /* Where the text goes on after `.entry NAME`, or NULL. */

@@ -148,7 +148,7 @@ impl Queue<'_> {
         let args = [pivots.into(), kept.into(), len.into(), n.into(), usize::from(signed).into()];
         // SAFETY: the arguments are the kernel's parameters in order and type; it reads the pivots, which the check has put
         // inside their buffer, and writes as many to scratch.
-        unsafe { self.launch(&KERNELS, c"keep_pivots", LaunchDims::for_elements(len)?, &args) }?;
+        unsafe { self.launch(&KERNELS, c"keep_long_pivots", LaunchDims::for_elements(len)?, &args) }?;
         Ok(kept)
     }
 

@@ -1,0 +1,441 @@
+/* libcusolver's stand-in: factors, solutions and spectra of symmetric matrices by the definition, in double precision.
+ *
+ * It holds what the real one wants and gives no more than it promises: a handle is one thread's at a time and keeps the stream
+ * that it was given first; the workspace that is given is as large as was said; workspaces of both kinds are garbage
+ * afterwards; spectra wait for the device. What it does not compute it does not support. */
+#include "cublas.h"
+
+/* The signatures are the library's. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3, EXECUTION_FAILED = 6, NOT_SUPPORTED = 9 };
+enum { OWN_MEMORY = 64 << 10, DEVICE_BYTES = 512, HOST_BYTES = 48 };
+enum kind { GETRF, GETRS, POTRF, POTRS, SYEV };
+
+struct solver {
+    struct solver *next;
+    int number, generation, device, inside;
+    bool destroyed;
+    CUstream stream;
+    uint64_t own_memory;
+};
+
+static struct solver *all;
+static int made;
+
+static struct solver *enter_solver(void *raw) {
+    struct solver *solver = all;
+    while (solver != NULL && (solver != raw || solver->generation != standin_generation())) solver = solver->next;
+    if (solver == NULL || solver->destroyed) {
+        standin_violation("%p is no handle of cusolver", raw);
+        return NULL;
+    }
+    if (standin_current_device() != solver->device) {
+        standin_violation("solver#%d is of context#%d, current is context#%d", solver->number, solver->device,
+                          standin_current_device());
+        return NULL;
+    }
+    if (solver->inside > 0) standin_violation("two threads inside calls on solver#%d", solver->number);
+    solver->inside++;
+    standin_pause();
+    solver->inside--;
+    return solver->destroyed ? NULL : solver;
+}
+
+EXPORT int cusolverDnCreate(void **handle) {
+    BLAS_ENTER(cusolverDnCreate);
+    int device = standin_current_device();
+    if (handle == NULL) BLAS_LEAVE(INVALID_VALUE, "%s", "");
+    if (device < 0) {
+        standin_violation("called with no context current");
+        BLAS_LEAVE(NOT_INITIALIZED, "%s", "");
+    }
+    if (standin_sticky() != CUDA_SUCCESS) BLAS_LEAVE(NOT_INITIALIZED, "(poisoned)");
+    uint64_t memory = standin_allocate(device, OWN_MEMORY);
+    if (memory == 0) BLAS_LEAVE(ALLOC_FAILED, "%s", "");
+    struct solver *solver = calloc(1, sizeof *solver);
+    *solver = (struct solver){.next = all, .number = ++made, .generation = standin_generation(), .device = device,
+                              .own_memory = memory};
+    all = solver;
+    standin_count_blas(1);
+    *handle = solver;
+    BLAS_LEAVE(0, "solver#%d", solver->number);
+}
+
+EXPORT int cusolverDnDestroy(void *handle) {
+    BLAS_ENTER(cusolverDnDestroy);
+    struct solver *solver = enter_solver(handle);
+    if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");
+    solver->destroyed = true;
+    standin_count_blas(-1);
+    if (standin_sticky() == CUDA_SUCCESS && standin_wait_device(solver->device) == CUDA_SUCCESS)
+        standin_deallocate(solver->own_memory);
+    BLAS_LEAVE(0, "solver#%d", solver->number);
+}
+
+EXPORT int cusolverDnSetStream(void *handle, CUstream stream) {
+    BLAS_ENTER(cusolverDnSetStream);
+    struct solver *solver = enter_solver(handle);
+    if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");
+    int number = 0;
+    if (standin_stream_device(stream, &number) != solver->device) BLAS_LEAVE(INVALID_VALUE, "solver#%d", solver->number);
+    if (solver->stream != NULL) standin_violation("solver#%d is given another stream", solver->number);
+    solver->stream = stream;
+    BLAS_LEAVE(0, "solver#%d stream#%d", solver->number, number);
+}
+
+struct task {
+    enum kind kind;
+    int type, uplo, trans;
+    bool vectors;
+    int64_t m, n, others, lda, ldb;
+    uint64_t a, b, pivots, w, info;
+    struct workspace work;
+    void *host;
+};
+
+static double size(struct number x) { return hypot(x.re, x.im); }
+static struct number conjugate(struct number x) { return (struct number){x.re, -x.im}; }
+static struct number less(struct number x, struct number y) { return (struct number){x.re - y.re, x.im - y.im}; }
+static struct number plus(struct number x, struct number y) { return (struct number){x.re + y.re, x.im + y.im}; }
+static struct number times(struct number x, double y) { return (struct number){x.re * y, x.im * y}; }
+
+static struct number quotient(struct number x, struct number y) {
+    double length = y.re * y.re + y.im * y.im;
+    return times(multiply(x, conjugate(y)), 1 / length);
+}
+
+static void swap(struct number *x, struct number *y) {
+    struct number kept = *x;
+    *x = *y;
+    *y = kept;
+}
+
+/* The upper triangle is the adjoint of a lower one. */
+static struct number lower(const struct task *task, const void *a, int64_t i, int64_t j) {
+    if (task->uplo == 0) return load(a, task->type, i + j * task->lda);
+    return conjugate(load(a, task->type, j + i * task->lda));
+}
+
+static void set_lower(const struct task *task, void *a, int64_t i, int64_t j, struct number x) {
+    if (task->uplo == 0) store(a, task->type, i + j * task->lda, x);
+    else store(a, task->type, j + i * task->lda, conjugate(x));
+}
+
+static int getrf(const struct task *task, void *a) {
+    int info = 0;
+    int64_t least = task->m < task->n ? task->m : task->n, *pivots = task->pivots ? standin_backing(task->pivots) : NULL;
+#define A(i, j) ((i) + (j) * task->lda)
+    for (int64_t k = 0; k < least; k++) {
+        int64_t at = k;
+        for (int64_t i = k; i < task->m && pivots != NULL; i++)
+            if (size(load(a, task->type, A(i, k))) > size(load(a, task->type, A(at, k)))) at = i;
+        if (pivots != NULL) pivots[k] = at + 1;
+        for (int64_t j = 0; j < task->n && at != k; j++) {
+            struct number x = load(a, task->type, A(k, j)), y = load(a, task->type, A(at, j));
+            store(a, task->type, A(k, j), y);
+            store(a, task->type, A(at, j), x);
+        }
+        struct number pivot = load(a, task->type, A(k, k));
+        if (size(pivot) == 0) {
+            if (info == 0) info = (int)k + 1;
+            continue;
+        }
+        for (int64_t i = k + 1; i < task->m; i++) {
+            struct number factor = quotient(load(a, task->type, A(i, k)), pivot);
+            store(a, task->type, A(i, k), factor);
+            for (int64_t j = k + 1; j < task->n; j++) {
+                struct number x = load(a, task->type, A(i, j)), y = load(a, task->type, A(k, j));
+                store(a, task->type, A(i, j), less(x, multiply(factor, y)));
+            }
+        }
+    }
+#undef A
+    return info;
+}
+
+static void getrs(const struct task *task, const void *a, void *b) {
+    int64_t n = task->n;
+    const int64_t *pivots = task->pivots ? standin_backing(task->pivots) : NULL;
+    struct number *x = calloc((size_t)n + 1, sizeof *x);
+    for (int64_t i = 0; i < n && pivots != NULL; i++)
+        if (pivots[i] < 1 || pivots[i] > n) {
+            standin_violation("pivot %d is no row of a matrix of %d", (int)pivots[i], (int)n);
+            pivots = NULL;
+        }
+    for (int64_t side = 0; side < task->others; side++) {
+        for (int64_t i = 0; i < n; i++) x[i] = load(b, task->type, i + side * task->ldb);
+        for (int64_t i = 0; i < n && task->trans == 0 && pivots != NULL; i++) swap(&x[i], &x[pivots[i] - 1]);
+        for (int step = 0; step < 2; step++) {
+            bool down = step == 0, unit = (step == 0) == (task->trans == 0);
+            for (int64_t t = 0; t < n; t++) {
+                int64_t i = down ? t : n - 1 - t;
+                for (int64_t s = 0; s < t; s++) {
+                    int64_t j = down ? s : n - 1 - s;
+                    struct number y = load(a, task->type, task->trans == 0 ? i + j * task->lda : j + i * task->lda);
+                    x[i] = less(x[i], multiply(task->trans == 2 ? conjugate(y) : y, x[j]));
+                }
+                struct number pivot = load(a, task->type, i + i * task->lda);
+                if (!unit) x[i] = quotient(x[i], task->trans == 2 ? conjugate(pivot) : pivot);
+            }
+        }
+        for (int64_t i = n - 1; i >= 0 && task->trans != 0 && pivots != NULL; i--) swap(&x[i], &x[pivots[i] - 1]);
+        for (int64_t i = 0; i < n; i++) store(b, task->type, i + side * task->ldb, x[i]);
+    }
+    free(x);
+}
+
+static int potrf(const struct task *task, void *a) {
+    for (int64_t j = 0; j < task->n; j++) {
+        double pivot = lower(task, a, j, j).re;
+        for (int64_t k = 0; k < j; k++) pivot -= pow(size(lower(task, a, j, k)), 2);
+        if (!(pivot > 0)) return (int)j + 1;
+        set_lower(task, a, j, j, (struct number){sqrt(pivot), 0});
+        for (int64_t i = j + 1; i < task->n; i++) {
+            struct number x = lower(task, a, i, j);
+            for (int64_t k = 0; k < j; k++)
+                x = less(x, multiply(lower(task, a, i, k), conjugate(lower(task, a, j, k))));
+            set_lower(task, a, i, j, times(x, 1 / sqrt(pivot)));
+        }
+    }
+    return 0;
+}
+
+static void potrs(const struct task *task, const void *a, void *b) {
+    for (int64_t side = 0; side < task->others; side++)
+        for (int step = 0; step < 2; step++)
+            for (int64_t t = 0; t < task->n; t++) {
+                int64_t i = step == 0 ? t : task->n - 1 - t;
+                struct number x = load(b, task->type, i + side * task->ldb);
+                for (int64_t s = 0; s < t; s++) {
+                    int64_t j = step == 0 ? s : task->n - 1 - s;
+                    struct number l = step == 0 ? lower(task, a, i, j) : conjugate(lower(task, a, j, i));
+                    x = less(x, multiply(l, load(b, task->type, j + side * task->ldb)));
+                }
+                store(b, task->type, i + side * task->ldb, times(x, 1 / lower(task, a, i, i).re));
+            }
+}
+
+/* By rotations, in a copy of the whole matrix. */
+static void syev(const struct task *task, void *a) {
+    int64_t n = task->n;
+    struct number *x = calloc((size_t)(n * n) + 1, sizeof *x), *v = calloc((size_t)(n * n) + 1, sizeof *v);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) {
+            x[i + j * n] = i >= j ? lower(task, a, i, j) : conjugate(lower(task, a, j, i));
+            v[i + j * n] = (struct number){i == j, 0};
+        }
+    for (int sweep = 0; sweep < 40; sweep++)
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++) {
+                struct number g = x[p + q * n];
+                double alpha = x[p + p * n].re, beta = x[q + q * n].re, modulus = size(g);
+                if (modulus < 1e-300) continue;
+                double zeta = (beta - alpha) / (2 * modulus);
+                double t = (zeta < 0 ? -1 : 1) / (fabs(zeta) + hypot(zeta, 1)), c = 1 / hypot(t, 1), s = c * t;
+                struct number turn = times(conjugate(g), 1 / modulus);
+                for (int both = 0; both < 2; both++)
+                    for (int64_t i = 0; i < n; i++) {
+                        struct number *of = both == 0 ? x : v, *xp = &of[i + p * n], *xq = &of[i + q * n];
+                        struct number one = *xp, two = multiply(turn, *xq);
+                        *xp = less(times(one, c), times(two, s));
+                        *xq = plus(times(one, s), times(two, c));
+                    }
+                for (int64_t i = 0; i < n; i++) {
+                    if (i == p || i == q) continue;
+                    x[p + i * n] = conjugate(x[i + p * n]);
+                    x[q + i * n] = conjugate(x[i + q * n]);
+                }
+                x[p + p * n] = (struct number){alpha - t * modulus, 0};
+                x[q + q * n] = (struct number){beta + t * modulus, 0};
+                x[p + q * n] = x[q + p * n] = (struct number){0, 0};
+            }
+    void *w = standin_backing(task->w);
+    int real = task->type == C_32F ? R_32F : task->type == C_64F ? R_64F : task->type;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t least = -1;
+        for (int64_t j = 0; j < n; j++)
+            if (!isinf(x[j + j * n].im) && (least < 0 || x[j + j * n].re < x[least + least * n].re)) least = j;
+        store(w, real, k, (struct number){x[least + least * n].re, 0});
+        x[least + least * n].im = INFINITY; /* taken */
+        for (int64_t i = 0; i < n; i++)
+            store(a, task->type, i + k * task->lda, task->vectors ? v[i + least * n] : (struct number){NAN, NAN});
+    }
+    free(x);
+    free(v);
+}
+
+static void run_task(void *payload) {
+    const struct task *task = payload;
+    void *a = standin_backing(task->a);
+    int info = 0;
+    scribble(task->work);
+    if (task->host != NULL) memset(task->host, 0xEE, HOST_BYTES);
+    switch (task->kind) {
+    case GETRF: info = getrf(task, a); break;
+    case GETRS: getrs(task, a, standin_backing(task->b)); break;
+    case POTRF: info = potrf(task, a); break;
+    case POTRS: potrs(task, a, standin_backing(task->b)); break;
+    case SYEV: syev(task, a); break;
+    }
+    *(int32_t *)standin_backing(task->info) = info;
+}
+
+static struct range matrix(uint64_t address, int64_t ld, int64_t rows, int64_t cols, int type) {
+    size_t bytes = type_bytes(type);
+    return (struct range){address, (size_t)rows * bytes, (size_t)ld * bytes, (size_t)cols};
+}
+
+static int enqueue_task(struct solver *solver, struct task task, size_t device, size_t host) {
+    if (task.m < 1 || task.n < 1 || task.lda < task.m || type_bytes(task.type) == 0) return INVALID_VALUE;
+    bool sized = task.kind != GETRS && task.kind != POTRS;
+    if (sized && (device < DEVICE_BYTES || host < HOST_BYTES || task.work.address == 0 || task.host == NULL)) return INVALID_VALUE;
+    if (standin_sticky() != CUDA_SUCCESS) return EXECUTION_FAILED;
+    struct operand operands[6];
+    int used = 0;
+    bool writes = sized;
+    size_t real = type_bytes(task.type) / (is_complex(task.type) ? 2 : 1), least = (size_t)(task.m < task.n ? task.m : task.n);
+#define USE(kind_of, ...) operands[used++] = (struct operand){.range = __VA_ARGS__, .kind = kind_of}
+    USE(writes ? WRITE : READ, matrix(task.a, task.lda, task.m, task.n, task.type));
+    USE(WRITE, {task.info, 4, 0, 1});
+    if (!sized) USE(WRITE, matrix(task.b, task.ldb, task.n, task.others, task.type));
+    if (task.pivots != 0) USE(task.kind == GETRF ? WRITE : READ, {task.pivots, 8 * least, 0, 1});
+    if (task.w != 0) USE(WRITE, {task.w, real * (size_t)task.n, 0, 1});
+    if (sized) USE(WRITE, {task.work.address, task.work.bytes, 0, 1});
+#undef USE
+    CUresult code = standin_enqueue(solver->stream, operands, used, run_task, &task, sizeof task);
+    if (code == CUDA_SUCCESS && task.kind == SYEV) code = standin_wait_stream(solver->stream);
+    return code == CUDA_SUCCESS ? 0 : EXECUTION_FAILED;
+}
+
+#define AT(pointer) (uint64_t)(uintptr_t)(pointer)
+#define ROOM .work = {AT(work), work_bytes}, .host = host
+#define SIZES(name, ...)                                                                                               \
+    EXPORT int name(void *handle, __VA_ARGS__, size_t *device, size_t *host) {                                         \
+        BLAS_ENTER(name);                                                                                              \
+        struct solver *solver = enter_solver(handle);                                                                  \
+        if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");                                                   \
+        *device = DEVICE_BYTES;                                                                                        \
+        *host = HOST_BYTES;                                                                                            \
+        BLAS_LEAVE(0, "solver#%d", solver->number);                                                                    \
+    }
+#define CALL(name, what, device_bytes, host_bytes)                                                                     \
+    BLAS_ENTER(name);                                                                                                  \
+    struct solver *solver = enter_solver(handle);                                                                      \
+    if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");                                                       \
+    if (solver->stream == NULL) standin_violation("solver#%d has no stream", solver->number);                          \
+    struct task made_of = what;                                                                                        \
+    BLAS_LEAVE(enqueue_task(solver, made_of, device_bytes, host_bytes), "solver#%d", solver->number)
+
+SIZES(cusolverDnXgetrf_bufferSize, const void *params, int64_t m, int64_t n, int type, const void *a, int64_t lda, int compute)
+SIZES(cusolverDnXpotrf_bufferSize, const void *params, int uplo, int64_t n, int type, const void *a, int64_t lda, int compute)
+SIZES(cusolverDnXsyevd_bufferSize, const void *params, int job, int uplo, int64_t n, int type, const void *a, int64_t lda,
+      int type_w, const void *w, int compute)
+
+EXPORT int cusolverDnXgetrf(void *handle, const void *params, int64_t m, int64_t n, int type, void *a, int64_t lda,
+                            int64_t *pivots, int compute, void *work, size_t work_bytes, void *host, size_t host_bytes,
+                            int *info) {
+    CALL(cusolverDnXgetrf, ((struct task){.kind = GETRF, .type = type, .m = m, .n = n, .lda = lda, .a = AT(a),
+                                          .pivots = AT(pivots), .info = AT(info), ROOM}), work_bytes, host_bytes);
+}
+
+EXPORT int cusolverDnXgetrs(void *handle, const void *params, int trans, int64_t n, int64_t others, int type, const void *a,
+                            int64_t lda, const int64_t *pivots, int type_b, void *b, int64_t ldb, int *info) {
+    CALL(cusolverDnXgetrs, ((struct task){.kind = GETRS, .type = type, .trans = trans, .m = n, .n = n, .others = others,
+                                          .lda = lda, .ldb = ldb, .a = AT(a), .b = AT(b), .pivots = AT(pivots),
+                                          .info = AT(info)}), 0, 0);
+}
+
+EXPORT int cusolverDnXpotrf(void *handle, const void *params, int uplo, int64_t n, int type, void *a, int64_t lda,
+                            int compute, void *work, size_t work_bytes, void *host, size_t host_bytes, int *info) {
+    CALL(cusolverDnXpotrf, ((struct task){.kind = POTRF, .type = type, .uplo = uplo, .m = n, .n = n, .lda = lda,
+                                          .a = AT(a), .info = AT(info), ROOM}), work_bytes, host_bytes);
+}
+
+EXPORT int cusolverDnXpotrs(void *handle, const void *params, int uplo, int64_t n, int64_t others, int type, const void *a,
+                            int64_t lda, int type_b, void *b, int64_t ldb, int *info) {
+    CALL(cusolverDnXpotrs, ((struct task){.kind = POTRS, .type = type, .uplo = uplo, .m = n, .n = n, .others = others,
+                                          .lda = lda, .ldb = ldb, .a = AT(a), .b = AT(b), .info = AT(info)}), 0, 0);
+}
+
+EXPORT int cusolverDnXsyevd(void *handle, const void *params, int job, int uplo, int64_t n, int type, void *a, int64_t lda,
+                            int type_w, void *w, int compute, void *work, size_t work_bytes, void *host,
+                            size_t host_bytes, int *info) {
+    CALL(cusolverDnXsyevd, ((struct task){.kind = SYEV, .type = type, .uplo = uplo, .vectors = job != 0, .m = n, .n = n,
+                                          .lda = lda, .a = AT(a), .w = AT(w), .info = AT(info), ROOM}), work_bytes,
+         host_bytes);
+}
+
+/* What it does not compute. */
+#define NONE(name)                                                                                                     \
+    EXPORT int name(void) {                                                                                            \
+        BLAS_ENTER(name);                                                                                              \
+        BLAS_LEAVE(NOT_SUPPORTED, "%s", "");                                                                           \
+    }
+NONE(cusolverDnXgeqrf_bufferSize) NONE(cusolverDnXgeqrf) NONE(cusolverDnXtrtri_bufferSize) NONE(cusolverDnXtrtri)
+NONE(cusolverDnXsytrs_bufferSize) NONE(cusolverDnXsytrs) NONE(cusolverDnXsyevdx_bufferSize) NONE(cusolverDnXsyevdx)
+NONE(cusolverDnXgesvd_bufferSize) NONE(cusolverDnXgesvd)
+
+/* Options of the methods of rotations: they must be destroyed once. */
+static int options;
+#define OPTIONS(name, Name)                                                                                            \
+    EXPORT int cusolverDnCreate##Name##Info(void **info) {                                                             \
+        BLAS_ENTER(cusolverDnCreate##Name##Info);                                                                      \
+        *info = calloc(1, 16);                                                                                         \
+        options++;                                                                                                     \
+        standin_count_blas(1);                                                                                         \
+        BLAS_LEAVE(0, "%d", options);                                                                                  \
+    }                                                                                                                  \
+    EXPORT int cusolverDnDestroy##Name##Info(void *info) {                                                             \
+        BLAS_ENTER(cusolverDnDestroy##Name##Info);                                                                     \
+        free(info);                                                                                                    \
+        standin_count_blas(-1);                                                                                        \
+        BLAS_LEAVE(0, "%s", "");                                                                                       \
+    }                                                                                                                  \
+    EXPORT int cusolverDnX##name##SetTolerance(double *info, double tolerance) {                                       \
+        BLAS_ENTER(cusolverDnX##name##SetTolerance);                                                                   \
+        info[0] = tolerance;                                                                                           \
+        BLAS_LEAVE(0, "%g", tolerance);                                                                                \
+    }                                                                                                                  \
+    EXPORT int cusolverDnX##name##SetMaxSweeps(double *info, int sweeps) {                                             \
+        BLAS_ENTER(cusolverDnX##name##SetMaxSweeps);                                                                   \
+        info[1] = sweeps;                                                                                              \
+        BLAS_LEAVE(0, "%d", sweeps);                                                                                   \
+    }                                                                                                                  \
+    EXPORT int cusolverDnX##name##GetResidual(void *handle, const double *info, double *rest) {                        \
+        BLAS_ENTER(cusolverDnX##name##GetResidual);                                                                    \
+        *rest = 0.25;                                                                                                  \
+        BLAS_LEAVE(0, "%s", "");                                                                                       \
+    }                                                                                                                  \
+    EXPORT int cusolverDnX##name##GetSweeps(void *handle, const double *info, int *sweeps) {                           \
+        BLAS_ENTER(cusolverDnX##name##GetSweeps);                                                                      \
+        *sweeps = (int)info[1] - 1;                                                                                    \
+        BLAS_LEAVE(0, "%s", "");                                                                                       \
+    }
+OPTIONS(gesvdj, Gesvdj)
+OPTIONS(syevj, Syevj)
+
+#define SYEVJ(letter, element)                                                                                         \
+    EXPORT int cusolverDn##letter##j_bufferSize(void *handle, int job, int uplo, int n, const void *a, int lda,        \
+                                                const void *w, int *len, void *info) {                                 \
+        BLAS_ENTER(cusolverDn##letter##j_bufferSize);                                                                  \
+        struct solver *solver = enter_solver(handle);                                                                  \
+        if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");                                                   \
+        *len = DEVICE_BYTES;                                                                                           \
+        BLAS_LEAVE(0, "solver#%d", solver->number);                                                                    \
+    }                                                                                                                  \
+    EXPORT int cusolverDn##letter##j(void *handle, int job, int uplo, int n, void *a, int lda, void *w, void *work,    \
+                                     int len, int *info, void *info_object) {                                          \
+        static char host[HOST_BYTES];                                                                                  \
+        CALL(cusolverDn##letter##j,                                                                                    \
+             ((struct task){.kind = SYEV, .type = element, .uplo = uplo, .vectors = job != 0, .m = n, .n = n,          \
+                            .lda = lda, .a = AT(a), .w = AT(w), .info = AT(info),                                      \
+                            .work = {AT(work), (size_t)len * type_bytes(element)}, .host = host}),                     \
+             (size_t)len * type_bytes(element), sizeof host);                                                          \
+    }
+SYEVJ(Dsyev, R_64F)
+SYEVJ(Zheev, C_64F)
