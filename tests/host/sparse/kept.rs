@@ -7,7 +7,7 @@ use windlass::{Device, Order};
 
 const N: usize = 500;
 
-/// Whole numbers, at so many places of each row.
+/// Whole numbers, at so many places of each row: more than a kernel of our own takes.
 fn whole(rng: &mut Rng, each: usize) -> Model<f64> {
     let mut model = Model::new(N, N);
     for i in 0..N {
@@ -42,7 +42,7 @@ fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
 pub(crate) fn multiply_again(devices: impl IntoIterator<Item = Device>) {
     for device in devices {
         let mut rng = Rng::new(81);
-        let mut model = whole(&mut rng, 9);
+        let mut model = whole(&mut rng, 70);
         let csr = model.up_csr::<i32>(&device);
         for round in 0..3 {
             check(&device, &csr, &model, &format!("round {round}"));
@@ -61,10 +61,10 @@ pub(crate) fn multiply_many(devices: impl IntoIterator<Item = Device>) {
     for device in devices {
         let mut rng = Rng::new(83);
         for round in 0..40 {
-            let model = whole(&mut rng, 9);
+            let model = whole(&mut rng, 70);
             check(&device, &model.up_csr::<i32>(&device), &model, &format!("matrix {round}"));
         }
-        let all: Vec<_> = (0..20).map(|_| whole(&mut rng, 5)).map(|model| (model.up_csr(&device), model)).collect();
+        let all: Vec<_> = (0..20).map(|_| whole(&mut rng, 66)).map(|model| (model.up_csr(&device), model)).collect();
         for (csr, model) in all.iter().chain(&all) {
             check(&device, csr, model, "one of many");
         }

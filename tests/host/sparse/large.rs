@@ -5,7 +5,7 @@ use super::matrices::poisson;
 use super::model::Model;
 use crate::common::{Rng, Shifted as _, devices, down, up};
 use std::collections::BTreeMap;
-use windlass::sparse::{Spmm, Spsm};
+use windlass::sparse::{Spmm, Spmv, Spsm};
 use windlass::{Diag, Order, Transpose, Uplo};
 
 /// Three entries a row, but for some that have many.
@@ -52,6 +52,44 @@ fn products_and_sums_of_many_rows_are_exact() {
         let five = a.entries.iter().map(|(at, x)| (*at, 5.0 * x)).collect();
         let got = sparse.add((2.0, &up_a), (3.0, &up_a)).unwrap();
         assert!(Model::down(&device, &got, true).entries == five, "another sum of one structure");
+    }
+}
+
+#[test]
+fn products_of_short_rows_with_a_vector_are_exact() {
+    const N: usize = 3000;
+    for device in devices() {
+        let (mut rng, sparse) = (Rng::new(85), device.sparse());
+        let mut a = Model::new(N, N);
+        for i in (0..N).filter(|i| i / 300 != 4) {
+            // Three entries, or 58 and those.
+            let far = (i % 7..if i % 97 == 5 { N } else { 0 }).step_by(52);
+            for j in (i.saturating_sub(1)..(i + 2).min(N)).chain(far) {
+                a.entries.insert((i, j), (rng.below(9) as f64) - 4.0);
+            }
+        }
+        let x: Vec<f64> = (0..N).map(|_| rng.below(9) as f64 - 4.0).collect();
+        let up_x = up(&device, &x[..]);
+        let (rows, columns) = (a.up_csr::<i32>(&device), a.transposed().up_csr::<i64>(&device).transposed());
+        for beta in [0.0, 3.0] {
+            let mut wanted = vec![beta * 5.0; N];
+            a.entries.iter().for_each(|((i, j), value)| wanted[*i] += 2.0 * value * x[*j]);
+            let spec = Spmv::new().alpha(2.0).beta(beta);
+            let y = sparse.spmv(spec, &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
+            assert!(down(&device, &y.into_output()) == wanted, "beta {beta}");
+            let y = sparse.spmv(spec, &columns, &up_x, up(&device, vec![5.0; N])).unwrap();
+            assert!(down(&device, &y.into_output()) == wanted, "beta {beta}, columns");
+            let scalars = (up(&device, [2.0]), up(&device, [beta]));
+            let scalars = (scalars.0.as_in(), scalars.1.as_in());
+            let y = sparse.spmv_at(Spmv::new(), scalars, &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
+            assert!(down(&device, &y.into_output()) == wanted, "beta {beta} in device memory");
+        }
+        // The transpose of its transpose, by columns, is the same rows.
+        let mut wanted = vec![0.0; N];
+        a.entries.iter().for_each(|((i, j), value)| wanted[*i] += value * x[*j]);
+        let spec = Spmv::new().trans(Transpose::Yes);
+        let y = sparse.spmv(spec, &rows.transposed(), &up_x, device.room(N).unwrap()).unwrap();
+        assert!(down(&device, &y.into_output()) == wanted, "the transpose of columns");
     }
 }
 

@@ -83,7 +83,7 @@ static struct kernel kernels[] = {
     TWO(scatter, each), TWO(rot, each), TWO(dot, once), TWO(multiply, once), TWO(masked, once), TWO(beside, each),
     TWO(unblock, each), TWO(blocks_to_dense, each), TWO(block, each), TWO(sum_places, each), ONE(permute_all, each),
     TWO(sum_tiles, blocks), TWO(accumulate_tiles, blocks), TWO(levels, each), TWO(order, each), TWO(multiply_short, each),
-    TWO(times_rows, warps), ONE(forget_lines_all, each), TWO(triangle, each), TWO(ilu0, once), TWO(ic0, once), ONE(settle_pivot, each), ONE(tiny_tridiagonal_all, each),
+    TWO(times_vector, each), TWO(times_rows, warps), ONE(forget_lines_all, each), TWO(triangle, each), TWO(ilu0, once), TWO(ic0, once), ONE(settle_pivot, each), ONE(tiny_tridiagonal_all, each),
 };
 
 /* The kernel of this name, whose operands are told by `operands`. */

@@ -2,8 +2,8 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
+use super::structure::Structure;
 use super::{SparseMatrix, Stored, sealed};
-use crate::sync::{AtomicU64, Ordering};
 use crate::{DeviceBuffer, Error, GpuRef, Output, Result};
 use std::marker::PhantomData;
 
@@ -47,15 +47,8 @@ pub struct Compressed<T: SparseElement, I: SparseIndex, M: Major> {
     offsets: GpuRef<I>,
     indices: GpuRef<I>,
     values: GpuRef<T>,
-    /// Names what the offsets and indices hold, for the life of the process.
-    structure: u64,
+    structure: Structure,
     _major: PhantomData<M>,
-}
-
-/// A name for a structure that no other has had.
-fn new_structure() -> u64 {
-    static STRUCTURES: AtomicU64 = AtomicU64::new(1);
-    STRUCTURES.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
@@ -89,7 +82,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
             offsets,
             indices,
             values,
-            structure: new_structure(),
+            structure: Structure::new(None),
             _major: PhantomData,
         })
     }
@@ -191,10 +184,11 @@ impl<T: SparseElement, I: SparseIndex, M: Major> std::fmt::Debug for Compressed<
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Output for Compressed<T, I, M> {
     type Writes = (I, I, T);
-    type Host = Extent;
-    fn join((offsets, indices, values): Arrays<T, I>, extent: Extent) -> Result<Self> {
+    /// With the most entries of a row, where they were counted.
+    type Host = (Extent, Option<u64>);
+    fn join((offsets, indices, values): Arrays<T, I>, (extent, longest): Self::Host) -> Result<Self> {
         let (offsets, indices, values) = (offsets.share(), indices.share(), values.share());
-        Ok(Compressed { extent, offsets, indices, values, structure: new_structure(), _major: PhantomData })
+        Ok(Compressed { extent, offsets, indices, values, structure: Structure::new(longest), _major: PhantomData })
     }
 }
 

@@ -7,6 +7,7 @@
 mod bsr;
 mod compressed;
 mod coo;
+mod structure;
 mod upload;
 mod validate;
 mod vector;
@@ -14,6 +15,7 @@ mod vector;
 pub use bsr::Bsr;
 pub use compressed::{ByColumns, ByRows, Compressed, Csc, Csr, Major};
 pub use coo::Coo;
+pub(super) use structure::Structure;
 pub use vector::SparseVector;
 
 use super::element::{SparseElement, SparseIndex};
@@ -41,8 +43,8 @@ pub trait SparseMatrix<T: SparseElement, I: SparseIndex>: sealed::Sealed {
 #[derive(Clone, Copy)]
 pub struct Stored<'a, T: SparseElement, I: SparseIndex> {
     pub(super) layout: Layout,
-    /// Names the structure, where what is found out about it is worth keeping.
-    pub(super) structure: Option<u64>,
+    /// What is known of the structure, where that is of use.
+    pub(super) structure: Option<Structure>,
     pub(super) first: In<'a, I>,
     pub(super) second: In<'a, I>,
     pub(super) values: In<'a, T>,

@@ -22,21 +22,21 @@ pub(in super::super) trait Built:
 {
     type Value: SparseElement;
     type Index: SparseIndex;
-    fn tell(layout: Layout) -> Self::Host;
+    fn tell(layout: Layout, longest: Option<u64>) -> Self::Host;
 }
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Built for Compressed<T, I, M> {
     type Value = T;
     type Index = I;
-    fn tell(layout: Layout) -> Extent {
-        Extent { rows: layout.rows, cols: layout.cols }
+    fn tell(layout: Layout, longest: Option<u64>) -> Self::Host {
+        (Extent { rows: layout.rows, cols: layout.cols }, longest)
     }
 }
 
 impl<T: SparseElement, I: SparseIndex> Built for Coo<T, I> {
     type Value = T;
     type Index = I;
-    fn tell(layout: Layout) -> Extent {
+    fn tell(layout: Layout, _: Option<u64>) -> Extent {
         Extent { rows: layout.rows, cols: layout.cols }
     }
 }
@@ -44,7 +44,7 @@ impl<T: SparseElement, I: SparseIndex> Built for Coo<T, I> {
 impl<T: SparseElement, I: SparseIndex> Built for Bsr<T, I> {
     type Value = T;
     type Index = I;
-    fn tell(layout: Layout) -> BlockExtent {
+    fn tell(layout: Layout, _: Option<u64>) -> BlockExtent {
         BlockExtent(layout)
     }
 }
@@ -101,26 +101,42 @@ impl<B: Built> Routine for Validate<B> {
                 };
             }
         };
-        let (nnz, of_offsets) = (second.len(), queue.scratch(size_of::<u64>())?);
+        let (nnz, of_offsets, longest) =
+            (second.len(), queue.scratch(size_of::<u64>())?, queue.scratch(size_of::<u64>())?);
         let of_first = [first.into(), count.into(), nnz.into(), of_offsets.into()];
-        let of_second =
-            [first.into(), second.into(), count.into(), width.into(), nnz.into(), of_offsets.into(), verdict.into()];
-        // SAFETY: both verdicts are a u64; the parameters in order and type, of arrays as long as was checked, and indices
+        let of_second = [
+            first.into(),
+            second.into(),
+            count.into(),
+            width.into(),
+            nnz.into(),
+            of_offsets.into(),
+            verdict.into(),
+            longest.into(),
+        ];
+        // SAFETY: both verdicts and the length are a u64; the parameters in order and type, of arrays as long as was checked, and indices
         // are read where offsets that are right say so.
         unsafe {
             queue.fill(verdict, 1, &[0xff; 8])?;
             queue.fill(of_offsets, 1, &[0xff; 8])?;
+            queue.fill(longest, 1, &[0; 8])?;
             queue.each(STRUCTURE, B::Index::pick([c"check_offsets_4", c"check_offsets_8"]), count + 1, &of_first)?;
             queue.each(STRUCTURE, B::Index::pick([c"check_indices_4", c"check_indices_8"]), count, &of_second)?;
-            queue.each(STRUCTURE, c"settle_verdict", 1, &[of_offsets.into(), verdict.into()])
+            queue.each(STRUCTURE, c"settle_verdict", 1, &[of_offsets.into(), longest.into(), verdict.into()])
         }
     }
 
     fn finish(&self, raw: u64) -> Result<B::Host> {
-        verdict(&self.layout, raw)?;
-        Ok(B::tell(self.layout))
+        let longest = raw.checked_sub(VALID).filter(|_| raw != u64::MAX);
+        if longest.is_none() {
+            verdict(&self.layout, raw)?;
+        }
+        Ok(B::tell(self.layout, longest))
     }
 }
+
+/// As in `structure.cu`: with this a GPU gives the most entries of a row of a valid structure.
+const VALID: u64 = 1 << 63;
 
 /// What the device found, as an error.
 pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {

@@ -131,6 +131,7 @@ extern thread_local Dim blockIdx, threadIdx, blockDim, gridDim;
 #undef KERNEL
 #define KERNEL extern "C" void
 DEVICE u64 atomicMin(u64 *at, u64 value) { u64 old = *at; if (value < old) *at = value; return old; }
+DEVICE u64 atomicMax(u64 *at, u64 value) { u64 old = *at; if (value > old) *at = value; return old; }
 DEVICE unsigned atomicAdd(unsigned *at, unsigned value) { unsigned old = *at; *at += value; return old; }
 DEVICE unsigned acquire(const unsigned *at) { return *at; }
 DEVICE void release(unsigned *at, unsigned value) { *at = value; }

@@ -353,6 +353,43 @@ DEVICE void times_rows(const I *a_offsets, const I *a_columns, const V *a_values
 #endif
 }
 
+// y = alpha * A * x + beta * y of short rows. A block takes as many rows as it has threads: all threads together multiply a
+// part of their entries, one behind the other, and then each sums its row, in the order in which it is stored.
+#define ROWS_OF_BLOCK 128
+#define ENTRIES_OF_THREAD 8
+template <class V, class I>
+DEVICE void times_vector(const I *offsets, const I *columns, const V *values, u64 rows, u64 nnz, SUM alpha, const V *x, SUM beta,
+                         V *y, SUM *products) {
+    const u64 PART_OF_ROWS = ROWS_OF_BLOCK * ENTRIES_OF_THREAD;
+    u64 first = (u64)blockIdx.x * blockDim.x, row = first + threadIdx.x, behind = first + blockDim.x < rows ? first + blockDim.x : rows;
+    u64 start = clamp(offsets[first], nnz), stop = clamp(offsets[behind], nnz);
+    u64 end = row < rows ? clamp(offsets[row + 1], nnz) : 0, own = row < rows ? clamp(offsets[row], end) : 0;
+    SUM sum = zero<SUM>();
+#ifdef ON_CPU
+    for (; own < end; ++own) sum = sum + Value<V>::widen(values[own]) * Value<V>::widen(x[columns[own]]);
+    (void)start, (void)stop, (void)products, (void)PART_OF_ROWS;
+#else
+    for (u64 from = start; from < stop; from += PART_OF_ROWS) {
+        V value[ENTRIES_OF_THREAD];
+        I column[ENTRIES_OF_THREAD];
+#pragma unroll
+        for (int i = 0; i < ENTRIES_OF_THREAD; ++i) {
+            // Behind the last entry another one is read, and its product by nobody: so all reads are under way at once.
+            u64 place = from + i * ROWS_OF_BLOCK + threadIdx.x, at = place < stop ? place : start;
+            value[i] = values[at];
+            column[i] = columns[at];
+        }
+#pragma unroll
+        for (int i = 0; i < ENTRIES_OF_THREAD; ++i)
+            products[i * ROWS_OF_BLOCK + threadIdx.x] = Value<V>::widen(value[i]) * Value<V>::widen(x[column[i]]);
+        __syncthreads();
+        for (; own < end && own < from + PART_OF_ROWS; ++own) sum = sum + products[own - from];
+        __syncthreads();
+    }
+#endif
+    if (row < rows) y[row] = beta == zero<SUM>() ? Value<V>::narrow(alpha * sum) : updated(y[row], alpha * sum, beta);
+}
+
 #define EACH_PRODUCT(V, S, I, i)                                                                                         \
     KERNEL multiply_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,        \
                         const I *b_columns, const V *b_values, u64 b_nnz, S alpha, u64 rows, u64 each, I *next,          \
@@ -367,6 +404,11 @@ DEVICE void times_rows(const I *a_offsets, const I *a_columns, const V *a_values
                               I *indices, V *values) {                                                                   \
         multiply_short(a_offsets, a_columns, a_values, a_nnz, b_offsets, b_columns, b_values, b_nnz, alpha, rows, none,  \
                        offsets, indices, values);                                                                        \
+    }                                                                                                                    \
+    KERNEL times_vector_##i(const I *offsets, const I *columns, const V *values, u64 rows, u64 nnz, S alpha,             \
+                            const S *alpha_at, const V *x, S beta, const S *beta_at, V *y) {                             \
+        SHARED S products[ROWS_OF_BLOCK * ENTRIES_OF_THREAD];                                                            \
+        times_vector(offsets, columns, values, rows, nnz, scalar(alpha, alpha_at), x, scalar(beta, beta_at), y, products); \
     }                                                                                                                    \
     KERNEL times_rows_##i(const I *a_offsets, const I *a_columns, const V *a_values, u64 rows, u64 a_nnz, S alpha,       \
                           const V *b, u64 b_step, S beta, V *c, u64 c_step, u64 n) {                                     \

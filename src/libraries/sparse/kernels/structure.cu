@@ -13,12 +13,15 @@ template <class I> DEVICE void check_offsets(const I *offsets, u64 rows, u64 nnz
     if (wrong) atomicMin(verdict, fault(row, 0));
 }
 
-// Where the offsets are right: the smallest fault of the indices, 1 for one outside, 2 for one out of order.
+// Where the offsets are right: the smallest fault of the indices, 1 for one outside, 2 for one out of order; and the most
+// entries of a row.
 template <class I>
-DEVICE void check_indices(const I *offsets, const I *indices, u64 rows, u64 width, u64 nnz, const u64 *first, u64 *verdict) {
+DEVICE void check_indices(const I *offsets, const I *indices, u64 rows, u64 width, u64 nnz, const u64 *first, u64 *verdict,
+                          u64 *longest) {
     u64 row = thread_index();
     if (row >= rows || *first != ~0ull) return;
     u64 end = clamp(offsets[row + 1], nnz), start = clamp(offsets[row], end);
+    if (end - start > peek(longest)) atomicMax(longest, end - start);
     for (u64 place = start; place < end; ++place) {
         I index = indices[place];
         bool outside = index < 0 || (u64)index >= width;
@@ -29,9 +32,11 @@ DEVICE void check_indices(const I *offsets, const I *indices, u64 rows, u64 widt
     }
 }
 
-// Of both checks, that of the offsets first.
-KERNEL settle_verdict(const u64 *first, u64 *verdict) {
-    if (thread_index() == 0 && *first != ~0ull) *verdict = *first;
+// Of both checks, that of the offsets first; where nothing is wrong, the most entries of a row with the highest bit.
+KERNEL settle_verdict(const u64 *first, const u64 *longest, u64 *verdict) {
+    if (thread_index() != 0) return;
+    if (*first != ~0ull) *verdict = *first;
+    else if (*verdict == ~0ull) *verdict = 1ull << 63 | *longest;
 }
 
 template <class I>
@@ -192,8 +197,8 @@ DEVICE void levels(const I *offsets, const I *indices, u64 count, u64 nnz, u64 u
         check_offsets(offsets, rows, nnz, verdict);                                                                    \
     }                                                                                                                  \
     KERNEL check_indices_##i(const I *offsets, const I *indices, u64 rows, u64 width, u64 nnz, const u64 *first,       \
-                             u64 *verdict) {                                                                           \
-        check_indices(offsets, indices, rows, width, nnz, first, verdict);                                             \
+                             u64 *verdict, u64 *longest) {                                                             \
+        check_indices(offsets, indices, rows, width, nnz, first, verdict, longest);                                    \
     }                                                                                                                  \
     KERNEL check_coordinates_##i(const I *rows, const I *columns, u64 height, u64 width, u64 nnz, u64 *verdict) {      \
         check_coordinates(rows, columns, height, width, nnz, verdict);                                                 \

@@ -194,6 +194,27 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, dims, &all) }
     }
 
+    /// Launches a block for each so many rows.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch), of `times_vector`.
+    pub(in super::super) unsafe fn blocks_of_rows(
+        &mut self,
+        ptx: &'static Ptx,
+        name: &'static CStr,
+        rows: usize,
+        args: &[KernelArg],
+    ) -> Result<()> {
+        /// As in `products.cu`.
+        const ROWS: u32 = 128;
+        let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(rows.div_ceil(ROWS as usize)) else {
+            return Err(Error::unsupported(format!("{rows} rows in one launch")));
+        };
+        let dims = LaunchDims { grid: (blocks, 1, 1), block: (ROWS, 1, 1), shared: 0 };
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.launch(ptx, name, dims, args) }
+    }
+
     /// `C = alpha * A * B + beta * C` by rows: A's arrays, B and C; its rows and entries and the columns; where the rows of B
     /// and C begin.
     ///

@@ -2,7 +2,7 @@
 
 use super::super::Sparse;
 use super::super::element::{Number, SparseElement, SparseIndex};
-use super::super::formats::{SparseMatrix, Stored};
+use super::super::formats::{SparseMatrix, Stored, Structure};
 #[cfg(feature = "host")]
 use super::super::host::spmm;
 #[cfg(feature = "host")]
@@ -107,7 +107,7 @@ impl<S: Number> Spmm<S> {
 #[serde(bound = "")]
 pub(super) struct Product<T: SparseElement, I> {
     layout: Layout,
-    structure: Option<u64>,
+    structure: Option<Structure>,
     spec: Spmm<T::Scalar>,
     _index: PhantomData<fn() -> I>,
 }
@@ -210,7 +210,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                 let how = order(&b_at) | order(&c_at) << 1 | u64::from(op_b) << 2;
                 let dense = [b_at.rows as u64, b_at.cols as u64, b_at.ld as u64, c_at.cols as u64, c_at.ld as u64, how];
                 let operands = [first.address(), second.address(), values.address()];
-                Purpose::of::<T, I>(structure, arrays, operands, Some(dense))
+                Purpose::of::<T, I>(structure.name, arrays, operands, Some(dense))
             }
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use super::super::Sparse;
 use super::super::element::{Number, SparseElement, SparseIndex};
-use super::super::formats::{SparseMatrix, Stored};
+use super::super::formats::{SparseMatrix, Stored, Structure};
 #[cfg(feature = "host")]
 use super::super::host::spmv::{self, Use};
 use super::super::layout::Layout;
@@ -11,7 +11,9 @@ use super::super::layout::store;
 #[cfg(feature = "sparse")]
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "sparse")]
-use super::super::native::{Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, Purpose, Seen, dense_vector};
+use super::super::native::{
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_vector,
+};
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
 #[cfg(feature = "sparse")]
@@ -64,7 +66,7 @@ impl<S: Number> Default for Spmv<S> {
 #[serde(bound = "")]
 pub(super) struct Product<T: SparseElement, I> {
     layout: Layout,
-    structure: Option<u64>,
+    structure: Option<Structure>,
     spec: Spmv<T::Scalar>,
     /// `beta` is in device memory.
     reads_beta: bool,
@@ -126,7 +128,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
     #[cfg(feature = "sparse")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
-        let (alpha, beta_at) = (Factor::new(self.spec.alpha, &alpha), beta);
+        /// The most entries of a row of which a thread takes as many as come.
+        const SHORT: u64 = 64;
+        let (alpha_at, beta_at) = (alpha, beta);
+        let alpha = Factor::new(self.spec.alpha, &alpha_at);
         let beta = Factor::new(self.spec.beta, &beta_at);
         if y.is_empty() {
             return Ok(());
@@ -143,6 +148,28 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
+        // Rows that are all short are best read by a kernel of our own, many at a time.
+        if let (Some(Structure { longest: Some(..=SHORT), .. }), Format::Csr, Transpose::No) =
+            (self.structure, layout.format, trans)
+        {
+            let [alpha_at, beta_at] = [alpha_at, beta_at].map(|at| at.map_or(0, |at| at.address()));
+            let args = [
+                first.into(),
+                second.into(),
+                values.into(),
+                layout.rows.into(),
+                layout.stored.into(),
+                self.spec.alpha.into(),
+                alpha_at.into(),
+                x.into(),
+                self.spec.beta.into(),
+                beta_at.into(),
+                y.into(),
+            ];
+            let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_vector_4", c"times_vector_8"]));
+            // SAFETY: the parameters in order and type, of a validated matrix and vectors as long as was checked.
+            return unsafe { queue.blocks_of_rows(table, name, layout.rows, &args) };
+        }
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
             (Format::Csr, Transpose::No) => [3, DEFAULT],
@@ -161,7 +188,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         // What the library has to find out about rows is kept with the matrix.
         let this = match (self.structure, layout.format, trans) {
             (Some(structure), Format::Csr, Transpose::No) => {
-                Purpose::of::<T, I>(structure, arrays, [first.address(), second.address(), values.address()], None)
+                Purpose::of::<T, I>(structure.name, arrays, [first.address(), second.address(), values.address()], None)
             }
             _ => None,
         };
@@ -235,7 +262,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
 impl Sparse {
     /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), of a matrix in any format. Each element of y is summed in the
-    /// order in which A stores its entries. A transposed product of compressed rows is slower than one of compressed
+    /// order in which A stores its entries. On a GPU a kernel of our own multiplies compressed rows that were validated
+    /// there and have 64 entries at most; of others what cuSPARSE finds out about them (its preprocessing) is kept by each
+    /// stream, of 16 matrices at most, and used again, also with other values. A transposed product of compressed rows is slower than one of compressed
     /// columns, and on a GPU not deterministic: convert once where it is used often.
     ///
     /// # Errors
