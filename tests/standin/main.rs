@@ -38,6 +38,8 @@ mod peer;
 mod program;
 mod random;
 mod rebuild;
+#[cfg(feature = "rng")]
+mod rng;
 mod selftest;
 #[cfg(feature = "solver")]
 mod solver;

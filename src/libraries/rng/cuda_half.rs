@@ -1,7 +1,8 @@
 //! The CUDA half: kernels of our own, compiled ahead to PTX (`kernels/compile`), which need no cuRAND.
 //!
 //! Philox is made where its numbers are; the words of XORWOW, MRG32k3a and Sobol's sequences go through scratch, some of them
-//! at a time, and the same kernels make numbers of those.
+//! at a time, and the same kernels make numbers of those. MT19937 and MTGP32 have no kernels: [`super::draw`] has the CPU make
+//! them, and [`super::front`] copies them.
 
 use super::distribution::{Distribution, Random};
 use super::draw::Draw;
@@ -32,7 +33,8 @@ fn code(generator: Generator) -> Result<u32> {
         Generator::Sobol32 => 5,
         Generator::Sobol64 => 6,
         other => {
-            let reason = format!("{other:?} on a GPU: only cuRAND itself has it there, and it is not bound yet");
+            let reason =
+                format!("{other:?} on a GPU is made by the CPU, and this build has no host engine (feature `host`)");
             return Err(Error::unsupported(reason));
         }
     })
@@ -71,9 +73,9 @@ fn kernel(spec: &Spec, dtype: DType, wide: bool) -> Result<Kernel> {
         Spec::Uniform { lower } => uniform(float(lower.into(), [0.0; 3])),
         Spec::Between { low, high, last } => uniform(float(2, [low, high, last])),
         Spec::Exponential { mean } => uniform(float(3, [mean, 0.0, 0.0])),
-        Spec::Normal { method: Method::Curand, .. } => {
-            Err(Error::unsupported("normal numbers with cuRAND's own bits on a GPU: cuRAND is not bound yet"))
-        }
+        Spec::Normal { method: Method::Curand, .. } => Err(Error::unsupported(
+            "`Normal::curand` on a GPU is made by the CPU, and this build has no host engine (feature `host`)",
+        )),
         Spec::Normal { mean, deviation, log, method } => {
             let name = match dtype {
                 DType::F32 => c"normal_f32",

@@ -228,7 +228,7 @@ impl Normal {
     }
 
     /// The same as cuRAND's host generator makes them, with the functions of the C library: its bits where that is glibc.
-    /// Philox, XORWOW and MRG32k3a on the host engine; elsewhere `Unsupported`.
+    /// Of Philox, XORWOW and MRG32k3a; of other generators `Unsupported`. On a GPU too, made by the CPU and copied.
     pub const fn curand(self) -> Self {
         Normal { method: Some(Method::Curand), ..self }
     }

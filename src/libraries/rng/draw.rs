@@ -44,6 +44,26 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         supported(stream, &spec, layout)?;
         Ok((Draw { place, spec, len, _of: PhantomData }, layout, first))
     }
+
+    /// There are no kernels for it: a GPU is given the CPU's numbers.
+    #[cfg(feature = "host")]
+    pub(super) fn is_of_the_cpu(&self) -> bool {
+        matches!(self.place.generator, Generator::Mt19937 | Generator::Mtgp32)
+            || matches!(self.spec, Spec::Normal { method: Method::Curand, .. })
+    }
+
+    /// The numbers, made here.
+    #[cfg(feature = "host")]
+    pub(super) fn numbers(&self) -> Result<Vec<T>> {
+        check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)?;
+        let mut numbers = Vec::new();
+        if numbers.try_reserve_exact(self.len).is_err() {
+            return Err(crate::dispatch::raw::no_memory(self.len.saturating_mul(size_of::<T>())));
+        }
+        numbers.resize(self.len, T::zeroed());
+        super::host::fill::fill(&self.place, &self.spec, &mut numbers);
+        Ok(numbers)
+    }
 }
 
 /// Refuses what no engine has.

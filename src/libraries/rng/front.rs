@@ -129,6 +129,13 @@ impl Rng {
         op: Draw<T, D>,
         out: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
+        #[cfg(feature = "host")]
+        if self.device.kind() == DeviceKind::Cuda && op.is_of_the_cpu() {
+            return match op.numbers() {
+                Ok(numbers) => self.device.upload_into(numbers, out),
+                Err(error) => self.refuse::<T, D>(error, out),
+            };
+        }
         // Before it is submitted, so that an isolated GPU refuses it where one of this process does.
         #[cfg(feature = "rng")]
         if self.device.kind() == DeviceKind::Cuda

@@ -16,8 +16,10 @@
 //! ```
 //!
 //! # What holds
-//! *The same bits* means: on the host engine and in a worker, whatever its threads, and on a GPU. A GPU has all but MT19937,
-//! MTGP32 and [`Normal::curand`], by kernels of our own, which keep no state there.
+//! *The same bits* means: on the host engine and in a worker, whatever its threads, and on a GPU. On a GPU kernels of our own make
+//! them, which keep no state there. For MT19937, MTGP32 and [`Normal::curand`] there are none: whoever asks for those makes
+//! them on the CPU before the call returns, and they are copied. That gives the same numbers, not speed; it needs the feature
+//! `host`.
 //!
 //! | numbers | bits |
 //! |---|---|

@@ -268,7 +268,7 @@ impl<T: Element> Landed<T> {
 }
 
 #[cold]
-fn no_memory(bytes: usize) -> Error {
+pub(crate) fn no_memory(bytes: usize) -> Error {
     Error::OutOfMemory { requested: bytes as u64, free: 0, total: 0, limit: 0, site: crate::error::Site::none() }
 }
 

@@ -1,8 +1,8 @@
 //! Whatever carries a transform out, and however often it was interrupted: the same numbers.
 
-use crate::common::{LONG, assert_same_bits, devices, down, host, inline, up};
+use crate::common::{LONG, assert_same_bits, busy, devices, down, host, inline, up};
 use windlass::fft::{Convolve, Edges, RealTransform, Stft, Trig, Window, window};
-use windlass::{Complex, Device, Error, FaultPlan, Fft};
+use windlass::{Complex, Device, DeviceKind, Error, FaultPlan, Fft};
 
 fn numbers(n: usize) -> Vec<f64> {
     (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect()
@@ -36,6 +36,29 @@ fn threads_change_no_bit() {
     let want = sample(&inline().open().unwrap());
     for threads in [1, 2, 5] {
         assert_same_bits(&sample(&host(threads).open().unwrap()), &want, &format!("{threads} threads"));
+    }
+}
+
+/// A plan's stream and work area are state that every execution sets anew: what waits behind long work is not changed by what
+/// comes after, and holds it up on no engine but one of a single thread.
+#[test]
+fn one_plan_serves_transforms_of_two_streams_at_once() {
+    for device in devices() {
+        let (fft, spec, x) = (device.fft(), Fft::r2c([6000]), up(&device, numbers(6000)));
+        let transform = |x| fft.r2c(&spec, x, device.uninit(3001).unwrap()).unwrap();
+        let want = down(&device, &transform(&x).await_result().unwrap()); // the plan is there from here on
+        let held = busy(&device, up(&device, numbers(6000)), 300);
+        let first = transform(&held);
+        let second = transform(&x).await_result().unwrap();
+        let beside = !first.is_ready();
+        assert!(beside || device.kind() == DeviceKind::Host, "the second one waited for the first one's input");
+        for got in [second, first.await_result().unwrap()] {
+            assert_same_bits(
+                bytemuck::cast_slice::<_, u8>(&down(&device, &got)),
+                bytemuck::cast_slice(&want),
+                "a transform",
+            );
+        }
     }
 }
 

@@ -27,7 +27,7 @@ fn drawn<T: Random>(device: &Device, stream: &Stream, of: impl Distribution<T>, 
     down(device, &out)
 }
 
-/// The devices that have a stream's numbers: a GPU has not those of MT19937 and MTGP32.
+/// The devices that have a stream's numbers: scrambled sequences want `libcurand`.
 fn having(stream: &Stream) -> Vec<Device> {
     let unable = |answer| matches!(answer, Err(Error::Unsupported { .. }));
     let able = |device: &Device| !unable(device.rng_of(stream.clone()).uniform::<f32>(1));
