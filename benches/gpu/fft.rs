@@ -7,7 +7,7 @@ use libloading::Library;
 use std::ffi::c_int;
 use std::time::Duration;
 use windlass::fft::{Fft, FftReal};
-use windlass::{Device, DeviceBuffer, Element};
+use windlass::{Device, DeviceBuffer, Element, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -166,10 +166,10 @@ fn row<T: Element, U: Element>(
         let time = timed(BATCH, || {
             end = Some((0..BATCH).fold(begin, |y, _| call(&device, &x, y)));
             if waits {
-                device.synchronize(LONG).unwrap();
+                device.waiting(Wait::Spin).synchronize(LONG).unwrap();
             }
         });
-        device.synchronize(LONG).unwrap();
+        device.waiting(Wait::Spin).synchronize(LONG).unwrap();
         y = end;
         time / if waits { 1e3 } else { 1.0 }
     };

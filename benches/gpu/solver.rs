@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 use windlass::solver::{EighSpec, Matrix, Solver, SolverElement, SvdMethod, Vectors};
-use windlass::{Device, DeviceBuffer, Uplo};
+use windlass::{Device, DeviceBuffer, Uplo, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 type Opaque = *mut c_void;
@@ -292,7 +292,7 @@ fn row<T: SolverElement>(
         timed(1, || {
             let copied = device.copy(&source, a.take().unwrap()).unwrap().into_output();
             a = Some(ours(&solver, &device, routine, n, copied));
-            device.synchronize(LONG).unwrap();
+            device.waiting(Wait::Spin).synchronize(LONG).unwrap();
         }) / 1e3
     };
     let theirs = || {
@@ -340,7 +340,7 @@ fn enqueue<T: SolverElement>(
                 ours(&solver, &device, routine, n, copied)
             }));
         });
-        device.synchronize(LONG).unwrap();
+        device.waiting(Wait::Spin).synchronize(LONG).unwrap();
         a = end;
         time
     };

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::Duration;
 use windlass::sparse::{Csr, SolveElement, SparseElement, Spmm, Spmv};
-use windlass::{Diag, Order, Transpose, Uplo};
+use windlass::{Diag, Order, Transpose, Uplo, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 type Opaque = *mut c_void;
@@ -179,7 +179,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
                 let y = (0..BATCH).fold(y_ours.take().unwrap(), |y, _| {
                     sparse.spmv(Spmv::new(), &a.ours, &x_ours, y).unwrap().into_output()
                 });
-                device.synchronize(LONG).unwrap();
+                device.waiting(Wait::Spin).synchronize(LONG).unwrap();
                 y_ours = Some(y);
             })
     };
@@ -217,7 +217,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     let ours = || {
         timed(1, || {
             let y = sparse.spsv(&triangle, real(1.0), &x_ours, y_ours.take().unwrap()).unwrap().into_output();
-            device.synchronize(LONG).unwrap();
+            device.waiting(Wait::Spin).synchronize(LONG).unwrap();
             y_ours = Some(y);
         }) / 1e3
     };
@@ -264,7 +264,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     let ours = || {
         timed(1, || {
             let c = sparse.spmm(spec, &a.ours, &b_ours, c_ours.take().unwrap()).unwrap().into_output();
-            device.synchronize(LONG).unwrap();
+            device.waiting(Wait::Spin).synchronize(LONG).unwrap();
             c_ours = Some(c);
         }) / 1e3
     };
@@ -283,7 +283,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     let ours = || {
         timed(1, || {
             let square = sparse.spgemm(real(1.0), &a.ours, &a.ours).unwrap();
-            device.synchronize(LONG).unwrap();
+            device.waiting(Wait::Spin).synchronize(LONG).unwrap();
             drop(square);
         }) / 1e3
     };

@@ -2,8 +2,8 @@
 
 use super::{Config, DeviceInfo, Kind, MemoryInfo};
 use crate::buffer::{Meter, Mirrors};
-use crate::clock;
-use crate::dispatch::{Backoff, InFlight};
+use crate::clock::{self, Clock};
+use crate::dispatch::{Backoff, InFlight, Spinner, Wait};
 use crate::engine::life::{Life, Stand};
 use crate::engine::{Cause, Engine, Epoch, Parts, process};
 use crate::supervisor::Supervisor;
@@ -154,18 +154,26 @@ impl Inner {
 
     /// Waits until nothing is in flight in `epoch`, which admits nothing more. False when `limit` was not enough.
     pub(crate) fn drain(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
-        Self::wait_for(epoch, limit, || epoch.engine.is_drained(epoch))
+        Self::wait_for(epoch, (limit, Wait::Block), || epoch.engine.is_drained(epoch))
     }
 
     /// The same of what has been submitted by now, whatever comes after it.
-    pub(super) fn synchronize(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
+    pub(super) fn synchronize(&self, epoch: &Arc<Epoch>, limit: Duration, how: Wait) -> Result<bool> {
         let earlier = epoch.engine.earlier(epoch);
-        Self::wait_for(epoch, limit, || epoch.engine.is_over(&earlier))
+        Self::wait_for(epoch, (limit, how), || epoch.engine.is_over(&earlier))
     }
 
-    fn wait_for(epoch: &Epoch, limit: Duration, over: impl Fn() -> bool) -> Result<bool> {
-        let until = epoch.timing.clock.after(limit);
-        let mut backoff = Backoff::new(&epoch.timing.waits);
+    fn wait_for(epoch: &Epoch, (limit, how): (Duration, Wait), over: impl Fn() -> bool) -> Result<bool> {
+        let (until, waits) = (epoch.timing.clock.after(limit), &epoch.timing.waits);
+        // As a wait for one dispatch spins; what is in flight on the host engine wants the cores itself.
+        let spinner = if how == Wait::Adaptive && epoch.engine.is_polled() { Spinner::enter() } else { None };
+        let spin = match (how, &spinner) {
+            (Wait::Spin, _) => Duration::MAX,
+            (Wait::Adaptive, Some(_)) => waits.spin + waits.gpu_spin,
+            (Wait::Adaptive, None) => waits.spin,
+            _ => Duration::ZERO,
+        };
+        let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(waits));
         loop {
             if over() {
                 return Ok(true);
@@ -177,7 +185,14 @@ impl Inner {
                 // Much may have happened between that look and this one at the clock.
                 return Ok(over());
             }
-            backoff.pause(until);
+            let waited = start.elapsed();
+            if waited >= spin {
+                backoff.pause(until);
+            } else if waited > waits.longest_pause {
+                std::thread::yield_now(); // where cores are few, others may need this one
+            } else {
+                std::hint::spin_loop();
+            }
         }
     }
 

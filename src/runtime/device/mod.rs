@@ -261,7 +261,8 @@ impl Device {
     }
 
     /// Waits until everything submitted so far is complete, at most `limit`. What others submit meanwhile is not waited
-    /// for, nor what may still run of a generation that a fault has ended.
+    /// for, nor what may still run of a generation that a fault has ended. It spins as the handle's [`Wait`] says
+    /// ([`waiting`](Self::waiting)), and then looks now and then.
     ///
     /// # Errors
     /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's host
@@ -269,7 +270,7 @@ impl Device {
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
         crate::host::refuse_inside("a wait for the device")?;
         let epoch = self.epoch();
-        if self.inner.synchronize(&epoch, limit)? {
+        if self.inner.synchronize(&epoch, limit, self.wait_policy())? {
             Ok(())
         } else {
             Err(Error::Timeout { waited: limit, site: crate::error::Site::none() })

@@ -33,6 +33,16 @@ pub(crate) enum Earlier {
 }
 
 impl Engine {
+    /// Nobody is woken when its work ends: who waits looks.
+    pub(crate) fn is_polled(&self) -> bool {
+        match self {
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => true,
+            #[cfg(any(feature = "host", target_os = "linux"))]
+            _ => false,
+        }
+    }
+
     /// The CUDA engine, if it is one.
     #[cfg(feature = "cuda")]
     pub(crate) fn as_cuda(&self) -> Option<&crate::cuda::CudaEngine> {
