@@ -101,7 +101,7 @@ pub use op::{
     Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, Output, Outs, PlanKey, Prepare, Raw, Slices,
     SlicesMut, Spans, WritesOf,
 };
-pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed};
+pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
 pub use rng::Rng;
 #[doc(hidden)]
 pub use runtime::clock;

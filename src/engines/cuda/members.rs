@@ -7,6 +7,8 @@
 //! **Race "release against park"**: to take a member or to park the job is one critical section, and so is to give one back
 //! and to take the job that gets it; so no job is parked while a member is free. (`turns.rs`)
 
+use super::follow::Follows;
+use super::lease::Lease;
 use super::slot::Slot;
 use super::turns::Turns;
 use super::{Core, fault};
@@ -23,6 +25,11 @@ use std::sync::OnceLock;
 
 /// Calls that may block at a time, of libraries without a pool of their own.
 const BLOCKING: usize = 2;
+
+/// Streams that programs are replayed on, each program always on one: what a library works in there is part of its graphs.
+const SEATS: usize = 4;
+/// The pool of those.
+const PROGRAMS: &str = "program";
 
 /// The members of one pool.
 pub(crate) struct Pool {
@@ -59,6 +66,7 @@ impl Pool {
         };
         let mut next = slots;
         let sizes = std::iter::once((None, BLOCKING)).chain(libraries.iter().filter_map(of_library));
+        let sizes = sizes.chain(std::iter::once((Some(PROGRAMS), SEATS)));
         let make = |(library, size): (Option<&'static str>, usize)| {
             let numbers = next..next + size;
             next = numbers.end;
@@ -70,6 +78,11 @@ impl Pool {
     /// How many members it has, made or not.
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
+    }
+
+    /// Helper threads that may be at its work at a time.
+    pub(super) fn helpers(&self) -> usize {
+        if self.library == Some(PROGRAMS) { 0 } else { self.numbers.len() }
     }
 
     /// Those that there are.
@@ -104,6 +117,31 @@ impl Core {
                 Err(error)
             }
         }
+    }
+
+    fn seats(&self) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.library == Some(PROGRAMS))
+    }
+
+    /// Programs are replayed on this slot.
+    pub(super) fn is_seat(&self, index: usize) -> bool {
+        self.seats().is_some_and(|pool| pool.numbers.contains(&index))
+    }
+
+    /// The lease of a program's seat, for work all of whose predecessors have an event then.
+    pub(super) fn hold_seat(
+        self: &Arc<Self>,
+        seat: u8,
+        epoch: &Arc<Epoch>,
+        follows: &mut Follows,
+    ) -> Result<Lease<'_>> {
+        let none = || Error::library("a device without streams for programs");
+        let slots = self.members_made(self.seats().ok_or_else(none)?, epoch)?;
+        let slot = slots.get(usize::from(seat) % slots.len().max(1)).ok_or_else(none)?;
+        if follows.iter().any(|follow| follow.must_be_closed(slot.shared.index)) {
+            self.close_open(epoch, follows)?;
+        }
+        Ok(Lease { slot, state: slot.lease.lock() })
     }
 
     fn give_up_member(self: &Arc<Self>, pool: &Pool, index: usize) {

@@ -19,6 +19,7 @@
 //! lease.rs: which slot it gets    under_lease.rs: what is done there
 //! late.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
 //! dispatch
+//! graph.rs: many of them as one
 //! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
 //! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark
@@ -41,6 +42,7 @@ mod fault;
 mod follow;
 mod frees;
 mod function;
+mod graph;
 mod handed_on;
 mod hands;
 mod helpers;
@@ -84,6 +86,7 @@ mod under_lease;
 pub use enqueue::Enqueue;
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
 pub(crate) use function::Function;
+pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
 pub(crate) use late::Late;
 pub(crate) use late_frame::{Frame as LateFrame, LateJob};
@@ -111,7 +114,7 @@ use crate::library::Entry;
 use crate::sync::{Arc, Mutex, Ordering};
 use crate::trace::{Counters, Stats};
 use context::Context;
-use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream};
+use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
 use std::sync::Weak;
 
@@ -187,6 +190,8 @@ unsafe impl AnyThread for CUevent {}
 unsafe impl AnyThread for CUmodule {}
 // SAFETY: as above.
 unsafe impl AnyThread for CUfunction {}
+// SAFETY: not locked by the driver: used by the holder of one slot's lease, and destroyed when nobody has it any more.
+unsafe impl AnyThread for CUgraphExec {}
 // SAFETY: handles and descriptors of libraries, most of which are untyped: each is used by the holder of one slot's lease.
 unsafe impl AnyThread for *mut std::ffi::c_void {}
 // SAFETY: pinned memory is memory of the process; the block or slot that it is given to is its only user.

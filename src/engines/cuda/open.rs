@@ -186,7 +186,7 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         context: context.clone(),
         pool,
         late: Arc::new(Flow::new()),
-        helpers: Helpers::new(pools.iter().map(Pool::len).sum(), config.timing),
+        helpers: Helpers::new(pools.iter().map(Pool::helpers).sum(), config.timing),
         pools,
         plans: Plans::new(),
         keeper,

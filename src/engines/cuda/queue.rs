@@ -36,6 +36,8 @@ pub(crate) struct Leavings {
     pub(crate) kept: Kept,
     pub(crate) scratch: SmallVec<[u64; 2]>,
     pub(super) result_asked: bool,
+    /// What the half enqueues is captured.
+    pub(super) capturing: bool,
     /// Nothing is on the stream, and the operands are as they were.
     pub(super) untouched: bool,
 }
@@ -48,6 +50,7 @@ impl Leavings {
             kept: SmallVec::new(),
             scratch: SmallVec::new(),
             result_asked: false,
+            capturing: false,
             untouched: true,
         }
     }
@@ -97,6 +100,11 @@ impl<'q> Queue<'q> {
         self.left.untouched = false;
     }
 
+    /// It is one of those that programs are replayed on.
+    pub(super) fn is_on_a_seat(&self) -> bool {
+        self.core.is_seat(self.shared.index)
+    }
+
     pub(crate) fn check(&self, call: &str, code: Code) -> Result<()> {
         code.ok().map_err(|code| fault::classify(self.epoch, code, call))
     }
@@ -108,6 +116,7 @@ impl<'q> Queue<'q> {
     }
 
     pub(crate) fn room(&self, bytes: usize) -> Result<u64> {
+        self.lasting("scratch")?;
         let address = self.core.raw_alloc(self.state, bytes);
         address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
     }

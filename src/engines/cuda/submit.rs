@@ -131,7 +131,10 @@ impl Core {
         if !self.gather(around, &mut follows) {
             return Err(Undone::Late);
         }
-        let mut lease = self.hold(s.epoch, &mut follows)?;
+        let mut lease = match s.options.seat {
+            None => self.hold(s.epoch, &mut follows)?,
+            Some(seat) => self.hold_seat(seat, s.epoch, &mut follows)?,
+        };
         let index = lease.slot.shared.index;
         let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
         let result = self.enqueue(s, &follows, &mut lease, (&mut retired, facts.from_peer.then_some(&mut end)), given);

@@ -48,6 +48,12 @@ impl<'a> AnyIn<'a> {
         self.len == 0
     }
 
+    /// What it lies in, where it begins there, and how long it is, in bytes.
+    pub(crate) fn place(&self) -> (&'a Arc<Region>, usize, usize) {
+        let size = self.dtype.size();
+        (self.region, self.offset * size, self.len * size)
+    }
+
     /// With its type again; `None` when it is another.
     pub fn downcast<T: Element>(self) -> Option<In<'a, T>> {
         (self.dtype == T::DTYPE).then(|| In::new(self.region, self.offset, self.len))

@@ -40,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) label: Option<&'static str>,
     /// It goes on with what was admitted already, which the bound on work in flight has let in as a whole.
     pub(crate) goes_on: bool,
+    /// Of a program, which keeps to one stream of a GPU.
+    pub(crate) seat: Option<u8>,
 }
 
 /// A handle to one device: a GPU, or the CPU.
@@ -96,6 +98,12 @@ impl Device {
             crate::engine::Engine::Tape(tape) => tape.real().clone(),
             _ => epoch,
         }
+    }
+
+    /// A handle whose calls keep to one of the streams for programs.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn seated(&self, seat: u8) -> Self {
+        Device { options: Options { seat: Some(seat), ..self.options }, ..self.clone() }
     }
 
     /// A handle whose calls are recorded in `epoch`.

@@ -10,9 +10,9 @@ impl Plan {
     fn named(&self, one: &Use) -> String {
         let whole = match one.source {
             Source::Captured(index) => format!("captured {index}"),
-            Source::Piece(piece) => match self.pieces.get(piece) {
-                Some((_, Part::Input(index))) => format!("input {index}"),
-                Some((_, Part::Operand(index))) => format!("operand {index}"),
+            Source::Piece(piece) => match self.pieces.get(piece).map(|piece| piece.part) {
+                Some(Part::Input(index)) => format!("input {index}"),
+                Some(Part::Operand(index)) => format!("operand {index}"),
                 _ => format!("arena {}", self.slots.get(piece).copied().flatten().unwrap_or(0)),
             },
         };

@@ -1,10 +1,11 @@
 //! A replay on a GPU: the CUDA halves of the steps, one after the other, on one stream.
 
-use super::plan::Plan;
-use super::step::Cell;
+use super::plan::{Node, Plan};
+use super::step::{Cell, Step};
 use crate::cuda::Queue;
 use crate::op::Prepare;
 use crate::op::plan::{Ask, Key};
+use crate::sync::Arc;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -17,18 +18,23 @@ impl Ask for Count {
     }
 }
 
-impl Plan {
-    /// Gives each step its place among the plans of all.
-    pub(super) fn count_plans(&mut self) {
-        let mut next = 0;
-        for (node, step) in self.nodes.iter_mut().zip(&self.steps).filter(|(node, _)| node.facts.prepared) {
-            let mut count = Count(0);
-            step.prepare(&mut Prepare(&mut count));
-            node.plans = next..next + count.0;
-            next = node.plans.end;
-        }
-    }
+/// How many plans a step needs.
+pub(super) fn plans_of(step: &dyn Step) -> usize {
+    let mut count = Count(0);
+    step.prepare(&mut Prepare(&mut count));
+    count.0
+}
 
+/// Gives each step its place among the plans of all.
+pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<dyn Step>]) {
+    let mut next = 0;
+    for (node, step) in nodes.iter_mut().zip(steps).filter(|(node, _)| node.facts.prepared) {
+        node.plans = next..next + plans_of(&**step);
+        next = node.plans.end;
+    }
+}
+
+impl Plan {
     /// What all steps need.
     pub(super) fn prepare(&self, plans: &mut Prepare<'_>) {
         for (_, step) in self.nodes.iter().zip(&self.steps).filter(|(node, _)| node.facts.prepared) {

@@ -8,8 +8,11 @@
 //!
 //! `tape.rs`: the engine that writes down; `recorder.rs`: its user's side; `step.rs`: a recorded op, the only part that
 //! is compiled for each; `plan.rs`: edges and arena; `replay.rs`: the operation, `run.rs` its host half, `enqueue.rs` its
-//! CUDA half; `operands.rs`, `outcome.rs`: what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks.
+//! CUDA half; `operands.rs`, `outcome.rs`: what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks;
+//! `change.rs`: other scalars and other buffers without recording again; `bisect.rs`: which step fails.
 
+mod bisect;
+mod change;
 mod dot;
 #[cfg(feature = "cuda")]
 mod enqueue;
@@ -24,6 +27,7 @@ mod stats;
 mod step;
 mod tape;
 
+pub use bisect::StepFailure;
 pub use operands::{Moved, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
@@ -40,7 +44,7 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::trace::Counters;
 use crate::{AnyIns, Device, DeviceBuffer, Error, Result};
 use plan::Plan;
-use replay::Replay;
+use replay::{Ran, Replay};
 
 /// Operations of one device that were recorded once and are replayed as one dispatch.
 ///
@@ -80,12 +84,17 @@ use replay::Replay;
 /// ```
 pub struct Program {
     device: Device,
+    /// For what is recorded in the place of a step.
+    recorder: Recorder,
+    tape: Arc<Tape>,
     plan: Arc<Plan>,
     /// Buffers of the device that its operations read.
     captured: Vec<AnyBuffer>,
     /// Temporaries, and what the operations leave for the host.
     arena: DeviceBuffer<u8>,
     replays: AtomicU64,
+    #[cfg(feature = "cuda")]
+    graphs: Arc<crate::cuda::Graphs>,
 }
 
 impl std::fmt::Debug for Program {
@@ -110,7 +119,7 @@ impl Device {
     pub fn record<T>(&self, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<(Program, T)> {
         let (recorder, tape, id) = self.recorder()?;
         let kept = body(&recorder)?;
-        Ok((self.program(&tape, id)?, kept))
+        Ok((self.program(recorder, tape, id)?, kept))
     }
 
     fn recorder(&self) -> Result<(Recorder, Arc<Tape>, u64)> {
@@ -140,23 +149,32 @@ impl Device {
         Ok((Recorder::new(self.recording_in(epoch), tape.clone(), id), tape, id))
     }
 
-    fn program(&self, tape: &Tape, id: u64) -> Result<Program> {
+    fn program(&self, recorder: Recorder, tape: Arc<Tape>, id: u64) -> Result<Program> {
         let mut written = tape.close();
         let captured = std::mem::take(&mut written.captured);
-        #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "plans are a GPU's"))]
-        let mut plan = Plan::of(id, written, captured.len())?;
         let real = tape.real();
-        #[cfg(feature = "cuda")]
-        if real.engine.as_cuda().is_some() {
-            plan.count_plans();
-        }
+        let plan = Plan::of(id, written, captured.len(), !real.engine.is_host())?;
         let bytes = usize::try_from(plan.arena_bytes().max(1)).map_err(|_| Error::invalid("arena", "it overflows"))?;
         let arena = self.uninit::<u8>(bytes)?;
         if !Arc::ptr_eq(&arena.region.epoch, real) {
             real.admit()?; // rebuilt meanwhile
         }
         let arena = arena.gated().ok_or_else(|| Error::library("a new buffer that somebody else has"))?;
-        Ok(Program { device: self.clone(), plan: Arc::new(plan), captured, arena, replays: AtomicU64::new(0) })
+        #[cfg(feature = "cuda")]
+        let device = self.seated(id as u8);
+        #[cfg(not(feature = "cuda"))]
+        let device = self.clone();
+        Ok(Program {
+            device,
+            recorder,
+            tape,
+            plan: Arc::new(plan),
+            captured,
+            arena,
+            replays: AtomicU64::new(0),
+            #[cfg(feature = "cuda")]
+            graphs: Arc::default(),
+        })
     }
 }
 
@@ -174,8 +192,23 @@ impl Program {
         self.submit::<W>(reads.into_reads(), writes.into_any())
     }
 
-    fn submit<'s, W: Moved>(&'s self, mut reads: AnyIns<'s>, mut writes: AnyBuffers) -> Submitted<Replayed<W>> {
-        let op = match self.operation(0..self.plan.nodes.len()) {
+    fn submit<'s, W: Moved>(&'s self, reads: AnyIns<'s>, writes: AnyBuffers) -> Submitted<Replayed<W>> {
+        let pending = self.submit_part(0..self.plan.nodes.len(), reads, writes)?;
+        self.replays.fetch_add(1, Ordering::Relaxed);
+        Ok(pending.retype(|mut writes| {
+            writes.pop(); // the arena
+            Ok::<_, Error>(writes)
+        })?)
+    }
+
+    /// Some of the steps. The buffers that come from it have the arena behind them.
+    fn submit_part<'s>(
+        &'s self,
+        part: std::ops::Range<usize>,
+        mut reads: AnyIns<'s>,
+        mut writes: AnyBuffers,
+    ) -> Submitted<Ran> {
+        let op = match self.operation(part) {
             Ok(op) => op,
             Err(error) => return Err(Rejected::new(error, writes)),
         };
@@ -183,22 +216,20 @@ impl Program {
         // SAFETY: the arena is used by replays of this program alone, always whole. Its region is gated, so of those that
         // several threads submit at once each follows another.
         writes.push(unsafe { self.arena.alias() }.into());
-        let without_arena = |mut writes: AnyBuffers| {
-            writes.pop();
-            writes
-        };
-        match self.device.dispatch_from(&mut Contained::new(Some(op)), &reads, writes) {
-            Ok(pending) => {
-                self.replays.fetch_add(1, Ordering::Relaxed);
-                Ok(pending.retype(|writes| Ok::<_, Error>(without_arena(writes)))?)
-            }
-            Err(rejected) => Err(rejected.map(without_arena)),
-        }
+        let pending = self.device.dispatch_from(&mut Contained::new(Some(op)), &reads, writes);
+        pending.map_err(|rejected| {
+            rejected.map(|mut writes| {
+                writes.pop();
+                writes
+            })
+        })
     }
 
     fn operation(&self, part: std::ops::Range<usize>) -> Result<Replay> {
         Ok(Replay {
             part,
+            #[cfg(feature = "cuda")]
+            graphs: self.graphs.clone(),
             #[cfg(feature = "cuda")]
             reserved: crate::sync::Mutex::new(self.reserve()?),
             plan: self.plan.clone(),

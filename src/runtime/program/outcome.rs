@@ -65,6 +65,12 @@ impl<W: Moved> PendingDispatch<Replayed<W>> {
     }
 }
 
+impl<W: Moved> Replayed<W> {
+    pub(super) fn new(buffers: AnyBuffers, answers: Answers) -> Result<Self> {
+        Ok(Replayed { buffers: W::of_any(buffers)?, answers })
+    }
+}
+
 impl<W: Moved> Output for Replayed<W> {
     type Writes = Dyn;
     type Host = Answers;

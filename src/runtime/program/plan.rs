@@ -12,6 +12,7 @@ use crate::sync::{Arc, Mutex};
 use crate::trace::OpInfo;
 use crate::{Error, Result};
 use smallvec::SmallVec;
+use std::ops::Deref;
 
 /// Past so many steps each follows the one before it: what follows what takes memory that grows with their square.
 const MOST: usize = 8192;
@@ -26,7 +27,7 @@ pub(super) enum Source {
 }
 
 /// An operand of a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) source: Source,
     pub(super) offset: u64,
@@ -84,9 +85,25 @@ pub(super) struct Node {
 
 /// What replays share.
 pub(crate) struct Plan {
+    pub(super) shape: Arc<Shape>,
+    pub(super) steps: Vec<Arc<dyn Step>>,
+    /// How often a step was replaced.
+    pub(super) version: u64,
+    /// What the steps were placed by.
+    placed: Mutex<Vec<u64>>,
+}
+
+impl Deref for Plan {
+    type Target = Shape;
+    fn deref(&self) -> &Shape {
+        &self.shape
+    }
+}
+
+/// All of a plan but its operations.
+pub(crate) struct Shape {
     pub(super) id: u64,
     pub(super) nodes: Vec<Node>,
-    pub(super) steps: Vec<Arc<dyn Step>>,
     pub(super) inputs: Vec<Operand>,
     pub(super) operands: Vec<Operand>,
     pub(super) captured: usize,
@@ -95,16 +112,14 @@ pub(crate) struct Plan {
     pub(super) arena: u64,
     /// Of the pieces: where temporaries lie in the arena.
     pub(super) slots: Vec<Option<u64>>,
-    pub(super) pieces: Vec<(u64, Part)>,
+    pub(super) pieces: Vec<Piece>,
     /// Some steps are worth running beside each other.
     pub(super) parallel: bool,
-    /// What the steps were placed by.
-    placed: Mutex<Vec<u64>>,
 }
 
 impl Plan {
-    /// Of what was recorded, with so many buffers of the device.
-    pub(super) fn of(id: u64, written: Written, captured: usize) -> Result<Self> {
+    /// Of what was recorded, with so many buffers of the device; for a GPU or not.
+    pub(super) fn of(id: u64, written: Written, captured: usize, gpu: bool) -> Result<Self> {
         let Written { pieces, entries, inputs, operands, answers, .. } = written;
         check_outputs(&pieces, &entries, &operands)?;
         let after = if entries.len() > MOST { chain(entries.len()) } else { follows(&entries) };
@@ -140,20 +155,22 @@ impl Plan {
             }
         }
         let parallel = is_parallel(&nodes, &before_all);
-        Ok(Plan {
-            id,
-            nodes,
-            steps,
-            inputs,
-            operands,
-            captured,
-            answers,
-            arena,
-            pieces: pieces.iter().map(|piece| (piece.bytes, piece.part)).collect(),
-            slots,
-            parallel,
-            placed: Mutex::default(),
-        })
+        #[cfg(feature = "cuda")]
+        if gpu {
+            super::enqueue::count_plans(&mut nodes, &steps);
+        }
+        let _ = gpu;
+        let shape = Shape { id, nodes, inputs, operands, captured, answers, arena, pieces, slots, parallel };
+        Ok(Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() })
+    }
+
+    /// The same with another operation in the place of a step, on the same operands.
+    pub(super) fn with_step(&self, index: usize, step: Arc<dyn Step>) -> Self {
+        let mut steps = self.steps.clone();
+        if let Some(place) = steps.get_mut(index) {
+            *place = step;
+        }
+        Plan { shape: self.shape.clone(), steps, version: self.version + 1, placed: Mutex::default() }
     }
 
     /// How many addresses a replay has: inputs, what was captured, operands, the arena.

@@ -68,6 +68,11 @@ impl Recorder {
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
+    /// The number of the operation that is recorded next: see [`Program::set`](crate::Program::set).
+    pub fn position(&self) -> usize {
+        self.tape.len()
+    }
+
     /// Names what a recorded operation leaves for the host: its number, or its verdict. Each replay has it, see
     /// [`Replayed::get`](crate::Replayed::get). Of a pending with buffers, [`split`](crate::PendingDispatch::split) gives
     /// those and what is to be passed here.

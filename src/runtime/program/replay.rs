@@ -18,6 +18,8 @@ use std::ops::Range;
 pub(super) struct Replay {
     pub(super) plan: Arc<Plan>,
     pub(super) part: Range<usize>,
+    #[cfg(feature = "cuda")]
+    pub(super) graphs: Arc<crate::cuda::Graphs>,
     /// Pinned memory for the answers, on a GPU.
     #[cfg(feature = "cuda")]
     pub(super) reserved: Mutex<Option<crate::cuda::Reserved>>,
@@ -142,7 +144,14 @@ impl Op for Replay {
         let bases = Self::bases(queue.reads(), queue.writes());
         let answers = bases.last().map(|arena| arena + self.plan.arena).unwrap_or_default();
         self.plan.place(&bases)?;
-        self.plan.enqueue(&self.part, queue, answers)?;
+        let mut steps = |queue: &mut crate::cuda::Queue<'_>| self.plan.enqueue(&self.part, queue, answers);
+        if self.part.len() == self.plan.nodes.len() && self.part.len() > 1 {
+            let keep: Arc<dyn std::any::Any + Send + Sync> = self.plan.clone();
+            let key: Vec<u64> = bases.iter().copied().chain([self.plan.version]).collect();
+            self.graphs.run(queue, &key, &keep, &mut steps)?;
+        } else {
+            steps(queue)?;
+        }
         match self.reserved.lock().take() {
             // SAFETY: inside the arena, which has a slot for each answer; so many bytes were reserved.
             Some(reserved) => unsafe { queue.copy_to_staging(answers, reserved) },

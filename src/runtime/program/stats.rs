@@ -21,6 +21,13 @@ pub struct ProgramStats {
     pub arena_bytes: u64,
     /// Replays that were submitted.
     pub replays: u64,
+    /// Of those, how many a GPU ran as one CUDA graph. The others were enqueued operation by operation: the first with new
+    /// buffers, and all of a program that cannot be captured.
+    pub graph_launches: u64,
+    /// Graphs that were instantiated.
+    pub instantiations: u64,
+    /// Graphs that were given other buffers without that.
+    pub updates: u64,
 }
 
 impl Plan {
@@ -38,14 +45,23 @@ impl Program {
     /// What it is, in numbers.
     pub fn stats(&self) -> ProgramStats {
         let plan = &*self.plan;
-        let temporary = plan.pieces.iter().filter(|(_, part)| *part == Part::Temporary);
-        ProgramStats {
+        let temporary = plan.pieces.iter().filter(|piece| piece.part == Part::Temporary);
+        #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "no graphs"))]
+        let mut stats = ProgramStats {
             steps: plan.nodes.len(),
             edges: plan.nodes.iter().map(|node| node.after.len()).sum(),
             longest_path: plan.longest_path(),
-            temporary_bytes: temporary.map(|(bytes, _)| bytes).sum(),
+            temporary_bytes: temporary.map(|piece| piece.bytes).sum(),
             arena_bytes: plan.arena_bytes(),
             replays: self.replays.load(Ordering::Relaxed),
+            ..ProgramStats::default()
+        };
+        #[cfg(feature = "cuda")]
+        {
+            stats.graph_launches = self.graphs.launches.load(Ordering::Relaxed);
+            stats.instantiations = self.graphs.instantiations.load(Ordering::Relaxed);
+            stats.updates = self.graphs.updates.load(Ordering::Relaxed);
         }
+        stats
     }
 }

@@ -19,6 +19,9 @@ pub(super) const ALIGN: u64 = 256;
 /// Where the addresses of a recording begin: no memory of a machine lies there.
 const FIRST: u64 = 1 << 62;
 
+/// Operands of an op with lists of them, whose addresses a GPU gets without the host's help.
+const MOST_LISTED: usize = 480;
+
 /// Records.
 pub(crate) struct Tape {
     id: u64,
@@ -33,6 +36,8 @@ pub(crate) struct Tape {
 #[derive(Default)]
 struct State {
     closed: bool,
+    /// What is recorded takes the place of something: no memory is named.
+    replacing: bool,
     bytes: u64,
     written: Written,
 }
@@ -50,6 +55,7 @@ pub(super) struct Written {
 }
 
 /// Memory of a recording.
+#[derive(Clone)]
 pub(super) struct Piece {
     base: u64,
     pub(super) bytes: u64,
@@ -120,6 +126,18 @@ impl Tape {
         Written { answers: self.answers.load(Ordering::Relaxed), ..std::mem::take(&mut state.written) }
     }
 
+    /// Records again, on memory and buffers of the device that it has named before.
+    pub(super) fn reopen(&self, pieces: Vec<Piece>, captured: Vec<AnyBuffer>) {
+        let mut state = self.state.lock();
+        (state.closed, state.replacing) = (false, true);
+        state.written = Written { pieces, captured, ..Written::default() };
+    }
+
+    /// How many operations it has recorded.
+    pub(super) fn len(&self) -> usize {
+        self.state.lock().written.entries.len()
+    }
+
     /// Memory for a temporary.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Arc<Allocation>> {
         self.piece(&mut self.state.lock(), bytes as u64, Part::Temporary)
@@ -128,6 +146,12 @@ impl Tape {
     fn piece(&self, state: &mut State, bytes: u64, part: Part) -> Result<Arc<Allocation>> {
         if state.closed {
             return Err(closed());
+        }
+        if state.replacing {
+            return Err(Error::invalid(
+                "memory",
+                "a step that is replaced keeps its operands; it is given no new ones",
+            ));
         }
         let end = bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| state.bytes.checked_add(room));
         let end = end.filter(|end| *end < FIRST).ok_or_else(|| Error::invalid("len", "no address space holds it"))?;
@@ -161,6 +185,9 @@ impl Tape {
     /// An op is recorded.
     pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
         recordable(s.facts)?;
+        if s.facts.listed && s.views.len() > MOST_LISTED {
+            return Err(not_recordable(s.facts.name, "it has more operands than a kernel takes as parameters"));
+        }
         let info = s.call.info(s.options.label, None)?;
         let answer = (s.facts.raw_bytes > 0).then(|| self.answers.fetch_add(1, Ordering::Relaxed));
         let step = s.call.become_step(self.id, answer)?;

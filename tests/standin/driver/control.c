@@ -102,6 +102,7 @@ static int64_t live(const char *what) {
     if (strcmp(what, "streams") == 0) return live_objects(STREAM);
     if (strcmp(what, "events") == 0) return live_objects(EVENT);
     if (strcmp(what, "pools") == 0) return live_objects(POOL);
+    if (strcmp(what, "graphs") == 0) return live_objects(GRAPH) + live_objects(GRAPH_EXEC);
     if (strcmp(what, "modules") == 0) return live_objects(MODULE);
     if (strcmp(what, "allocations") == 0) return live_memory(false, false, false);
     if (strcmp(what, "bytes") == 0) return live_memory(false, false, true);

@@ -240,6 +240,7 @@ static CUresult launch_on(struct stream *stream, struct function *function, cons
     command->endless = outcome == -1;
     command->payload = malloc(sizeof launch);
     memcpy(command->payload, &launch, sizeof launch);
+    command->payload_bytes = sizeof launch;
     submit(stream, command, true);
     return CUDA_SUCCESS;
 }

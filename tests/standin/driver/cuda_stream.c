@@ -49,6 +49,8 @@ EXPORT CUresult cuStreamQuery(CUstream handle) {
     ENTER(cuStreamQuery, A_CONTEXT);
     struct stream *stream = enter_stream(handle);
     if (stream == NULL) LEAVE(CUDA_ERROR_INVALID_HANDLE, "stream#?");
+    if (breaks_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "stream#%d (captured)", stream->object.number);
     uint64_t last = stream->enqueued;
     progress();
     CUresult code = state.sticky != CUDA_SUCCESS ? state.sticky
@@ -62,6 +64,8 @@ EXPORT CUresult cuStreamSynchronize(CUstream handle) {
     ENTER(cuStreamSynchronize, A_CONTEXT);
     struct stream *stream = enter_stream(handle);
     if (stream == NULL) LEAVE(CUDA_ERROR_INVALID_HANDLE, "stream#?");
+    if (breaks_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "stream#%d (captured)", stream->object.number);
     stream->object.inside++;
     CUresult code = wait_for(stream, stream->enqueued, &stream->clock);
     stream->object.inside--;
@@ -75,6 +79,8 @@ EXPORT CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle, 
     struct event *event = enter_object(event_handle, EVENT);
     if (stream == NULL || event == NULL || stream->object.destroyed)
         LEAVE(CUDA_ERROR_INVALID_HANDLE, "stream#? event#?");
+    if (breaks_capture(stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION))
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "stream#%d (captured)", stream->object.number);
     if (event->stream != NULL) {
         struct command *command = enqueue(stream, WAIT);
         command->awaited = event->stream;
@@ -139,6 +145,8 @@ EXPORT CUresult cuEventRecord(CUevent event_handle, CUstream stream_handle) {
                   stream->object.number, stream->object.device);
         LEAVE(CUDA_ERROR_INVALID_HANDLE, "event#%d stream#%d", event->object.number, stream->object.number);
     }
+    if (breaks_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "stream#%d (captured)", stream->object.number);
     struct command *command = enqueue(stream, RECORD);
     command->event = event;
     event->stream = stream;

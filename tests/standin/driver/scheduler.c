@@ -133,6 +133,11 @@ static void look_up(struct stream *stream, struct command *command, struct opera
 }
 
 void submit(struct stream *stream, struct command *command, bool checks_peers) {
+    if (stream->capture != NULL) {
+        stream->enqueued--;
+        capture_command(stream, command);
+        return;
+    }
     for (int i = 0; i < command->operand_count; i++) look_up(stream, command, &command->operands[i], checks_peers);
     if (command->kind == RELEASE) {
         command->allocation->free_called = true;
@@ -152,6 +157,7 @@ void submit_work(struct stream *stream, const struct operand *operands, int coun
     command->run = run;
     command->payload = malloc(payload_bytes);
     memcpy(command->payload, payload, payload_bytes);
+    command->payload_bytes = payload_bytes;
     submit(stream, command, checks_peers);
 }
 

@@ -56,6 +56,10 @@ enum {
     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
     CUDA_ERROR_NOT_SUPPORTED = 801,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+    CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+    CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 };
 
 /* -- Objects. Each keeps its number for the log; none is freed before the process ends (a stale pointer of a thread
@@ -67,7 +71,7 @@ struct clock {
     int count;
 };
 
-enum handle_kind { CONTEXT = 1, STREAM, EVENT, POOL, MODULE, FUNCTION, KINDS };
+enum handle_kind { CONTEXT = 1, STREAM, EVENT, POOL, MODULE, FUNCTION, GRAPH, GRAPH_EXEC, KINDS };
 
 struct object {
     enum handle_kind kind;
@@ -83,6 +87,20 @@ struct stream {
     uint64_t enqueued, executed;
     struct command *head, *tail;
     struct clock clock; /* what comes before the next command of this stream */
+    struct capture *capture; /* NULL: what is submitted runs */
+};
+
+/* What is submitted to a stream is written down. */
+struct capture {
+    struct command *head, *tail;
+    CUresult broken; /* the first call that cannot be part of it has ended it */
+};
+
+/* A graph, or an instance of one: commands in the order in which they were captured, each behind the one before it. */
+struct graph {
+    struct object object;
+    struct command *head;
+    int count;
 };
 
 struct event {
@@ -199,6 +217,7 @@ struct command {
     int operand_count;
     work run;
     void *payload;
+    size_t payload_bytes;
     struct stream *awaited;        /* WAIT */
     uint64_t awaited_sequence;
     struct event *event;           /* RECORD */
@@ -339,6 +358,14 @@ CUresult wait_for(struct stream *stream, uint64_t sequence, const struct clock *
 CUresult wait_for_device(int device);
 void drop_commands(struct stream *stream);
 void start_background(void);
+
+/* cuda_graph.c */
+/* The command becomes part of the stream's capture, or breaks it. */
+void capture_command(struct stream *stream, struct command *command);
+/* The call cannot be made on a stream that is captured: true, and its capture is broken with `code`. */
+bool breaks_capture(struct stream *stream, CUresult code);
+void forget_graph(struct graph *graph);
+void forget_capture(struct stream *stream);
 
 /* execute.c */
 void execute(struct stream *stream, struct command *command);

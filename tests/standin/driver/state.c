@@ -25,7 +25,8 @@ static _Thread_local struct binding current = {-1, 0};
 #define HANDLE_GENERATIONS 0xFFF
 
 const char *kind_name(enum handle_kind kind) {
-    static const char *names[KINDS] = {"?", "context", "stream", "event", "pool", "module", "function"};
+    static const char *names[KINDS] = {"?",      "context",  "stream", "event",         "pool",
+                                       "module", "function", "graph",  "graph instance"};
     return kind > 0 && kind < KINDS ? names[kind] : "?";
 }
 
@@ -179,7 +180,9 @@ static void forget_objects(void) {
             if (kind == STREAM) {
                 drop_commands((struct stream *)object);
                 forget_clock(&((struct stream *)object)->clock);
+                forget_capture((struct stream *)object);
             }
+            if (kind == GRAPH || kind == GRAPH_EXEC) forget_graph((struct graph *)object);
             if (kind == EVENT) forget_clock(&((struct event *)object)->clock);
             bury(object);
         }

@@ -1,5 +1,7 @@
 //! Programs on the CUDA engine: what a replay calls, and what it does when calls fail.
 
+mod graphs;
+
 use crate::common;
 use crate::standin;
 

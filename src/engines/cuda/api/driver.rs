@@ -5,8 +5,8 @@
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
 use cudarc::driver::sys::{
-    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemAccessDesc, CUmemPoolProps,
-    CUmemoryPool, CUmodule, CUstream, CUuuid,
+    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemAccessDesc,
+    CUmemPoolProps, CUmemoryPool, CUmodule, CUstream, CUuuid,
 };
 
 use super::Code;
@@ -167,6 +167,21 @@ function_table! {
         ) = c"cuLaunchKernel";
     }
     optional {
+        /// What is enqueued on the stream from now on is captured. Modes: 0 global, 1 of the thread, 2 relaxed.
+        fn stream_begin_capture(stream: CUstream, mode: u32) = c"cuStreamBeginCapture_v2";
+        /// Ends that, and gives a graph.
+        fn stream_end_capture(stream: CUstream, graph: *mut CUgraph) = c"cuStreamEndCapture";
+        /// Makes an instance of a graph.
+        fn graph_instantiate(instance: *mut CUgraphExec, graph: CUgraph, flags: u64)
+            = c"cuGraphInstantiateWithFlags";
+        /// Gives an instance the parameters of a graph with the same nodes. `outcome` is a `CUgraphExecUpdateResultInfo`.
+        fn graph_exec_update(instance: CUgraphExec, graph: CUgraph, outcome: *mut c_void) = c"cuGraphExecUpdate_v2";
+        /// Launches an instance.
+        fn graph_launch(instance: CUgraphExec, stream: CUstream) = c"cuGraphLaunch";
+        /// Destroys an instance; a launch in flight goes on.
+        fn graph_exec_destroy(instance: CUgraphExec) = c"cuGraphExecDestroy";
+        /// Destroys a graph.
+        fn graph_destroy(graph: CUgraph) = c"cuGraphDestroy";
         /// Where a kernel's parameter lies, and its size: for checking a launch. From CUDA 12.4 on.
         fn func_get_param_info(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize)
             = c"cuFuncGetParamInfo";

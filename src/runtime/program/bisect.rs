@@ -1,0 +1,94 @@
+//! Which step fails.
+
+use super::operands::{Moved, ReplayReads};
+use super::replay::Answers;
+use super::step::Cell;
+use super::{Program, Replayed};
+use crate::Error;
+use crate::dispatch::raw::Cells;
+
+/// The step of a program that failed, and how: what [`Program::bisect`] answers.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StepFailure {
+    /// Its number; that of steps there are when it was none of them.
+    pub step: usize,
+    /// The operation's name.
+    pub op: &'static str,
+    /// Its library.
+    pub library: &'static str,
+    /// The label that it was recorded under.
+    pub label: Option<&'static str>,
+    /// What it failed with.
+    pub error: Error,
+}
+
+impl std::fmt::Display for StepFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "step {} (`{}` of {}", self.step, self.op, self.library)?;
+        if let Some(label) = self.label {
+            write!(f, ", \"{label}\"")?;
+        }
+        write!(f, "): {}", self.error)
+    }
+}
+
+impl std::error::Error for StepFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl Program {
+    /// Replays one step after the other and waits for each, so that a failure, a device fault for one, is told of the step
+    /// that it came from. Takes as long as that takes: for finding a fault.
+    ///
+    /// A fault of a GPU in this process is found, and ends CUDA for the process all the same.
+    ///
+    /// # Errors
+    /// The first step that fails. The buffers are gone then.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = windlass::Device::host()?;
+    /// let (mut program, norm) = device.record(|r| {
+    ///     let x = r.blas().scal(2.0, r.operand::<f64>(2)?)?.into_output();
+    ///     r.later(r.blas().nrm2(&x)?)
+    /// })?;
+    /// let x = device.upload(vec![3.0f64, 4.0])?.into_output();
+    /// let done = program.bisect((), (x,))?;
+    /// assert_eq!(done.get(&norm)?, 10.0);
+    /// # Ok(()) }
+    /// ```
+    pub fn bisect<'a, W: Moved>(
+        &'a mut self,
+        reads: impl ReplayReads<'a>,
+        writes: W,
+    ) -> Result<Replayed<W>, Box<StepFailure>> {
+        let program = &*self;
+        let (reads, mut writes) = (reads.into_reads(), writes.into_any());
+        let mut cells = vec![0u8; program.plan.answers * size_of::<Cell>()];
+        for (step, node) in program.plan.nodes.iter().enumerate() {
+            let failed = |error| {
+                let (op, library, label) = (node.info.op, node.info.library, node.info.label);
+                Box::new(StepFailure { step, op, library, label, error })
+            };
+            let pending = program.submit_part(step..step + 1, reads.clone(), writes);
+            let (buffers, verdict) = pending.map_err(|rejected| failed(rejected.error))?.split();
+            let answers = verdict.await_result().map_err(failed)?;
+            writes = buffers;
+            writes.pop(); // the arena
+            if let Some(answer) = node.answer {
+                let at = answer * size_of::<Cell>()..(answer + 1) * size_of::<Cell>();
+                if let (Some(to), Some(from)) = (cells.get_mut(at.clone()), answers.cells.0.get(at)) {
+                    to.copy_from_slice(from);
+                }
+            }
+        }
+        let answers = Answers { recording: program.plan.id, cells: Cells(cells) };
+        Replayed::new(writes, answers).map_err(|error| {
+            let step = program.plan.nodes.len();
+            Box::new(StepFailure { step, op: "replay", library: "program", label: None, error })
+        })
+    }
+}

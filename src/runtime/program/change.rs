@@ -1,0 +1,106 @@
+//! Other scalars and other buffers, without recording again.
+
+use super::tape::Entry;
+use super::{Program, Recorder};
+use crate::buffer::{AnyBuffer, AnyIn};
+use crate::op::contained;
+use crate::sync::Arc;
+use crate::{Error, Result};
+
+impl Program {
+    /// The number of the first step with this label: see [`Device::labelled`](crate::Device::labelled).
+    pub fn step(&self, label: &str) -> Option<usize> {
+        self.plan.nodes.iter().position(|node| node.info.label == Some(label))
+    }
+
+    /// Puts another operation in the place of a step: the same routine on the same operands, with other scalars. `body`
+    /// records it, on buffers that it kept of the recording, and gives whatever it likes, those buffers for one. Replays
+    /// that were submitted before are as they were.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a step that is not there, and when `body` records another routine, other operands, or
+    /// more or less than one operation; whatever `body` answers. The program is as it was then.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let (mut program, (step, x)) = device.record(|r| {
+    ///     let x = r.operand::<f64>(2)?;
+    ///     Ok((r.position(), r.blas().scal(2.0, x)?.into_output()))
+    /// })?;
+    /// let run = |program: &windlass::Program| {
+    ///     let x = device.upload(vec![1.0f64, 3.0])?.into_output();
+    ///     let (x,) = program.replay((), (x,))?.into_buffers()?;
+    ///     device.download(&x)?.await_result().map_err(windlass::Error::from)
+    /// };
+    /// assert_eq!(run(&program)?, [2.0, 6.0]);
+    /// program.set(step, |r| Ok(r.blas().scal(5.0, x)?.into_output()))?;
+    /// assert_eq!(run(&program)?, [5.0, 15.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn set<T>(&mut self, step: usize, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<T> {
+        let captured = self.captured.iter().map(|one| {
+            let (offset, bytes) = one.window();
+            AnyBuffer::reader(one.region(), offset, bytes)
+        });
+        self.tape.reopen(self.plan.pieces.clone(), captured.collect());
+        let kept = contained(|| body(&self.recorder));
+        let written = self.tape.close();
+        let kept = kept?;
+        let mut entries = written.entries;
+        match (entries.pop(), entries.len()) {
+            (Some(entry), 0) if written.captured.len() == self.captured.len() => self.replace(step, entry)?,
+            (_, 0) => {
+                return Err(Error::invalid(
+                    "body",
+                    "it records nothing, or reads a buffer of the device that the step does not",
+                ));
+            }
+            (_, more) => {
+                let reason = format!("it records {} operations, and one takes the place of a step", more + 1);
+                return Err(Error::invalid("body", reason));
+            }
+        }
+        Ok(kept)
+    }
+
+    fn replace(&mut self, index: usize, entry: Entry) -> Result<()> {
+        let Some(node) = self.plan.nodes.get(index) else {
+            return Err(Error::invalid("step", format!("{index} of {} steps", self.plan.nodes.len())));
+        };
+        let (old, new) = ((node.info.op, node.info.library), (entry.info.op, entry.info.library));
+        if old != new {
+            return Err(Error::invalid("body", format!("it records `{}` in the place of `{}`", new.0, old.0)));
+        }
+        #[cfg(feature = "cuda")]
+        let plans =
+            !node.facts.prepared || node.plans.is_empty() || super::enqueue::plans_of(&*entry.step) == node.plans.len();
+        #[cfg(not(feature = "cuda"))]
+        let plans = true;
+        if node.uses != entry.uses || node.answer.is_some() != entry.answer.is_some() || !plans {
+            return Err(Error::invalid("body", format!("it records `{}` on other operands", new.0)));
+        }
+        self.plan = Arc::new(self.plan.with_step(index, entry.step));
+        Ok(())
+    }
+
+    /// Has the program read another buffer instead of one that it was given while it was recorded. These are counted from
+    /// 0 in the order in which they were first read: [`to_dot`](Self::to_dot) names them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is none of that number, or for a buffer of another length in bytes. Whether it is
+    /// of this device is looked at by each replay.
+    pub fn bind<'a>(&mut self, captured: usize, buffer: impl Into<AnyIn<'a>>) -> Result<()> {
+        let count = self.captured.len();
+        let Some(place) = self.captured.get_mut(captured) else {
+            return Err(Error::invalid("captured", format!("{captured} of {count} buffers")));
+        };
+        let (buffer, (_, recorded)) = (buffer.into(), place.window());
+        let (region, offset, bytes) = buffer.place();
+        if bytes != recorded {
+            return Err(Error::invalid("buffer", format!("{bytes} bytes in the place of {recorded}")));
+        }
+        *place = AnyBuffer::reader(region, offset, bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! Other scalars, other buffers, and the step that fails.
+
+use super::recorders;
+use crate::common::{down, host, refused, up};
+use windlass::blas::Gemv;
+use windlass::{Device, DeviceBuffer, Error, Program};
+
+/// `x = 3 x`, then `x = 2 x`, under labels.
+fn twice(device: &Device) -> (Program, DeviceBuffer<f64>) {
+    let recorded = device.record(|r| {
+        let x = r.operand::<f64>(2)?;
+        let x = r.labelled("three").blas().scal(3.0, x)?.into_output();
+        Ok(r.labelled("two").blas().scal(2.0, x)?.into_output())
+    });
+    recorded.unwrap()
+}
+
+fn replay(device: &Device, program: &Program) -> Vec<f64> {
+    let (x,) = program.replay((), (up(device, vec![1.0, -1.0]),)).unwrap().into_buffers().unwrap();
+    down(device, &x)
+}
+
+#[test]
+fn a_step_gets_another_scalar_and_replays_before_that_have_the_old_one() {
+    for device in recorders() {
+        let (mut program, mut x) = twice(&device);
+        assert_eq!((program.step("three"), program.step("two"), program.step("four")), (Some(0), Some(1), None));
+        let before = program.replay((), (up(&device, vec![1.0, 1.0]),)).unwrap();
+        for factor in [0.5, 7.0, 1.0] {
+            x = program.set(1, |r| Ok(r.blas().scal(factor, x)?.into_output())).unwrap();
+            for _ in 0..3 {
+                assert_eq!(replay(&device, &program), [3.0 * factor, -3.0 * factor]);
+            }
+        }
+        assert_eq!(down(&device, &before.await_result().unwrap().buffers.0), [6.0, 6.0]);
+    }
+}
+
+#[test]
+fn what_is_no_other_scalar_is_refused_and_the_program_is_as_it_was() {
+    for device in recorders() {
+        let (mut program, x) = twice(&device);
+        let other = up(&device, vec![1.0; 2]);
+        let (x, why) = {
+            let mut kept = Some(x);
+            let mut refusals = Vec::new();
+            let mut attempt = |step: usize, body: &dyn Fn(&windlass::Recorder, DeviceBuffer<f64>) -> DeviceBuffer<f64>| {
+                // An alias, because a refusal takes what it was given.
+                // SAFETY: a buffer of a recording, which nothing reads or writes.
+                let x = unsafe { kept.as_ref().unwrap().alias() };
+                let error = program.set(step, |r| Ok(body(r, x))).unwrap_err();
+                refusals.push(refused(&error));
+            };
+            attempt(2, &|r, x| r.blas().scal(1.0, x).unwrap().into_output());
+            attempt(0, &|r, x| r.fill(x, 1.0).unwrap().into_output());
+            attempt(0, &|r, x| r.blas().scal(1.0, x.narrow(0..1).unwrap()).unwrap().into_output());
+            attempt(0, &|r, x| {
+                let x = r.blas().scal(1.0, x).unwrap().into_output();
+                r.blas().scal(1.0, x).unwrap().into_output()
+            });
+            attempt(0, &|_, x| x);
+            attempt(0, &|r, x| r.copy(&other, x).unwrap().into_output());
+            (kept.take(), refusals)
+        };
+        let named: Vec<&str> = why.iter().map(|(argument, _)| argument.as_str()).collect();
+        assert_eq!(named, ["step", "body", "body", "body", "body", "body"], "{why:?}");
+        let named = program.set(0, |r| r.uninit::<f64>(2)).unwrap_err();
+        assert_eq!(refused(&named).0, "memory");
+        let panicked = program.set(0, |_| -> windlass::Result<()> { panic!("in the body") }).unwrap_err();
+        assert!(matches!(panicked, Error::Panicked { .. }));
+        let ended = device.blas().scal(1.0, x.unwrap()).unwrap_err();
+        assert!(refused(&ended.error).1.contains("has ended"), "{}", ended.error);
+        assert_eq!(replay(&device, &program), [6.0, -6.0]);
+    }
+}
+
+#[test]
+fn another_buffer_is_bound_in_the_place_of_one_that_was_captured() {
+    for device in recorders() {
+        let (one, other) = (up(&device, vec![1.0, 2.0]), up(&device, vec![0.0, 10.0, 20.0]));
+        let (mut program, ()) = device
+            .record(|r| r.copy(&one, r.output::<f64>(2)?).map(drop).map_err(Into::into))
+            .unwrap();
+        let run = |program: &Program| {
+            let y = device.uninit::<f64>(2).unwrap();
+            let (y,) = program.replay((), (y,)).unwrap().into_buffers().unwrap();
+            down(&device, &y)
+        };
+        assert_eq!(run(&program), [1.0, 2.0]);
+        program.bind(0, other.as_in().slice(1..3).unwrap()).unwrap();
+        drop((one, other));
+        assert_eq!(run(&program), [10.0, 20.0], "the program keeps it");
+        let short = up(&device, vec![1.0]);
+        assert_eq!(refused(&program.bind(0, &short).unwrap_err()).0, "buffer");
+        assert_eq!(refused(&program.bind(1, &short).unwrap_err()).0, "captured");
+    }
+}
+
+#[test]
+fn step_by_step_it_is_what_a_replay_is() {
+    for device in recorders() {
+        let (mut program, norm) = device
+            .record(|r| {
+                let (a, x, y) = (r.input::<f64>(4)?, r.input::<f64>(2)?, r.output::<f64>(2)?);
+                let t = r.blas().gemv(Gemv::new(2, 2), &a, &x, r.uninit(2)?)?.into_output();
+                let norm = r.later(r.blas().nrm2(&t)?)?;
+                r.copy(&t, y)?.into_output();
+                Ok(norm)
+            })
+            .unwrap();
+        let (a, x) = (up(&device, vec![3.0, 0.0, 0.0, 4.0]), up(&device, vec![1.0, 1.0]));
+        let done = program.bisect((&a, &x), (device.uninit::<f64>(2).unwrap(),)).unwrap();
+        assert_eq!((done.get(&norm).unwrap(), down(&device, &done.buffers.0)), (5.0, vec![3.0, 4.0]));
+        let done = program.replay((&a, &x), done.buffers).unwrap().await_result().unwrap();
+        assert_eq!((done.get(&norm).unwrap(), down(&device, &done.buffers.0)), (5.0, vec![3.0, 4.0]));
+    }
+}
+
+#[test]
+fn the_step_that_fails_is_found() {
+    let device = host(2).open().unwrap();
+    let (mut program, ()) = device
+        .record(|r| {
+            let x = r.fill(r.output::<f64>(2)?, 1.0)?.into_output();
+            let x = r.blas().scal(2.0, x)?.into_output();
+            let broken = crate::common::Map::new(|_: &mut [f64]| Err(Error::invalid("x", "broken on purpose")));
+            let x = r.labelled("the culprit").dispatch(broken, (), (x,))?.into_output();
+            r.blas().scal(2.0, x).map(drop).map_err(Into::into)
+        })
+        .unwrap();
+    let failure = program.bisect((), (device.uninit::<f64>(2).unwrap(),)).unwrap_err();
+    assert_eq!((failure.step, failure.op, failure.label), (2, "map", Some("the culprit")));
+    assert_eq!(refused(&failure.error).1, "broken on purpose");
+    assert!(failure.to_string().starts_with("step 2 (`map` of user, \"the culprit\"): "), "{failure}");
+}
