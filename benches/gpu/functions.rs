@@ -2,7 +2,7 @@
 
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::{
-    CUcontext, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps, CUmemoryPool, CUmodule, CUstream,
+    CUcontext, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemPoolProps, CUmemoryPool, CUmodule, CUstream,
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -70,6 +70,10 @@ functions! {
         memcpy_htod_async(CUdeviceptr, *const c_void, usize, CUstream) = b"cuMemcpyHtoDAsync_v2\0";
         memcpy_dtoh_async(*mut c_void, CUdeviceptr, usize, CUstream) = b"cuMemcpyDtoHAsync_v2\0";
         memset_d32_async(CUdeviceptr, u32, usize, CUstream) = b"cuMemsetD32Async\0";
+        stream_begin_capture(CUstream, u32) = b"cuStreamBeginCapture_v2\0";
+        stream_end_capture(CUstream, *mut CUgraph) = b"cuStreamEndCapture\0";
+        graph_instantiate(*mut CUgraphExec, CUgraph, u64) = b"cuGraphInstantiateWithFlags\0";
+        graph_launch(CUgraphExec, CUstream) = b"cuGraphLaunch\0";
     } optional {
         mem_host_register(*mut c_void, usize, u32) = b"cuMemHostRegister_v2\0";
         mem_host_unregister(*mut c_void) = b"cuMemHostUnregister\0";

@@ -29,6 +29,7 @@ mod level3;
 mod lt;
 mod neighbours;
 mod ops;
+mod program;
 mod random;
 mod raw;
 mod raw_rows;
@@ -53,6 +54,7 @@ type Topic = (&'static str, bool, fn(&mut Bench));
 
 const TOPICS: &[Topic] = &[
     ("enqueue", false, enqueue::run),
+    ("program", false, program::run),
     ("round trip", false, round_trip::run),
     ("waits", false, waits::run),
     ("alloc", false, alloc::run),

@@ -18,10 +18,10 @@
 //! - Halves that ran once on the seat have made their handles and workspaces and loaded their kernels: that is why the first
 //!   time with new addresses is no capture. Addresses that never come again are never captured.
 
-use super::Native;
 use super::api::{Code, Driver};
 use super::queue::Queue;
 use super::task::Kept;
+use super::{Core, Native};
 use crate::library::Object;
 use crate::op::guarded;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
@@ -66,14 +66,17 @@ struct Instance {
 /// A graph that was captured, until it is instantiated.
 struct Captured {
     graph: CUgraph,
-    api: &'static Driver,
+    core: Arc<Core>,
     kept: Kept,
 }
 
 impl Drop for Captured {
     fn drop(&mut self) {
         // SAFETY: from the end of a capture, destroyed once; instances do not need it. Under the lease, the context current.
-        let _ = unsafe { self.api.graph_destroy(self.graph) };
+        let code = unsafe { self.core.context.api.graph_destroy(self.graph) };
+        if !code.is_some_and(|code| code.is_success()) {
+            self.core.counters.leaked.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -143,7 +146,7 @@ impl Graphs {
         let oldest = state.instances.iter().enumerate().min_by_key(|(_, instance)| instance.used);
         let index = obsolete.or(oldest.map(|(index, _)| index)).unwrap_or_default();
         let Some(instance) = state.instances.get_mut(index) else { return Err(missing()) };
-        let exec = if update(queue, &instance.exec, &graph) {
+        let exec = if update(&instance.exec, &graph) {
             self.updates.fetch_add(1, Ordering::Relaxed);
             None
         } else {
@@ -160,7 +163,7 @@ impl Graphs {
     }
 
     fn instantiate(&self, queue: &Queue<'_>, graph: &Captured) -> Result<Object<Native<CUgraphExec>>> {
-        let (api, mut exec) = (graph.api, std::ptr::null_mut());
+        let (api, mut exec) = (graph.core.context.api, std::ptr::null_mut());
         // SAFETY: `exec` is valid for the write; the graph is alive.
         let code = unsafe { api.graph_instantiate(&mut exec, graph.graph, 0) }.ok_or_else(missing)?;
         queue.check("cuGraphInstantiateWithFlags", code)?;
@@ -174,14 +177,14 @@ impl Graphs {
 }
 
 /// Gives the instance what the graph has. False: it has other nodes.
-fn update(queue: &Queue<'_>, exec: &Native<CUgraphExec>, graph: &Captured) -> bool {
+fn update(exec: &Native<CUgraphExec>, graph: &Captured) -> bool {
     /// As `CUgraphExecUpdateResultInfo`: which node stood in the way.
     #[repr(C)]
     struct Outcome(u32, [usize; 2]);
     let mut outcome = Outcome(0, [0; 2]);
     // SAFETY: instance and graph are alive; `outcome` has the layout that the call writes.
-    let code = unsafe { graph.api.graph_exec_update(exec.0, graph.graph, (&raw mut outcome).cast()) };
-    let _ = (queue, outcome.0, outcome.1);
+    let code = unsafe { graph.core.context.api.graph_exec_update(exec.0, graph.graph, (&raw mut outcome).cast()) };
+    let _ = (outcome.0, outcome.1);
     code.is_some_and(|code| code.is_success())
 }
 
@@ -211,7 +214,7 @@ fn capture(queue: &mut Queue<'_>, half: &mut dyn FnMut(&mut Queue<'_>) -> Result
     queue.left.capturing = false;
     queue.left.untouched = untouched;
     let kept = std::mem::replace(&mut queue.left.kept, before);
-    let graph = end(api, stream).map(|graph| Captured { graph, api, kept });
+    let graph = end(api, stream).map(|graph| Captured { graph, core: queue.core.clone(), kept });
     outcome?;
     graph.map_err(|code| super::fault::error(code, "cuStreamEndCapture"))
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   record: a device whose engine is a tape ──ops, as data──> plan: what follows what, one arena ──> program
 //!   replay: one operation whose operands are the program's: host: steps in order, branches beside each other
-//!                                                           CUDA: the steps' halves on one stream
+//!                                                           CUDA: the steps' halves on one stream, as a graph
 //! ```
 //!
 //! `tape.rs`: the engine that writes down; `recorder.rs`: its user's side; `step.rs`: a recorded op, the only part that

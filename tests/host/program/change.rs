@@ -44,13 +44,14 @@ fn what_is_no_other_scalar_is_refused_and_the_program_is_as_it_was() {
         let (x, why) = {
             let mut kept = Some(x);
             let mut refusals = Vec::new();
-            let mut attempt = |step: usize, body: &dyn Fn(&windlass::Recorder, DeviceBuffer<f64>) -> DeviceBuffer<f64>| {
-                // An alias, because a refusal takes what it was given.
-                // SAFETY: a buffer of a recording, which nothing reads or writes.
-                let x = unsafe { kept.as_ref().unwrap().alias() };
-                let error = program.set(step, |r| Ok(body(r, x))).unwrap_err();
-                refusals.push(refused(&error));
-            };
+            let mut attempt =
+                |step: usize, body: &dyn Fn(&windlass::Recorder, DeviceBuffer<f64>) -> DeviceBuffer<f64>| {
+                    // An alias, because a refusal takes what it was given.
+                    // SAFETY: a buffer of a recording, which nothing reads or writes.
+                    let x = unsafe { kept.as_ref().unwrap().alias() };
+                    let error = program.set(step, |r| Ok(body(r, x))).unwrap_err();
+                    refusals.push(refused(&error));
+                };
             attempt(2, &|r, x| r.blas().scal(1.0, x).unwrap().into_output());
             attempt(0, &|r, x| r.fill(x, 1.0).unwrap().into_output());
             attempt(0, &|r, x| r.blas().scal(1.0, x.narrow(0..1).unwrap()).unwrap().into_output());
@@ -78,9 +79,8 @@ fn what_is_no_other_scalar_is_refused_and_the_program_is_as_it_was() {
 fn another_buffer_is_bound_in_the_place_of_one_that_was_captured() {
     for device in recorders() {
         let (one, other) = (up(&device, vec![1.0, 2.0]), up(&device, vec![0.0, 10.0, 20.0]));
-        let (mut program, ()) = device
-            .record(|r| r.copy(&one, r.output::<f64>(2)?).map(drop).map_err(Into::into))
-            .unwrap();
+        let (mut program, ()) =
+            device.record(|r| r.copy(&one, r.output::<f64>(2)?).map(drop).map_err(Into::into)).unwrap();
         let run = |program: &Program| {
             let y = device.uninit::<f64>(2).unwrap();
             let (y,) = program.replay((), (y,)).unwrap().into_buffers().unwrap();

@@ -1,0 +1,150 @@
+//! A step of the conjugate gradient method, submitted operation by operation and recorded once and replayed: the same bits,
+//! and what either costs.
+//!
+//! ```text
+//! cargo run --release --example replay
+//! WINDLASS_DEVICE=host cargo run --release --example replay
+//! ```
+
+use std::error::Error;
+use std::time::Instant;
+use windlass::blas::Gemv;
+use windlass::{Device, DeviceBuffer, Enqueue, In, Op, Result, Slices, SlicesMut, Spans};
+
+/// Unknowns.
+const N: usize = 192;
+/// Steps of one solution.
+const STEPS: usize = 20;
+
+/// `q = a / b` and `-q`, of numbers that stay on the device.
+struct Ratio;
+
+impl Op for Ratio {
+    const NAME: &'static str = "ratio";
+    type Reads = (f64, f64);
+    type Output = (DeviceBuffer<f64>, DeviceBuffer<f64>);
+    type Raw = ();
+
+    fn check(&self, (a, b): &Spans<(f64, f64)>, (q, minus): &Spans<(f64, f64)>) -> Result<()> {
+        match [a, b, q, minus].iter().all(|one| one.len() == 1) {
+            true => Ok(()),
+            false => Err(windlass::Error::invalid("a, b, q", "one number each")),
+        }
+    }
+    fn overwrites(&self, _: &Spans<(f64, f64)>) -> bool {
+        true
+    }
+    fn host(&self, (a, b): Slices<'_, Self>, (q, minus): SlicesMut<'_, Self>) -> Result<()> {
+        for (((a, b), q), minus) in a.iter().zip(b).zip(q).zip(minus) {
+            *q = a / b;
+            *minus = -*q;
+        }
+        Ok(())
+    }
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        static KERNEL: windlass::Ptx = windlass::Ptx::new(
+            ".version 7.0\n.target sm_70\n.address_size 64\n\
+             .visible .entry ratio(.param .u64 q, .param .u64 m, .param .u64 a, .param .u64 b) {\n\
+             .reg .u64 %q, %m, %a, %b;\n.reg .f64 %x, %y;\n\
+             ld.param.u64 %q, [q];\nld.param.u64 %m, [m];\nld.param.u64 %a, [a];\nld.param.u64 %b, [b];\n\
+             cvta.to.global.u64 %q, %q;\ncvta.to.global.u64 %m, %m;\n\
+             cvta.to.global.u64 %a, %a;\ncvta.to.global.u64 %b, %b;\n\
+             ld.global.f64 %x, [%a];\nld.global.f64 %y, [%b];\ndiv.rn.f64 %x, %x, %y;\n\
+             st.global.f64 [%q], %x;\nneg.f64 %x, %x;\nst.global.f64 [%m], %x;\nret;\n}\n",
+        );
+        let ((a, b), (q, minus)) = (*queue.reads(), *queue.writes());
+        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        // SAFETY: the kernel's four addresses, of one number each (checked); it reads the last two and writes the first.
+        unsafe { queue.launch(&KERNEL, c"ratio", dims, &[q.into(), minus.into(), a.into(), b.into()]) }
+    }
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(windlass::Error::unsupported("this build has no CUDA engine"))
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The solution so far, what is left of the right side, the direction, and the square of the length of what is left.
+type State = (DeviceBuffer<f64>, DeviceBuffer<f64>, DeviceBuffer<f64>, DeviceBuffer<f64>);
+
+/// One step on a device, or on a recorder, which is one.
+fn step(device: &Device, a: In<'_, f64>, (x, r, p, rr): State) -> Result<State> {
+    let blas = device.blas();
+    let q = blas.gemv(Gemv::new(N, N), a, &p, device.uninit(N)?)?.into_output();
+    let pq = blas.dot_into(&p, &q, device.uninit(1)?)?.into_output();
+    let ratio = |a: &DeviceBuffer<f64>, b: &DeviceBuffer<f64>| -> Result<_> {
+        let room = (device.uninit(1)?, device.uninit(1)?);
+        Ok(device.dispatch(Ratio, (a.as_in(), b.as_in()), room)?.into_output())
+    };
+    let (alpha, minus) = ratio(&rr, &pq)?;
+    let x = blas.axpy_at(&alpha, &p, x)?.into_output();
+    let r = blas.axpy_at(&minus, &q, r)?.into_output();
+    let next = blas.dot_into(&r, &r, device.uninit(1)?)?.into_output();
+    let (beta, _) = ratio(&next, &rr)?;
+    let p = blas.scal_at(&beta, p)?.into_output();
+    let p = blas.axpy(1.0, &r, p)?.into_output();
+    Ok((x, r, p, device.copy(&next, rr)?.into_output()))
+}
+
+/// Where a solution begins, for a right side of ones.
+fn begin(device: &Device) -> Result<State> {
+    let ones = || Ok::<_, windlass::Error>(device.upload(vec![1.0; N])?.into_output());
+    Ok((device.zeros(N)?, ones()?, ones()?, device.upload(vec![N as f64])?.into_output()))
+}
+
+fn main() -> std::result::Result<(), Box<dyn Error>> {
+    let device = Device::from_env()?;
+    println!("device    {} ({})", device.name(), device.info().name);
+    // Symmetric and diagonally dominant.
+    let entry = |i: usize, j: usize| if i == j { 4.0 } else { -1.0 / (1.0 + i.abs_diff(j) as f64).powi(2) };
+    let a = device.upload((0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<_>>())?.into_output();
+
+    let (program, ()) = device.record(|r| {
+        let a = r.input(N * N)?;
+        let state = (r.operand(N)?, r.operand(N)?, r.operand(N)?, r.operand(1)?);
+        step(r, a.as_in(), state).map(drop)
+    })?;
+    println!("program   {:?}", program.stats());
+
+    let eager = |mut state: State| -> Result<State> {
+        for _ in 0..STEPS {
+            state = step(&device, a.as_in(), state)?;
+        }
+        Ok(state)
+    };
+    let recorded = |mut state: State| -> Result<State> {
+        for _ in 0..STEPS {
+            state = program.replay((&a,), state)?.into_buffers()?;
+        }
+        Ok(state)
+    };
+    let solve = |how: &dyn Fn(State) -> Result<State>| -> Result<(Vec<f64>, f64)> {
+        let (x, _, _, rr) = how(begin(&device)?)?;
+        let left = device.download(&rr)?.await_result()?;
+        Ok((device.download(&x)?.await_result()?, left.iter().sum::<f64>().sqrt()))
+    };
+    let ((one, left), (other, _)) = (solve(&eager)?, solve(&recorded)?);
+    if one.iter().map(|x| x.to_bits()).ne(other.iter().map(|x| x.to_bits())) {
+        return Err("a replay is not what the same calls are".into());
+    }
+    println!(
+        "solution  {STEPS} steps leave {left:.1e} of a right side of {:.1}; both ways, bit for bit",
+        (N as f64).sqrt()
+    );
+
+    for (name, how) in [("eager", &eager as &dyn Fn(State) -> Result<State>), ("replayed", &recorded)] {
+        let rounds = 20;
+        solve(how)?;
+        let start = Instant::now();
+        for _ in 0..rounds {
+            solve(how)?;
+        }
+        let each = start.elapsed() / (rounds * STEPS as u32);
+        println!("{name:<9} {each:.1?} a step");
+    }
+    println!("          {:?}", program.stats());
+    Ok(())
+}
