@@ -88,7 +88,7 @@ impl Queue<'_> {
     /// As [`copy`](Self::copy), of as many bytes as were staged.
     pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
         let Some(block) = staging.block else { return Ok(()) };
-        self.lasting("host data")?;
+        self.not_in_a_graph("host data")?;
         let stream = self.stream();
         // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is the caller's
         // promise.
@@ -103,7 +103,7 @@ impl Queue<'_> {
     /// # Safety
     /// As [`copy`](Self::copy), of as many bytes as were reserved.
     pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
-        self.lasting("data for the host")?;
+        self.not_in_a_graph("data for the host")?;
         let stream = self.stream();
         let mut arriving = Arriving {
             pieces: Vec::with_capacity(reserved.blocks.len()),

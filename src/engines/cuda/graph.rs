@@ -13,7 +13,7 @@
 //!   library works in belongs to the seat, and every launch is on its stream, so no two use it at a time.
 //! - **What a graph refers to lasts as long as its instance**: operands by the program's key, plans and whatever the halves
 //!   keep by [`Instance::kept`]. What a capture cannot have, because it does not last or would be a node of its own (scratch,
-//!   staging, tables, a handle or a kernel not loaded yet), is refused ([`Queue::lasting`]); then the dispatch is enqueued
+//!   staging, tables, a handle or a kernel not loaded yet), is refused ([`Queue::not_in_a_graph`]); then the dispatch is enqueued
 //!   as ever, and after [`ATTEMPTS`] so are all that follow.
 //! - Halves that ran once on the seat have made their handles and workspaces and loaded their kernels: that is why the first
 //!   time with new addresses is no capture. Addresses that never come again are never captured.
@@ -237,7 +237,7 @@ fn end(api: &'static Driver, stream: CUstream) -> Result<CUgraph, Code> {
 
 impl Queue<'_> {
     /// What is had here is for this time alone: refused while a graph is captured, which would refer to it again.
-    pub(crate) fn lasting(&self, what: &str) -> Result<()> {
+    pub(crate) fn not_in_a_graph(&self, what: &str) -> Result<()> {
         if self.left.capturing {
             return Err(Error::unsupported(format!("{what} in a graph")));
         }

@@ -115,7 +115,7 @@ impl Queue<'_> {
         if let Some(cached) = self.state.functions.iter().find(same) {
             return Ok(cached.function.0);
         }
-        self.lasting("a kernel that is not loaded yet")?;
+        self.not_in_a_graph("a kernel that is not loaded yet")?;
         let text = CString::new(ptx.text).map_err(|_| Error::invalid("ptx", "the text holds a zero byte"))?;
         let module = self.core.lasting_module(self.epoch, id, &text)?;
         let function = self.core.find_function(self.epoch, module, name)?;

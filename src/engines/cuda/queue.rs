@@ -116,7 +116,7 @@ impl<'q> Queue<'q> {
     }
 
     pub(crate) fn room(&self, bytes: usize) -> Result<u64> {
-        self.lasting("scratch")?;
+        self.not_in_a_graph("scratch")?;
         let address = self.core.raw_alloc(self.state, bytes);
         address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
     }

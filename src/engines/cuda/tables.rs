@@ -168,7 +168,7 @@ impl Queue<'_> {
         bytes: usize,
         make: impl FnOnce(&mut Self) -> Result<u64>,
     ) -> Result<u64> {
-        self.lasting("a table of addresses")?;
+        self.not_in_a_graph("a table of addresses")?;
         if let Some(at) = self.state.tables.find(form, key) {
             return Ok(at);
         }

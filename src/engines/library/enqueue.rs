@@ -36,7 +36,7 @@ impl<'q> Queue<'q> {
         match self.state.handles.get::<L>() {
             Some(_) => Ok(()),
             None => {
-                self.lasting("a library's handle that is not made yet")?;
+                self.not_in_a_graph("a library's handle that is not made yet")?;
                 self.core.make_handle::<L>(self.epoch, self.state)
             }
         }
@@ -71,7 +71,7 @@ impl<'q> Queue<'q> {
     /// enqueue is on one stream, so each kernel is done with it before the next one begins; and nothing in it lasts from
     /// one call to the next.
     pub(crate) fn slot_workspace(&mut self) -> Option<u64> {
-        if self.state.workspace.is_none() && self.lasting("a workspace that is not made yet").is_err() {
+        if self.state.workspace.is_none() && self.not_in_a_graph("a workspace that is not made yet").is_err() {
             return None;
         }
         self.core.slot_workspace(self.state)
@@ -135,7 +135,7 @@ impl<'q> Queue<'q> {
     /// As [`copy`](Self::copy), of what is read.
     pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
         let to = self.keep_host(N);
-        self.lasting("a look at the device")?;
+        self.not_in_a_graph("a look at the device")?;
         let (stream, api) = (self.stream(), self.core.context.api);
         // SAFETY: what is read is the caller's promise; what is written has `N` bytes, and is kept until the work is over.
         let code = unsafe { api.memcpy_dtoh_async(to, from, N, stream) };

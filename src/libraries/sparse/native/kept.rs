@@ -69,6 +69,8 @@ impl Purpose {
 impl Queue<'_> {
     /// A matrix that was looked at before, now with these values.
     pub(in super::super) fn seen(&mut self, this: &Purpose, values: u64) -> Result<Option<Seen>> {
+        // What is kept goes when others come.
+        self.not_in_a_graph("what was found out about a matrix")?;
         let (api, handle) = self.consult::<Cusparse>()?;
         let Some(Looked { matrix, buffer, algorithm }) = handle.kept.get(this) else { return Ok(None) };
         let seen = Seen { matrix: matrix.raw(), buffer: *buffer, algorithm: *algorithm };
