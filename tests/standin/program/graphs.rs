@@ -1,11 +1,11 @@
 //! Replays as CUDA graphs: when one is captured, launched, updated, and what stands in its way.
 
-use super::{N, is_done, program};
+use super::{N, is_done, program, session};
 use crate::common;
 use crate::standin;
 
 use common::{down, up};
-use standin::{Mode, device, session};
+use standin::{Mode, device};
 use windlass::{Device, DeviceBuffer, Program, ProgramStats};
 
 /// Replays on the same buffers: what was called in the last one, and what is in `y` then.
@@ -61,9 +61,9 @@ fn buffers_that_change_are_captured_when_they_come_again_and_update_what_there_i
     let x: Vec<_> = (0..8).map(|i| up(&device, vec![i as f32; N])).collect();
     let mut y: Vec<_> = (0..8).map(|_| up(&device, vec![0.0f32; N])).collect();
     for round in 1..=6 {
-        for i in 0..8 {
+        for (i, x) in x.iter().enumerate() {
             let one = y.remove(0);
-            let done = program.replay((&x[i],), (one,)).unwrap().await_result().unwrap();
+            let done = program.replay((x,), (one,)).unwrap().await_result().unwrap();
             assert_eq!(done.get(&norm).unwrap(), 2.0 * i as f32 * (N as f32).sqrt());
             assert_eq!(down(&device, &done.buffers.0), [2.0 * i as f32 * round as f32; N]);
             y.push(done.buffers.0);
@@ -99,7 +99,6 @@ fn buffers_that_never_come_again_are_never_captured() {
 #[test]
 fn whatever_call_fails_a_replay_answers_and_the_next_ones_are_right() {
     let driver = session();
-    driver.set_total_memory(8 << 20); // too little for a workspace, whose 32 MiB would take most of the time
     let device = device(1);
     let mut failed = 0;
     for nth in 0.. {

@@ -6,11 +6,18 @@ use crate::common;
 use crate::standin;
 
 use common::{down, up};
-use standin::{Mode, device, session};
+use standin::{Mode, Session, device};
 use std::time::Duration;
 use windlass::{Device, DeviceBuffer, Error, Later, Program};
 
 const N: usize = 64;
+
+/// With too little memory for a workspace, whose 32 MiB on every stream would take most of the time.
+fn session() -> Session {
+    let driver = standin::session();
+    driver.set_total_memory(8 << 20);
+    driver
+}
 
 /// `y = y + 2 x` by way of a temporary, and the norm of what it adds.
 fn program(device: &Device) -> (Program, Later<f32>) {
