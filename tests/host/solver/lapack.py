@@ -1,7 +1,8 @@
-"""Makes lapack.txt: what SciPy's LAPACK says of the matrices of special.rs. `python3 lapack.py > lapack.txt`
+"""Makes lapack.txt: what SciPy's LAPACK says of the matrices of special.rs and families.rs. `python3 lapack.py > lapack.txt`
 
-A line a matrix: its name, its size, and after each word the numbers: `s` its singular values, `w` the eigenvalues of its
-symmetric part, `e` the moduli of its eigenvalues, ascending, `d` the sign and the logarithm of its determinant.
+A line a matrix: its name (of a family with a seed behind it), its size, and after each word the numbers: `s` its singular
+values, `w` the eigenvalues of its symmetric part, `e` the moduli of its eigenvalues, ascending (not of families), `d` the sign
+and the logarithm of its determinant.
 """
 import numpy as np
 import scipy.linalg as la
@@ -32,3 +33,33 @@ for n in (5, 12):
         sign, log = np.linalg.slogdet(a)
         print(f"{name.replace(' ', '_')} {n} s {numbers(la.svdvals(a))} w {numbers(la.eigvalsh((a + a.T) / 2))} "
               f"e {numbers(np.sort(np.abs(la.eigvals(a))))} d {numbers([sign, log])}")
+
+
+def family(n, seed):
+    """Matrices of numbers that are exact in both languages."""
+    state = [seed * 7919 + n]
+
+    def draw():
+        state[0] = (1103515245 * state[0] + 12345) % 2**31
+        return ((state[0] >> 16) % 2001 - 1000) / 1024
+
+    r = np.array([[draw() for _ in range(n)] for _ in range(n)])
+    i, j = np.indices((n, n))
+    same = (i == j).astype(float)
+    yield "random", r
+    yield "graded", r * 2.0 ** -(i + 2 * j)
+    nearly = r.copy()
+    nearly[-1] = r[0] + r[-1] * 2.0**-30
+    yield "nearly_singular", nearly
+    yield "triangular", np.where(i <= j, r, 0.0)
+    yield "repeated", 2.0 * same + np.outer(r[0], r[0])
+    yield "clustered", same + (r + r.T) * 2.0**-20
+    yield "near_overflow", r * 2.0**1000
+    yield "near_underflow", r * 2.0**-1000
+
+
+for n in (1, 2, 3, 6, 10):
+    for seed in range(6):
+        for name, a in family(n, seed):
+            sign, log = np.linalg.slogdet(a)
+            print(f"{name}#{seed} {n} s {numbers(la.svdvals(a))} w {numbers(la.eigvalsh((a + a.T) / 2))} d {numbers([sign, log])}")

@@ -4,6 +4,7 @@
 
 mod check;
 mod factors;
+mod families;
 mod faults;
 mod indefinite;
 mod lapack;
