@@ -18,11 +18,12 @@ const ROWS: usize = 4;
 /// Vectors of one row in the lanes: of reals both, of complex numbers real parts and imaginary parts.
 const VECTORS: usize = 2;
 
-/// The triangle of a leaf, row by row, rows in the order of their elimination; real and imaginary parts apart.
+/// The triangle of a leaf, row by row, rows in the order of their elimination; real and imaginary parts apart. As many rows as
+/// there are, and imaginary parts of complex numbers alone: to clear more would take a small leaf longer than its arithmetic.
 struct Packed<R> {
     n: usize,
-    re: [[R; LEAF]; LEAF],
-    im: [[R; LEAF]; LEAF],
+    re: Vec<[R; LEAF]>,
+    im: Vec<[R; LEAF]>,
     /// What the diagonal divides by, or, for complex numbers, its inverse, to multiply with.
     diagonal: [[R; 2]; LEAF],
     /// What is still to be divided by after that: 1, but where the inverse alone would overflow.
@@ -61,18 +62,23 @@ pub(super) fn leaf<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: M
     let n = t.matrix.rows();
     let mut packed = Packed {
         n,
-        re: [[zero; LEAF]; LEAF],
-        im: [[zero; LEAF]; LEAF],
+        re: vec![[zero; LEAF]; n],
+        im: vec![[zero; LEAF]; if T::WEIGHT > 1 { n } else { 0 }],
         diagonal: [[one, zero]; LEAF],
         rest: [one; LEAF],
     };
     let place = |i: usize| if t.lower { i } else { n - 1 - i };
     let divisors = packed.diagonal.iter_mut().zip(&mut packed.rest);
-    let rows = packed.re.iter_mut().zip(&mut packed.im).zip(divisors).enumerate().take(n);
-    for (i, ((re, im), (diagonal, rest))) in rows {
-        for (k, (re, im)) in re.iter_mut().zip(im).enumerate().take(i + 1) {
+    let mut imaginary = packed.im.iter_mut();
+    for (i, (re, (diagonal, rest))) in packed.re.iter_mut().zip(divisors).enumerate() {
+        let mut im = imaginary.next().into_iter().flatten();
+        for (k, re) in re.iter_mut().enumerate().take(i + 1) {
             let x = if k == i && t.unit { T::ONE } else { t.matrix.get(place(i), place(k)) };
-            [*re, *im] = x.parts();
+            let part;
+            [*re, part] = x.parts();
+            if let Some(im) = im.next() {
+                *im = part;
+            }
             if k == i {
                 (*diagonal, *rest) = if T::WEIGHT > 1 && !t.unit { inverse(x.parts(), one) } else { (x.parts(), one) };
             }
@@ -89,9 +95,6 @@ struct Leaf<'a, 'b, T: Native> {
     alpha: T,
     b: MatMut<'b, T>,
 }
-
-/// The most reals of a row in the lanes: two vectors of 64 bytes.
-const WIDEST: usize = 32;
 
 /// The vectors of one row.
 type Row<T, S> = [<<T as Native>::Real as Vectors>::Vector<S>; VECTORS];
@@ -130,7 +133,8 @@ fn rows<T: Native, S: Simd, const SOLVE: bool, const N: usize>(
         }
     }
     let factor = |row: usize, k: usize| {
-        let (re, im) = (packed.re[row][k], packed.im[row][k]);
+        let im = if T::WEIGHT > 1 { packed.im[row][k] } else { T::Real::default() };
+        let re = packed.re[row][k];
         if SOLVE { [-re, -im] } else { [re, im] }
     };
     for k in 0..from {
@@ -317,9 +321,9 @@ impl<T: Native> WithSimd for Leaf<'_, '_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let mut lanes = [T::Real::default(); WIDEST * LEAF];
         let vector = size_of::<<T::Real as Vectors>::Vector<S>>() / size_of::<T::Real>();
         let width = VECTORS * vector;
+        let mut lanes = vec![T::Real::default(); width * self.packed.n];
         let columns = if T::WEIGHT > 1 { vector } else { width };
         let Some(none) = MatMut::new(&mut [], 0, 0, 1) else { return };
         let mut rest = std::mem::replace(&mut self.b, none);

@@ -74,11 +74,10 @@ fn recurse<T: Number>(mut a: MatMut<'_, T>, tau: &mut [T], t: &mut MatMut<'_, T>
     let (low, left) = (low.as_ref(), left.as_ref().split_rows(at).1);
     for j in 0..n - at {
         for i in 0..at {
-            let mut sum = conj(left.get(j, i));
-            for k in j + 1..m - at {
-                sum += conj(left.get(k, i)) * low.get(k, j);
-            }
-            t.set(i, at + j, sum);
+            let head = conj(left.get(j, i));
+            let (Some(x), Some(y)) = (left.column(i), low.column(j)) else { return };
+            let (x, y) = (x.get(j + 1..).unwrap_or_default(), y.get(j + 1..).unwrap_or_default());
+            t.set(i, at + j, head + T::dotc(x.len(), x, 1, y, 1));
         }
     }
     let (top, below) = t.reborrow().split_rows(at);
