@@ -108,8 +108,8 @@ impl Nudge {
                 }
                 continue;
             }
-            // First a little patience: whoever nudged is usually about to call again, and reaps on the way.
-            clock::pause(pause);
+            // First a little patience: whoever nudged is usually about to call again, and reaps on the way. Its close ends it.
+            std::thread::park_timeout(pause);
             if self.closing.load(Ordering::Acquire) {
                 continue;
             }

@@ -26,6 +26,37 @@ fn a_chain_of_updates_runs_in_program_order_with_no_wait_on_the_host() {
     }
 }
 
+/// Whoever waited for what it follows before it is submitted would wait for ever.
+#[test]
+fn a_chain_is_submitted_while_its_first_link_is_held() {
+    within(60, || {
+        let device = host(2).open().unwrap();
+        let (gate, one) = (Gate::default(), up(&device, [1.0f64]));
+        let x = gate.hold(&device, up(&device, [0.0f64])).into_output();
+        gate.await_arrivals(1);
+        let x = (0..500).fold(x, |x, _| device.blas().axpy(1.0, &one, x).unwrap().into_output());
+        let sum = device.download(&x).unwrap();
+        assert!(!sum.is_ready());
+        gate.open();
+        assert_eq!(sum.await_result().unwrap(), [500.0]);
+    });
+}
+
+#[test]
+fn work_on_an_unrelated_buffer_is_done_while_other_work_is_held() {
+    within(60, || {
+        let device = host(2).open().unwrap();
+        let gate = Gate::default();
+        let held = gate.hold(&device, up(&device, [1.0f64]));
+        gate.await_arrivals(1);
+        let other = up(&device, [2.0f64]);
+        assert_eq!(device.blas().dot(&other, &other).unwrap().await_result().unwrap(), 4.0);
+        assert!(!held.is_ready());
+        gate.open();
+        assert_eq!(down(&device, &held.await_result().unwrap()), [1.0]);
+    });
+}
+
 /// `2 x + y` into a buffer that slow work is still busy with: it begins late, with `x` and `y` as they are now.
 fn late_reader(device: &Device, x: &GpuRef<f64>, y: &GpuRef<f64>) -> DeviceBuffer<f64> {
     let own = busy(device, device.zeros(x.len()).unwrap(), 1);

@@ -137,7 +137,7 @@ CUresult standin_enter(struct call *call) {
 }
 
 static void finish(struct call *call, int code, const char *format, va_list arguments) {
-    if (logging == 1 || (logging == 2 && my_log_turn == log_turn)) {
+    if (logging == 1 || (logging == 2 && my_log_turn == log_turn) || (logging == 3 && takes_part_here())) {
         char what[512], line[640];
         vsnprintf(what, sizeof what, format, arguments);
         snprintf(line, sizeof line, "%s%s%s -> %d", call->name, *what ? " " : "", what, code);

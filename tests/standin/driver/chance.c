@@ -21,7 +21,15 @@ static uint64_t mixed(uint64_t x) {
     return x ^ x >> 31;
 }
 
+bool takes_part_here(void) { return takes_part; }
+
 static uint64_t draw(void) { return mixed(mine += UINT64_C(0x9E3779B97F4A7C15)); }
+
+bool own_draw(uint64_t *drawn) {
+    if (!takes_part || state.mode != STANDIN_SEEDED) return false;
+    *drawn = draw();
+    return true;
+}
 
 void standin_take_part(int thread, int step) {
     uint64_t seed;
@@ -44,10 +52,7 @@ void forget_chances(void) { chance_count = 0; }
 /* Some commands of streams that chance picks, and then the call itself: whether it fails. */
 bool chance_fails(const char *name, CUresult *code) {
     if (!takes_part || state.mode != STANDIN_SEEDED) return false;
-    uint64_t shared = state.random;
-    state.random = draw();
     for (uint64_t left = draw() % 4; left > 0 && step(NULL); left--) continue;
-    state.random = shared;
     if (strcmp(name, "cuGetErrorName") == 0 || strcmp(name, "cuGetErrorString") == 0) return false;
     for (int i = 0; i < chance_count; i++) {
         if (draw() % (uint64_t)chances[i].one_in != 0) continue;

@@ -307,6 +307,11 @@ impl Driver {
         call!(self, log_enable(2));
     }
 
+    /// The log of the threads that take part in the schedule.
+    pub(crate) fn log_of_parts(&self) {
+        call!(self, log_enable(3));
+    }
+
     /// The lines since the last take.
     /// The log without the ranges for a profiler.
     pub(crate) fn take_log(&self) -> Vec<String> {

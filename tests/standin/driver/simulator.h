@@ -283,6 +283,9 @@ uint64_t next_random(void);
 /* chance.c */
 bool chance_fails(const char *name, CUresult *code);
 void forget_chances(void);
+bool takes_part_here(void);
+/* What this thread draws itself, if it takes part in the seeded schedule. */
+bool own_draw(uint64_t *drawn);
 
 /* calls.c */
 enum needs { NOTHING, INITIALISED, UNPOISONED, A_CONTEXT };

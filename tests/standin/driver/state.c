@@ -160,6 +160,8 @@ void end_context(int device) {
 }
 
 uint64_t next_random(void) {
+    uint64_t drawn;
+    if (own_draw(&drawn)) return drawn;
     /* splitmix64: any seed is a good seed. */
     uint64_t word = state.random += UINT64_C(0x9E3779B97F4A7C15);
     word = (word ^ word >> 30) * UINT64_C(0xBF58476D1CE4E5B9);

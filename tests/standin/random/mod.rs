@@ -3,11 +3,13 @@
 //!
 //! The seed picks the schedule of the simulated device, the calls that fail, the number of threads and stream slots, and
 //! each thread's program. `in_turn` lets one thread go on at a time, which the seed picks as well; `side_by_side` lets them
-//! run as they come, so that a seed replays the programs and the failures, and not the moments.
+//! run as they come, so that a seed replays the programs and the failures, and not the moments. What replays exactly is in
+//! `replay.rs`.
 //!
 //! `WINDLASS_TEST_SEED=7` runs one seed, `WINDLASS_TEST_SEEDS=100000` so many, `WINDLASS_TEST_SECONDS=3600` as many as fit.
 
 mod program;
+mod replay;
 mod turns;
 
 use crate::common::{Rng, eventually};

@@ -32,11 +32,17 @@ pub(super) struct Program {
     snapshots: Vec<(PendingDispatch<Vec<f64>>, Vec<f64>)>,
     /// The answer that was wrong.
     wrong: Option<String>,
+    rebuilds: bool,
 }
 
 impl Program {
     pub(super) fn new(thread: usize, rng: Rng) -> Self {
-        Program { thread, rng, cells: Default::default(), snapshots: Vec::new(), wrong: None }
+        Program { thread, rng, cells: Default::default(), snapshots: Vec::new(), wrong: None, rebuilds: true }
+    }
+
+    /// The same but for its rebuilds, which other threads have a part in.
+    pub(super) fn without_rebuilds(self) -> Self {
+        Program { rebuilds: false, ..self }
     }
 
     pub(super) fn run(&mut self, driver: &Driver, device: &Device, turns: &Turns, steps: usize) -> Finding {
@@ -81,7 +87,7 @@ impl Program {
         let choice = self.rng.below(40);
         let cell = self.cells[at].take();
         let answer = match cell {
-            _ if choice == 0 => {
+            _ if choice == 0 && self.rebuilds => {
                 let _ = write!(line, "rebuild");
                 self.cells[at] = cell;
                 // Its own calls do not fail here: `failures::sweep` has each of them fail once.
