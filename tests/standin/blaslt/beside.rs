@@ -190,3 +190,24 @@ fn gradients_of_factors_that_the_library_refuses_are_products_with_ones() {
     drop((lt, device));
     driver.assert_finished();
 }
+
+/// A copy of it lies elsewhere, and is still one.
+#[test]
+fn a_bias_that_a_batch_shares_is_shared_wherever_it_begins() {
+    let driver = session();
+    let device = device(2);
+    let (m, n, k, batch) = (4, 2, 1, 3);
+    let (a, b) = (up(&device, vec![1.0f32; m * k * batch]), up(&device, vec![2.0f32; k * n * batch]));
+    for from in 0..4 {
+        let bias: Vec<f32> = (0..from + m).map(|i| if i < from { f32::NAN } else { (i - from) as f32 }).collect();
+        let bias = up(&device, bias);
+        let spec = Matmul::new(m, n, k).batch(batch).stride_bias(0);
+        let epilogue = Epilogue::bias(bias.as_in().slice(from..from + m).unwrap());
+        let d = device.uninit::<f32>(m * n * batch).unwrap();
+        let d = device.blas_lt().matmul_with(spec, Operands::new(&a, &b), epilogue, d).unwrap().await_result().unwrap();
+        let want: Vec<f32> = (0..m * n * batch).map(|i| 2.0 + (i % m) as f32).collect();
+        assert_eq!(down(&device, &d), want, "{from}");
+    }
+    drop((a, b, device));
+    driver.assert_finished();
+}

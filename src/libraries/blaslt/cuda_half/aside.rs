@@ -49,7 +49,10 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             if let Some(to) = queue.room_for_columns(addresses.bias, rows, columns, stride, VECTOR)? {
                 ahead.push(Ahead::Copy(Aside { from: (addresses.bias, stride), to, rows, columns }));
                 addresses.bias = to.0;
-                problem.bias_stride = (to.1 / size) as i64;
+                // One that all matrices of a batch share stays one.
+                if columns > 1 {
+                    problem.bias_stride = (to.1 / size) as i64;
+                }
             }
             return Ok(None);
         };

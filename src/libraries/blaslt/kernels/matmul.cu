@@ -70,6 +70,7 @@ template <typename W> __device__ inline u32 size_bits(W) { return 0; }
 __device__ inline u32 size_bits(float x) { return __float_as_uint(x) & 0x7fffffff; }
 template <typename W> __device__ inline W whole(u32) { return W(); }
 template <> __device__ inline float whole<float>(u32 x) { return (float)(int)x; }
+template <> __device__ inline u32 whole<u32>(u32 x) { return x; }
 
 // From sums of products to D: what the host engine does, in its order (`numerics::matmul::column`). Sums and D are matrices
 // whose elements lie side by side along u, and columns of which lie `ld` apart along v; C and the biases may lie either way. A
