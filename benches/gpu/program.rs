@@ -22,7 +22,10 @@ fn record(device: &Device, count: usize) -> Program {
         let x = r.operand::<f32>(1)?;
         (0..count).try_fold(x, |x, _| Ok(r.dispatch(AddOne, (), (x,))?.into_output()))
     });
-    recorded.unwrap().0
+    let program = recorded.unwrap().0;
+    // SAFETY: one thread, and kernels of our own alone.
+    unsafe { program.capture_graphs() };
+    program
 }
 
 /// The same, captured by hand.

@@ -24,7 +24,7 @@ use super::task::Kept;
 use super::{Core, Native};
 use crate::library::Object;
 use crate::op::guarded;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::{Error, Result};
 use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstream};
 use std::any::Any;
@@ -43,6 +43,8 @@ const ATTEMPTS: usize = 2;
 #[derive(Default)]
 pub(crate) struct Graphs {
     state: Mutex<State>,
+    /// Asked for: without it everything is enqueued as ever.
+    pub(crate) wanted: AtomicBool,
     pub(crate) launches: AtomicU64,
     pub(crate) instantiations: AtomicU64,
     pub(crate) updates: AtomicU64,
@@ -94,7 +96,7 @@ impl Graphs {
         keep: &Arc<dyn Any + Send + Sync>,
         half: &mut dyn FnMut(&mut Queue<'_>) -> Result<()>,
     ) -> Result<()> {
-        if !queue.is_on_a_seat() {
+        if !self.wanted.load(Ordering::Relaxed) || !queue.is_on_a_seat() {
             return half(queue);
         }
         let state = &mut *self.state.lock(); // who enqueues the same program waits at its gate

@@ -3,7 +3,7 @@
 //! ```text
 //!   record: a device whose engine is a tape ──ops, as data──> plan: what follows what, one arena ──> program
 //!   replay: one operation whose operands are the program's: host: steps in order, branches beside each other
-//!                                                           CUDA: the steps' halves on one stream, as a graph
+//!                                                           CUDA: the steps' halves on one stream, if asked as a graph
 //! ```
 //!
 //! `tape.rs`: the engine that writes down; `recorder.rs`: its user's side; `step.rs`: a recorded op, the only part that
@@ -179,6 +179,19 @@ impl Device {
 }
 
 impl Program {
+    /// From the second replay on the same buffers on, a GPU is given a CUDA graph of the steps instead of the steps one by one;
+    /// elsewhere this changes nothing. What no graph can have is enqueued as ever.
+    ///
+    /// # Safety
+    /// A replay that makes a graph captures a stream, and while that lasts CUDA refuses some calls to the whole process, which
+    /// its libraries make when they are used for the first time. So as long as replays on new buffers may be submitted, no other
+    /// thread may be inside of a CUDA library that it has not used before in the same way. (On an H100 a test program that did
+    /// this on four threads ended by a segmentation fault inside of a library.)
+    pub unsafe fn capture_graphs(&self) {
+        #[cfg(feature = "cuda")]
+        self.graphs.wanted.store(true, Ordering::Relaxed);
+    }
+
     /// Runs all of it, as one dispatch: it follows every earlier operation on its buffers, and later ones follow it.
     ///
     /// `reads` and `writes` are in the order in which the recording named them: [`Recorder::input`], and

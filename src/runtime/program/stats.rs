@@ -21,7 +21,7 @@ pub struct ProgramStats {
     pub arena_bytes: u64,
     /// Replays that were submitted.
     pub replays: u64,
-    /// Of those, how many a GPU ran as one CUDA graph. The others were enqueued operation by operation: the first with new
+    /// Of those, how many a GPU ran as one CUDA graph ([`Program::capture_graphs`](crate::Program::capture_graphs)). The others were enqueued operation by operation: the first with new
     /// buffers, and all of a program that cannot be captured.
     pub graph_launches: u64,
     /// Graphs that were instantiated.

@@ -152,6 +152,8 @@ fn a_step_that_is_replaced_updates_the_graph_that_there_is() {
             Ok((step, r.blas().scal(2.0, x)?.into_output()))
         })
         .unwrap();
+    // SAFETY: the simulated libraries need nothing that a capture forbids.
+    unsafe { program.capture_graphs() };
     let mut y = up(&device, vec![1.0f32; N]);
     for factor in [2.0f32, 0.5, 4.0] {
         x = program.set(step, |r| Ok(r.blas().scal(factor, x)?.into_output())).unwrap();
@@ -196,6 +198,8 @@ fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
             r.dispatch(Scratch, (), (x,)).map(drop).map_err(Into::into)
         })
         .unwrap();
+    // SAFETY: as above.
+    unsafe { program.capture_graphs() };
     let mut y = up(&device, vec![1.0f32; N]);
     for round in 1..6 {
         (y,) = program.replay((), (y,)).unwrap().await_result().unwrap().buffers;
@@ -203,5 +207,20 @@ fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
     }
     assert_eq!(graphs(&program), (5, 0, 0, 0));
     drop((y, program, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn nothing_is_captured_unless_it_is_asked_for() {
+    let driver = session();
+    let device = device(1);
+    let (program, _) = device.record(|r| Ok(r.blas().scal(2.0, r.operand::<f32>(N)?)?.into_output())).unwrap();
+    let mut x = up(&device, vec![1.0f32; N]);
+    for _ in 0..4 {
+        (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
+    }
+    assert_eq!((graphs(&program), driver.calls_of("cuStreamBeginCapture_v2")), ((4, 0, 0, 0), 0));
+    assert_eq!(down(&device, &x), [16.0; N]);
+    drop((x, program, device));
     driver.assert_finished();
 }
