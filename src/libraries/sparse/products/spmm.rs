@@ -172,16 +172,14 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
-        // What lies by rows is summed by a kernel of our own, which reads each row of B as a whole. On an H100, 64 columns: of f64
-        // it takes 0.6 to 0.7 of the library's time where rows are about as long, twice that of a power law; of f32 1.2 to 3.2.
+        // What lies by rows is summed by a kernel of our own, which reads each row of B as a whole.
         const WIDE: usize = 32;
-        const LARGE: usize = 8;
         let b_by_rows = match self.spec.trans_of_b() {
             Transpose::No => b_at.order == Order::Row,
             trans => b_at.order == Order::Column && operation::<T>(trans) == TRANSPOSED,
         };
         let by_rows = layout.format == Format::Csr && trans == Transpose::No && b_by_rows && c_at.order == Order::Row;
-        if by_rows && self.spec.n >= WIDE && size_of::<T>() >= LARGE {
+        if by_rows && self.spec.n >= WIDE {
             let steps = [b_at.ld, c_at.ld];
             let scalars = [self.spec.alpha.into(), self.spec.beta.into()];
             let arrays = [first.into(), second.into(), values.into(), b.into(), c.into()];
@@ -275,9 +273,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
 impl Sparse {
     /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C. On a GPU a
-    /// kernel of our own does it for f64 and complex numbers where A, `op(B)` and C lie by rows and have 32 columns or more, which
-    /// is the fast way to store them: each sum in the order in which A stores its entries (in eight parts where a row has more
-    /// than 512).
+    /// kernel of our own does it where A, `op(B)` and C lie by rows and have 32 columns or more, which is the fast way to
+    /// store them: each sum in the order in which A stores its entries (in eight parts where a row has more than 512).
     ///
     /// Where A does not lie by the rows of `op(A)` (transposed rows or coordinates, columns as they are), cuSPARSE adds the
     /// products to C as they come, in any order and in the type of C: for halves each addition is rounded. Turn such a matrix
