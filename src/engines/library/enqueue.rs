@@ -98,7 +98,7 @@ impl<'q> Queue<'q> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] with the bytes wanted.
-    #[cfg_attr(not(feature = "sparse"), allow(dead_code, reason = "one library keeps such memory"))]
+    #[allow(dead_code, reason = "a build may have no library that keeps such memory")]
     pub(crate) fn lasting(&mut self, bytes: usize) -> Result<u64> {
         let address = self.room(bytes.max(1))?;
         self.state.kept.push(address);
@@ -106,7 +106,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Gives such memory back behind the work of this dispatch.
-    #[cfg_attr(not(feature = "sparse"), allow(dead_code, reason = "one library keeps such memory"))]
+    #[allow(dead_code, reason = "a build may have no library that keeps such memory")]
     pub(crate) fn release(&mut self, address: u64) {
         if let Some(place) = self.state.kept.iter().position(|kept| *kept == address) {
             self.left.scratch.push(self.state.kept.swap_remove(place));
