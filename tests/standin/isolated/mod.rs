@@ -72,15 +72,21 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
     });
 }
 
-/// The front asks what a GPU has before it sends anything: later the stream would have moved on.
+/// The front asks what there is before it sends anything: later the stream would have moved on.
 #[test]
 #[cfg(feature = "rng")]
-fn a_stream_that_no_gpu_has_is_refused_at_once_and_stays_where_it_was() {
+fn a_stream_that_no_kernel_makes_is_the_cpus_and_one_that_nobody_has_stays_where_it_was() {
     use windlass::rng::{Generator, Stream, Uniform};
     inside(&this_test!(), &[], || {
-        let device = isolated().open().unwrap();
+        let (device, host) = (isolated().open().unwrap(), Device::host().unwrap());
         for generator in [Generator::Mt19937, Generator::Mtgp32] {
-            let mut rng = device.rng_of(Stream::new(generator, 5));
+            let draw = |device: &Device| {
+                let mut rng = device.rng_of(Stream::new(generator, 5));
+                let x = rng.fill(Uniform::above_zero(), device.zeros::<f32>(8).unwrap()).unwrap().into_output();
+                (down(device, &x), rng.stream().clone())
+            };
+            assert_eq!(draw(&device), draw(&host));
+            let mut rng = device.rng_of(Stream::new(generator, 5).at(1 << 40));
             let before = rng.stream().clone();
             let rejected = rng.fill(Uniform::above_zero(), device.zeros::<f32>(8).unwrap()).unwrap_err();
             assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
