@@ -75,6 +75,17 @@ impl Follow {
     }
 }
 
+/// What became of an end that work is to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It is among what is followed, or over.
+    Followed,
+    /// The same, and what it was to write holds nothing.
+    Failed,
+    /// It is not enqueued yet: no stream can be made to wait for it.
+    Coming,
+}
+
 impl Core {
     /// What this work must follow and is not known to be over. False: some of it is not enqueued yet, or data that it needs
     /// failed to be, so that this work cannot be enqueued here and now (`late_submit.rs`).
@@ -84,7 +95,13 @@ impl Core {
         for view in writes {
             let heals = view.overwritten && view.whole;
             let mut add_all = |track: &mut Track| {
-                let mut add = |end, heals: bool| known &= self.add(end, follows) || (heals && !end.is_coming());
+                let mut add = |end, heals: bool| {
+                    known &= match self.add(end, follows) {
+                        Added::Followed => true,
+                        Added::Failed => heals,
+                        Added::Coming => false,
+                    }
+                };
                 track.writers.iter().for_each(|end| add(end, heals));
                 track.readers.iter().for_each(|end| add(end, true));
             };
@@ -96,7 +113,7 @@ impl Core {
                 continue;
             }
             let track = view.region.track.lock();
-            track.writers.iter().for_each(|end| known &= self.add(end, follows));
+            track.writers.iter().for_each(|end| known &= self.add(end, follows) == Added::Followed);
             if track.writers.iter().all(Completion::is_spent) {
                 view.region.calm.store(true, Ordering::Release);
             }
@@ -104,25 +121,28 @@ impl Core {
         known
     }
 
-    /// False where that cannot be followed on a stream.
+    /// Adds where this ends on the device, as far as that is known.
     #[inline]
-    pub(super) fn add(&self, end: &Completion, follows: &mut Follows) -> bool {
+    pub(super) fn add(&self, end: &Completion, follows: &mut Follows) -> Added {
         match end {
             Completion::Cuda(mark) => {
                 if !mark.is_past() {
                     follows.push(self.following(mark));
                 }
-                true
+                Added::Followed
             }
             Completion::Late(late) => self.add_late(late, follows),
-            _ => true,
+            _ => Added::Followed,
         }
     }
 
+    /// Asks once whether it is bound: it may be at any moment, and what has no ends at the first look and is bound at a second one
+    /// would be taken for something that is over.
     #[cold]
-    fn add_late(&self, late: &Late, follows: &mut Follows) -> bool {
-        follows.extend(late.ends().iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
-        late.is_bound() && !late.has_failed()
+    fn add_late(&self, late: &Late, follows: &mut Follows) -> Added {
+        let Some(ends) = late.bound() else { return Added::Coming };
+        follows.extend(ends.iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
+        if late.has_failed() { Added::Failed } else { Added::Followed }
     }
 
     #[inline]

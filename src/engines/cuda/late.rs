@@ -55,9 +55,14 @@ impl Late {
         self.core.has_failed()
     }
 
-    /// Where it ends; nothing while it is coming.
+    /// Where it ends, once it is bound.
+    pub(crate) fn bound(&self) -> Option<&[Mark]> {
+        self.is_bound().then(|| self.ends.get().map_or(&[][..], |ends| ends))
+    }
+
+    /// The same, and nothing while it is coming. Who has to tell that from what is over asks [`bound`](Self::bound), once.
     pub(crate) fn ends(&self) -> &[Mark] {
-        if self.is_bound() { self.ends.get().map_or(&[], |ends| ends) } else { &[] }
+        self.bound().unwrap_or_default()
     }
 
     /// Bound, and known to be over.

@@ -34,7 +34,7 @@ impl Core {
     ) -> Result<(), Undone> {
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         for (edge, _) in of.edges {
-            self.add(edge, &mut follows);
+            let _ = self.add(edge, &mut follows); // all are bound by now
         }
         follows.extend(end.iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
         for view in s.views {

@@ -104,10 +104,7 @@ fn run(driver: &Driver, rng: &mut Rng, seed: u64, mode: Mode, slots: usize) {
     driver.assert_finished();
 }
 
-/// **Fails in about one run of four**, and is right to: the simulated device sees a buffer written on two streams with no order between
-/// them, behind operations that panicked or failed on their way. Whether the library or the simulation is wrong is not known yet.
 #[test]
-#[ignore = "an open defect: see README, what is not well on a GPU"]
 fn random_programs_of_all_kinds_agree_with_a_sequential_model() {
     let driver = session();
     seeds(6, |rng, seed| {
