@@ -19,6 +19,13 @@ mod clock;
 #[path = "loom/subject.rs"]
 mod subject;
 
+/// What the modules under test name of a folder, and of which only a part is here.
+mod dispatch {
+    pub(crate) use crate::subject::settle::{Settle, Waiter};
+}
+
+#[path = "loom/binding.rs"]
+mod binding;
 #[path = "loom/flow.rs"]
 mod flow;
 #[path = "loom/graph.rs"]

@@ -42,6 +42,29 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
+/// A cell that is set once.
+pub(crate) struct OnceLock<T> {
+    is_set: AtomicBool,
+    /// Not read before `is_set` is.
+    value: std::sync::OnceLock<T>,
+}
+
+impl<T> OnceLock<T> {
+    pub(crate) fn new() -> Self {
+        OnceLock { is_set: AtomicBool::new(false), value: std::sync::OnceLock::new() }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.is_set.load(Ordering::Acquire).then(|| self.value.get().unwrap())
+    }
+
+    pub(crate) fn set(&self, value: T) -> Result<(), T> {
+        self.value.set(value)?;
+        self.is_set.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
 /// A queue without an end.
 #[derive(Default)]
 pub(crate) struct SegQueue<T>(Mutex<VecDeque<T>>);

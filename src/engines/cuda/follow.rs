@@ -4,6 +4,7 @@
 //! instructions to take and to give back, on every operand of every dispatch.
 
 use super::api::Code;
+use super::binding::Added;
 use super::slot::{Mark, Shared, Slot, State};
 use super::submit::Around;
 use super::{Core, Late, Native, fault};
@@ -75,17 +76,6 @@ impl Follow {
     }
 }
 
-/// What became of an end that work is to follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Added {
-    /// It is among what is followed, or over.
-    Followed,
-    /// The same, and what it was to write holds nothing.
-    Failed,
-    /// It is not enqueued yet: no stream can be made to wait for it.
-    Coming,
-}
-
 impl Core {
     /// What this work must follow and is not known to be over. False: some of it is not enqueued yet, or data that it needs
     /// failed to be, so that this work cannot be enqueued here and now (`late_submit.rs`).
@@ -136,13 +126,13 @@ impl Core {
         }
     }
 
-    /// Asks once whether it is bound: it may be at any moment, and what has no ends at the first look and is bound at a second one
-    /// would be taken for something that is over.
     #[cold]
     fn add_late(&self, late: &Late, follows: &mut Follows) -> Added {
-        let Some(ends) = late.bound() else { return Added::Coming };
-        follows.extend(ends.iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
-        if late.has_failed() { Added::Failed } else { Added::Followed }
+        late.follow(|mark| {
+            if !mark.is_past() {
+                follows.push(self.following(mark));
+            }
+        })
     }
 
     #[inline]
@@ -161,7 +151,7 @@ impl Core {
         match (earlier, end) {
             (Completion::Cuda(mark), Completion::Cuda(end)) => self.is_mark_followed(mark, follows, end),
             (Completion::Late(late), Completion::Cuda(end)) => {
-                late.is_bound() && late.ends().iter().all(|mark| self.is_mark_followed(mark, follows, end))
+                late.all(|mark| self.is_mark_followed(mark, follows, end))
             }
             _ => earlier.is_past(),
         }

@@ -14,70 +14,74 @@
 //!
 //! - **Race "register against bind"**: one lock in [`Settle`](crate::dispatch::Settle), whose answer "too late" means bound.
 //!   It is the machine of the host's nodes, and its models (`tests/loom/settle.rs`, `graph.rs`) are this one's too.
-//! - The marks are stored before the state changes, so who sees it bound sees them.
+//! - **Race "follow against bind"**: `binding.rs`, whose model is `tests/loom/binding.rs`.
 //! - Work that ends without having enqueued anything binds to the ends of all it was to follow: it stands in the buffers
 //!   in their place.
 
+use super::binding::{Added, Binding};
 use super::slot::Mark;
 use crate::Error;
-use crate::host::Core as Settled;
+use crate::host::{Core as Settled, Follower};
 use crate::sync::Arc;
-use smallvec::SmallVec;
-use std::sync::OnceLock;
 
 /// Where it ends on the device: all of these.
-pub(super) type Ends = SmallVec<[Mark; 2]>;
+pub(super) type Ends = super::binding::Ends<Mark>;
 
 /// The end of a late dispatch.
-pub(crate) struct Late {
-    /// Settled once bound; whoever waits for that is told.
-    pub(super) core: Settled,
-    ends: OnceLock<Ends>,
-}
+pub(crate) struct Late(Binding<Mark, Error, Follower>);
 
 impl Late {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Late { core: Settled::new(), ends: OnceLock::new() })
+        Arc::new(Late(Binding::new()))
+    }
+
+    /// Settled once bound; whoever waits for that is told.
+    pub(super) fn core(&self) -> &Settled {
+        self.0.core()
     }
 
     /// It is enqueued, or failed.
     pub(crate) fn is_bound(&self) -> bool {
-        self.core.is_settled()
+        self.0.core().is_settled()
     }
 
     /// It failed: what it was to write holds nothing. (A mark cannot say so: its work was enqueued.)
-    pub(crate) fn error(&self) -> Option<crate::Error> {
-        self.core.error()
+    pub(crate) fn error(&self) -> Option<Error> {
+        self.0.core().error()
     }
 
     /// As [`error`](Self::error) says with what.
     pub(crate) fn has_failed(&self) -> bool {
-        self.core.has_failed()
+        self.0.core().has_failed()
     }
 
-    /// Where it ends, once it is bound.
-    pub(crate) fn bound(&self) -> Option<&[Mark]> {
-        self.is_bound().then(|| self.ends.get().map_or(&[][..], |ends| ends))
+    /// Gives where it ends to who follows it.
+    pub(super) fn follow(&self, each: impl FnMut(&Mark)) -> Added {
+        self.0.follow(each)
     }
 
-    /// The same, and nothing while it is coming. Who has to tell that from what is over asks [`bound`](Self::bound), once.
+    /// Bound, and that is so of all its ends.
+    pub(super) fn all(&self, is_so: impl FnMut(&Mark) -> bool) -> bool {
+        self.0.all(is_so)
+    }
+
+    /// Where it ends; nothing while it is coming. Who has to tell that from what is over asks [`follow`](Self::follow).
     pub(crate) fn ends(&self) -> &[Mark] {
-        self.bound().unwrap_or_default()
+        self.0.bound().unwrap_or_default()
     }
 
     /// Bound, and known to be over.
     pub(crate) fn is_past(&self) -> bool {
-        self.is_bound() && self.ends().iter().all(Mark::is_past)
+        self.all(Mark::is_past)
     }
 
     /// The same, asking the driver if need be.
     pub(crate) fn poll(&self) -> bool {
-        self.is_bound() && self.ends().iter().all(Mark::poll)
+        self.all(Mark::poll)
     }
 
     /// Once, when the events are recorded; outside any lease or lock, as it may run those who wait.
     pub(super) fn bind(&self, ends: Ends, outcome: Result<(), Error>) {
-        let _ = self.ends.set(ends);
-        self.core.settle(outcome);
+        self.0.bind(ends, outcome);
     }
 }

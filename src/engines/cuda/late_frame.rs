@@ -99,7 +99,7 @@ impl Frame {
     }
 
     pub(super) fn settled(&self) -> &Settled {
-        &self.late.core
+        self.late.core()
     }
 
     /// Nothing stands in its way.
@@ -107,8 +107,8 @@ impl Frame {
         if self.epoch.dead() {
             return Err(self.epoch.verdict());
         }
-        if self.late.core.is_tainted() {
-            return Err(Error::upstream("an input", self.late.core.cause()));
+        if self.late.core().is_tainted() {
+            return Err(Error::upstream("an input", self.late.core().cause()));
         }
         Ok(())
     }

@@ -133,9 +133,9 @@ fn follow(job: &Arc<dyn Runnable>, edges: &Edges) {
     for (edge, data) in edges {
         let Completion::Late(dep) = edge else { continue };
         job.core().add_dep();
-        if !dep.core.subscribe(Follower::Node { node: job.clone(), data: *data }) {
+        if !dep.core().subscribe(Follower::Node { node: job.clone(), data: *data }) {
             if *data && dep.has_failed() {
-                job.core().taint(dep.core.error());
+                job.core().taint(dep.error());
             }
             job.core().dep_done(); // not the last: the guard is still up
         }

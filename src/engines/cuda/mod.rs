@@ -17,7 +17,7 @@
 //!       └─ housekeeping.rs  one thread that does all this when nobody else calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
 //! lease.rs: which slot it gets    under_lease.rs: what is done there
-//! late.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
+//! late.rs, binding.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
 //! dispatch
 //! graph.rs: many of them as one
 //! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
@@ -34,6 +34,7 @@
 //! results, the op's own data) hangs on the task, which the slot's ring holds until its ticket has passed.
 
 pub(crate) mod api;
+mod binding;
 mod blocker;
 mod context;
 mod copies;
