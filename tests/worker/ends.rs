@@ -38,7 +38,7 @@ fn the_end_is_seen_while_another_process_holds_the_socket_open() {
     system::signal(forked[0], libc::SIGKILL);
 }
 
-/// What is freed last in an operation's dispatch is the operation, and that may be on the keeper's thread.
+/// What is freed last in an operation's dispatch is the operation, and that may be on the monitor's thread.
 /// How many were dropped in this process.
 static DROPPED: AtomicU32 = AtomicU32::new(0);
 
@@ -73,7 +73,7 @@ fn a_panic_in_what_an_operation_owns_leaves_nobody_waiting() {
         for _ in 0..2 {
             let before = DROPPED.load(SeqCst);
             drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap(),)).unwrap());
-            assert!(eventually(60, || DROPPED.load(SeqCst) > before), "nobody but the keeper looks");
+            assert!(eventually(60, || DROPPED.load(SeqCst) > before), "nobody but the monitor looks");
             let cause = loss(&device, Deed::Sleep(600_000), || kill(&device));
             assert!(tells(&cause, "SIGKILL"), "{cause}");
         }

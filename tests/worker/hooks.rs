@@ -127,22 +127,22 @@ fn a_drop_that_takes_long_hides_no_loss() {
     });
 }
 
-fn janitors() -> usize {
+fn settle_threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|name| name.starts_with("windlass janit")).count()
+    names.filter(|name| name.starts_with("windlass settl")).count()
 }
 
 #[test]
 fn the_thread_that_calls_the_users_code_ends_with_the_worker() {
     let _alone = alone();
-    assert!(eventually(10, || janitors() == 0), "{} of other tests", janitors());
+    assert!(eventually(10, || settle_threads() == 0), "{} of other tests", settle_threads());
     let device = isolated().open().unwrap();
     for _ in 0..2 {
         drop(submit(&device, Deed::Nothing).unwrap());
-        assert!(eventually(10, || janitors() == 1), "{}", janitors());
+        assert!(eventually(10, || settle_threads() == 1), "{}", settle_threads());
         loses(&device);
     }
     drop(device);
-    assert!(eventually(10, || janitors() == 0), "{} are left", janitors());
+    assert!(eventually(10, || settle_threads() == 0), "{} are left", settle_threads());
 }

@@ -169,7 +169,7 @@ fn a_worker_without_a_heart_beat_is_replaced() {
 fn an_idle_worker_that_is_lost_is_replaced_as_well() {
     let _alone = alone();
     let mut timing = Timing::default();
-    timing.watch.restless = Duration::ZERO; // its keeper goes to sleep at once
+    timing.watch.restless = Duration::ZERO; // its monitor goes to sleep at once
     let device = isolated().timing(timing).open().unwrap();
     let_others_run();
     kill(&device);

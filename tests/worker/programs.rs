@@ -121,7 +121,7 @@ fn a_forked_child_takes_no_answer_out_of_its_parents_list() {
     let device = isolated().open().unwrap();
     let x = up(&device, [1.0f64]);
     for _ in 0..40 {
-        // All answered by the fork, and hardly ever all taken out of the list: the keeper comes by every other millisecond.
+        // All answered by the fork, and hardly ever all taken out of the list: the monitor comes by every other millisecond.
         let pending: Vec<_> = (0..20).map(|_| device.download(&x).unwrap()).collect();
         while !pending.iter().all(|pending| pending.is_ready()) {}
         // SAFETY: the child makes calls of this library alone, on locks that no other thread holds now, and leaves at once.

@@ -21,7 +21,7 @@ fn limits_of_any_length_are_kept_and_none_at_all_is_refused() {
     let all = |builder, limit| LIMITS.iter().fold(builder, |builder, (_, set)| set(builder, limit));
     for limit in [Duration::MAX, Duration::MAX / 2 + Duration::from_secs(1), Duration::from_secs(u64::MAX)] {
         let mut timing = Timing::default();
-        timing.watch.restless = Duration::ZERO; // its keeper goes to sleep at once
+        timing.watch.restless = Duration::ZERO; // its monitor goes to sleep at once
         let device = all(isolated().timing(timing), limit).open().unwrap();
         drop(submit(&device, Deed::Sleep(100)).unwrap().await_result().unwrap());
         let_others_run();

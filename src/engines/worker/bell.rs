@@ -1,16 +1,16 @@
-//! What wakes the keeper of a worker.
+//! What wakes the monitor of a worker.
 //!
-//! **Race "falling asleep"**: the keeper says that it is idle and looks once more whether there is anything; who leaves
+//! **Race "falling asleep"**: the monitor says that it is idle and looks once more whether there is anything; who leaves
 //! something looks afterwards whether it is idle. Both with a full fence in between.
 
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, fence};
 use std::os::fd::OwnedFd;
 
-/// The end of it that everybody but the keeper has.
+/// The end of it that everybody but the monitor has.
 pub(super) struct Bell {
     /// Closed with the worker: a handle of a life that is over may stay for long.
     fd: Mutex<Option<Arc<OwnedFd>>>,
-    /// The keeper sleeps until somebody rings.
+    /// The monitor sleeps until somebody rings.
     idle: AtomicBool,
 }
 
@@ -19,12 +19,12 @@ impl Bell {
         Bell { fd: Mutex::new(Some(fd)), idle: AtomicBool::new(false) }
     }
 
-    /// For the keeper: whether it sleeps until somebody rings.
+    /// For the monitor: whether it sleeps until somebody rings.
     pub(super) fn set_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Release);
     }
 
-    /// Wakes the keeper, if it sleeps for long.
+    /// Wakes the monitor, if it sleeps for long.
     pub(super) fn nudge(&self) {
         fence(Ordering::SeqCst); // race "falling asleep"
         if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
@@ -32,7 +32,7 @@ impl Bell {
         }
     }
 
-    /// Wakes the keeper.
+    /// Wakes the monitor.
     pub(super) fn ring(&self) {
         if let Some(fd) = &*self.fd.lock() {
             let _ = rustix::io::write(fd, &1u64.to_ne_bytes());

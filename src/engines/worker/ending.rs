@@ -7,7 +7,7 @@
 //! **Race "early end"**: the worker may end before an epoch is made around it; whoever comes second, [`bind`](Ending::bind)
 //! or [`tell`](Ending::tell), sees what the other has left, since both pass the same lock.
 
-use super::spare::Spare;
+use super::standby::Standby;
 use crate::engine::Epoch;
 use crate::error::Text;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
@@ -31,7 +31,7 @@ pub(super) struct Ending {
     /// Its process is no more.
     gone: AtomicBool,
     /// Where it waits as a standby.
-    post: OnceLock<Weak<Spare>>,
+    post: OnceLock<Weak<Standby>>,
 }
 
 impl Ending {
@@ -45,8 +45,8 @@ impl Ending {
     }
 
     /// It waits there as a standby.
-    pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
-        let _ = self.post.set(Arc::downgrade(spare));
+    pub(super) fn wait_at(&self, standby: &Arc<Standby>) {
+        let _ = self.post.set(Arc::downgrade(standby));
     }
 
     /// The worker has ended, or was killed: ends the epoch.
@@ -65,8 +65,8 @@ impl Ending {
     /// The worker was reaped, and what settles without a call of the user's code was settled before. `pid`: its own.
     pub(super) fn reap(&self, pid: u32) {
         self.gone.store(true, Ordering::Release);
-        if let Some(spare) = self.post.get().and_then(Weak::upgrade) {
-            spare.lost(pid);
+        if let Some(standby) = self.post.get().and_then(Weak::upgrade) {
+            standby.lost(pid);
         }
     }
 

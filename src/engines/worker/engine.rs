@@ -7,7 +7,7 @@ use super::handler::Code;
 use super::link::Link;
 use super::order::{self, Alloc, Place, Run, Suffer};
 use super::reply;
-use super::spare::Spare;
+use super::standby::Standby;
 use super::task::Flying;
 use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
@@ -29,9 +29,9 @@ pub(crate) struct WorkerEngine {
     pub(super) code: Code,
     pub(super) info: DeviceInfo,
     pub(super) inline: bool,
-    pub(super) spare: Option<Arc<Spare>>,
+    pub(super) standby: Option<Arc<Standby>>,
     #[cfg(feature = "cuda")]
-    pub(super) hold: Option<Arc<super::hold::Hold>>,
+    pub(super) nvml_keep_alive: Option<Arc<super::nvml_keep_alive::NvmlKeepAlive>>,
     #[cfg(feature = "host")]
     pub(crate) plan: Option<crate::host::FaultPlan>,
 }
@@ -112,29 +112,29 @@ impl WorkerEngine {
     }
 
     pub(crate) fn fill(&self, stats: &mut Stats) {
-        stats.standby = self.spare.as_ref().and_then(|spare| spare.pid());
-        stats.standby_failed = self.spare.as_ref().and_then(|spare| spare.failed());
+        stats.standby = self.standby.as_ref().and_then(|standby| standby.pid());
+        stats.standby_failed = self.standby.as_ref().and_then(|standby| standby.failed());
         #[cfg(feature = "cuda")]
         {
             stats.bulk_staged = self.link.is_staged();
-            stats.driver_held = self.hold.as_ref().is_some_and(|hold| hold.is_held());
+            stats.driver_held = self.nvml_keep_alive.as_ref().is_some_and(|held| held.is_held());
         }
         stats.slots = self.info.processors as usize;
-        self.link.told(stats);
+        self.link.read_stats(stats);
         stats.slots_busy = usize::try_from(self.link.unsettled()).unwrap_or(usize::MAX).min(stats.slots);
     }
 
     /// Nobody will use the device any more.
     pub(crate) fn close(&self) {
         if crate::engine::process::era() == self.link.era
-            && let Some(spare) = &self.spare
+            && let Some(standby) = &self.standby
         {
-            spare.close();
+            standby.close();
         }
         self.leave();
     }
 
-    /// The generation is over: ends the worker, also one that hangs. No wait here: its keeper sees to it.
+    /// The generation is over: ends the worker, also one that hangs. No wait here: its monitor sees to it.
     pub(crate) fn retire(&self) {
         self.link.doomed.store(true, Ordering::Release);
         self.leave();

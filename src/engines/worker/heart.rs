@@ -1,4 +1,4 @@
-//! The worker's heart: beats, says what the worker holds (`told.rs`), tells the parent when the device's context has failed, and ends the process with its parent.
+//! The worker's heart: beats, says what the worker holds (`stats_mirror.rs`), tells the parent when the device's context has failed, and ends the process with its parent.
 //!
 //! It begins as soon as the parent has said what it wants, before a device is opened: to open a GPU can take long, or for
 //! ever. Three things tell of the parent's end, for each of them may fail: the socket's other end closes, also by a kill,
@@ -8,7 +8,7 @@
 
 use super::reply::{DONE_WELL, Outlet};
 use super::segment::Segment;
-use super::{layout, program, told};
+use super::{layout, program, stats_mirror};
 use crate::device::Device;
 use crate::sync::{Arc, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -51,7 +51,7 @@ pub(super) fn start(
             if epoch.engine.as_cuda().is_some_and(|engine| engine.reaches_not_all()) {
                 control.half(layout::STAGED).store(1, Ordering::Relaxed);
             }
-            told::tell(&control, &epoch);
+            stats_mirror::write(&control, &epoch);
             if epoch.dead() {
                 let cause = epoch.cause().unwrap_or_default();
                 outlet.fault(cause.message, cause.code.map(|(code, name)| (code, name.into_owned())));

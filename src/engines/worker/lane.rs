@@ -22,7 +22,7 @@ pub(super) struct Lane {
     submitted: AtomicU64,
     /// Orders that were sent here.
     sent: AtomicU64,
-    /// Memory to give back that came from this lane, from drops; goes out with the next order, or by the keeper. Here the
+    /// Memory to give back that came from this lane, from drops; goes out with the next order, or by the monitor. Here the
     /// order to free it is behind the one that made it.
     frees: Frees,
 }

@@ -2,16 +2,16 @@
 
 use super::answers::Answers;
 use super::arena::Arena;
+use super::back_pressure::Patience;
 use super::bell::Bell;
-use super::eagerness::Eagerness;
 use super::ending::Ending;
 use super::flights::{Flight, Flights, Reaper, Swept};
 use super::lane::{Lane, Sent};
-use super::room::Patience;
 use super::segment::Segment;
+use super::spin_limit::SpinLimit;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
-use super::{layout, ring, seat, told};
+use super::{lane_assignment, layout, ring, stats_mirror};
 use crate::clock::Timing;
 use crate::engine::{Epoch, process};
 use crate::error::Site;
@@ -24,14 +24,14 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What is shared by an epoch's engine, its work in flight and its keeper.
+/// What is shared by an epoch's engine, its work in flight and its monitor.
 pub(crate) struct Link {
     pub(super) pid: u32,
     /// The era that it was made in: see `engine/process.rs`.
     pub(super) era: u32,
     pub(super) answers: Answers,
     /// How long a waiter spins.
-    pub(super) eagerness: Eagerness,
+    pub(super) spin_limit: SpinLimit,
     control: Arc<Segment>,
     /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
     arena: Mutex<Option<Arc<Arena>>>,
@@ -68,7 +68,7 @@ impl Link {
             pid,
             era: process::era(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
-            eagerness: Eagerness::new(spin, &timing.watch),
+            spin_limit: SpinLimit::new(spin, &timing.watch),
             lanes: std::array::from_fn(|index| Lane::new(&control, &flights, index)),
             reaper: Reaper::new(&flights),
             flights: Mutex::new(Some(flights)),
@@ -101,8 +101,8 @@ impl Link {
     }
 
     /// Fills in what the worker has said last of what it holds.
-    pub(super) fn told(&self, stats: &mut Stats) {
-        told::told(&self.control, stats);
+    pub(super) fn read_stats(&self, stats: &mut Stats) {
+        stats_mirror::read(&self.control, stats);
     }
 
     /// Bytes of shared memory for bulk data.
@@ -110,7 +110,7 @@ impl Link {
         self.arena.lock().as_ref().map_or(usize::MAX, |arena| arena.bytes())
     }
 
-    /// For the keeper, once it has said that it is idle: there is something to do after all.
+    /// For the monitor, once it has said that it is idle: there is something to do after all.
     pub(super) fn is_busy(&self) -> bool {
         fence(Ordering::SeqCst); // race "falling asleep"
         self.unsettled() > 0 || self.lanes.iter().any(Lane::has_frees)
@@ -118,7 +118,7 @@ impl Link {
 
     /// The lane of this thread. The worker has a thread for each that was ever used.
     fn lane(&self) -> Option<&Lane> {
-        let lane = self.lanes.get(seat::mine())?;
+        let lane = self.lanes.get(lane_assignment::mine())?;
         let (opened, bit) = (self.control.half(layout::OPENED), 1 << lane.index());
         if opened.load(Ordering::Relaxed) & bit == 0 && opened.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
             let _ = futex::wake(opened, futex::Flags::empty(), 1);
@@ -202,7 +202,7 @@ impl Link {
     /// then.
     pub(super) fn freeing(&self) -> Vec<u64> {
         self.flush_frees();
-        let own = seat::mine();
+        let own = lane_assignment::mine();
         self.lanes.iter().filter(|lane| lane.index() != own).filter_map(Lane::freeing).collect()
     }
 
@@ -229,7 +229,7 @@ impl Link {
         }
     }
 
-    /// For the keeper: something has finished, and nobody has settled it.
+    /// For the monitor: something has finished, and nobody has settled it.
     pub(super) fn is_due(&self) -> bool {
         self.reaper.is_due(&self.answers)
     }
@@ -286,7 +286,7 @@ impl Link {
         Error::ContextPoisoned { cause, site: Site::none() }
     }
 
-    /// For the keeper: why the worker must end.
+    /// For the monitor: why the worker must end.
     pub(super) fn garbage(&self) -> Option<&str> {
         self.garbage.get().map(String::as_str)
     }

@@ -39,33 +39,30 @@
 
 // What lives here:
 //
-//   this process                                      the worker
-//   engine.rs    the engine: alloc, submit            welcome.rs   shakes hands, opens the device
-//   task.rs      a dispatch in flight                 server.rs    carries out orders, a thread for each lane
-//   flights.rs   all of them, by place                post.rs      where one lane waits for another
-//   arriving.rs  a large download, piece by piece
-//   link.rs      orders out, answers in               handler.rs   finds the op behind an order
-//   lane.rs      a lane; seat.rs which is whose       memory.rs    allocations and their regions
-//   frees.rs     what its drops give back
-//   room.rs      waits where there is none
-//   eagerness.rs how long a waiter looks
-//   ask.rs       what is asked of the worker          modules.rs   code that is loaded there
-//   keeper.rs    a thread that watches the worker     relay.rs     what the worker adds to an op
-//   watchdog.rs  how long it has been at one thing    reply.rs     answers; lookers.rs sees that work is done
-//   awake.rs     the time that counts for that        heart.rs     beats, and ends the process with its parent
-//   bell.rs      what wakes the keeper                inherited.rs what else came from the parent
-//   janitor.rs   settles what nobody waits for        first_use.rs what takes long once
-//   process.rs   the child: its end, its status       program.rs   begins and ends the process
-//   hunger.rs    was it for want of memory
-//   ending.rs    who is told of the end
-//   launch.rs    starts it, shakes hands
-//   succession.rs what follows one that was lost
-//   spare.rs     the standby
-//   hold.rs      keeps the GPU's driver awake
-//                          both
-//   segment.rs shared memory, ring.rs orders, answers.rs flags, arena.rs bulk data, order.rs and message.rs what is said,
-//   wire.rs how an operation crosses, turn.rs what an order follows, told.rs what the worker holds, distance.rs what lies in
-//   both at the same place of the executable
+//   this process
+//     engine.rs             the engine: alloc, submit
+//     task.rs               a dispatch in flight; flights.rs: all of them, by place; arriving.rs: a large download
+//     link.rs               orders out, answers in; ask.rs: questions to the worker
+//     lane.rs               a ring of orders; lane_assignment.rs: which thread writes to which; frees.rs: freed memory
+//     back_pressure.rs      waits for space; spin_limit.rs: how long a waiter polls before it sleeps
+//     launch.rs             starts the worker; process.rs: the child, its end, its status; oom_kill.rs: why it was killed
+//     monitor.rs            the thread that watches the worker; bell.rs: what wakes it; watchdog.rs and active_clock.rs:
+//                           how long the worker has been at one operation; ending.rs: who is told of the end
+//     settle_thread.rs      settles what nobody waits for
+//     failover.rs           the next worker after a loss; standby.rs: one that is ready;
+//                           nvml_keep_alive.rs: keeps the GPU's driver loaded between two workers
+//   the worker
+//     program.rs            begins and ends the process; handshake.rs: opens the device; inherited.rs: what the parent left
+//     server.rs             carries out orders, a thread for each lane; post.rs: where one lane waits for another
+//     handler.rs            finds the op behind an order; relay.rs: what the worker adds to an op
+//     memory.rs             allocations and their regions; modules.rs: code that is loaded there
+//     reply.rs              answers; completion_poller.rs: sees that work is done
+//     heart.rs              the heartbeat; ends the process with its parent; first_use.rs: what takes long once
+//   both
+//     segment.rs            shared memory; ring.rs: orders; answers.rs: flags; arena.rs: bulk data;
+//                           stats_mirror.rs: what the worker holds
+//     order.rs, message.rs  what is said; wire.rs: how an operation crosses; turn.rs: what an order follows;
+//                           distance.rs: addresses inside the executable
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each, so
 // that an order which takes long to be carried out (a library that loads, a queue of the driver's that is full, memory
@@ -95,6 +92,8 @@
 // (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (task.rs).
 
 #[cfg(target_os = "linux")]
+mod active_clock;
+#[cfg(target_os = "linux")]
 mod answers;
 #[cfg(target_os = "linux")]
 mod arena;
@@ -103,17 +102,19 @@ mod arriving;
 #[cfg(target_os = "linux")]
 mod ask;
 #[cfg(target_os = "linux")]
-mod awake;
+mod back_pressure;
 #[cfg(target_os = "linux")]
 mod bell;
 #[cfg(target_os = "linux")]
-mod distance;
+mod completion_poller;
 #[cfg(target_os = "linux")]
-mod eagerness;
+mod distance;
 #[cfg(target_os = "linux")]
 mod ending;
 #[cfg(target_os = "linux")]
 mod engine;
+#[cfg(target_os = "linux")]
+mod failover;
 #[cfg(target_os = "linux")]
 mod first_use;
 #[cfg(target_os = "linux")]
@@ -123,31 +124,31 @@ mod frees;
 #[cfg(target_os = "linux")]
 mod handler;
 #[cfg(target_os = "linux")]
-mod heart;
-#[cfg(all(feature = "cuda", target_os = "linux"))]
-mod hold;
+mod handshake;
 #[cfg(target_os = "linux")]
-mod hunger;
+mod heart;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(target_os = "linux")]
-mod janitor;
-#[cfg(target_os = "linux")]
-mod keeper;
-#[cfg(target_os = "linux")]
 mod lane;
+#[cfg(target_os = "linux")]
+mod lane_assignment;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
 mod link;
-#[cfg(target_os = "linux")]
-mod lookers;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(target_os = "linux")]
 mod modules;
+#[cfg(target_os = "linux")]
+mod monitor;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod nvml_keep_alive;
+#[cfg(target_os = "linux")]
+mod oom_kill;
 #[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
@@ -163,27 +164,23 @@ mod reply;
 #[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
-mod room;
-#[cfg(target_os = "linux")]
-mod seat;
-#[cfg(target_os = "linux")]
 mod segment;
 #[cfg(target_os = "linux")]
 mod server;
 #[cfg(target_os = "linux")]
-mod spare;
+mod settle_thread;
 #[cfg(target_os = "linux")]
-mod succession;
+mod spin_limit;
+#[cfg(target_os = "linux")]
+mod standby;
+#[cfg(target_os = "linux")]
+mod stats_mirror;
 #[cfg(target_os = "linux")]
 mod task;
-#[cfg(target_os = "linux")]
-mod told;
 #[cfg(target_os = "linux")]
 mod turn;
 #[cfg(target_os = "linux")]
 mod watchdog;
-#[cfg(target_os = "linux")]
-mod welcome;
 mod wire;
 
 #[cfg(target_os = "linux")]
@@ -197,6 +194,8 @@ pub(crate) use distance::{code_at, code_distance, distance, place};
 #[cfg(target_os = "linux")]
 pub(crate) use engine::{WorkerBytes, WorkerEngine};
 #[cfg(target_os = "linux")]
+pub(crate) use failover::open;
+#[cfg(target_os = "linux")]
 pub(crate) use flights::Flight;
 #[cfg(target_os = "linux")]
 pub(crate) use handler::Code;
@@ -206,8 +205,6 @@ pub(crate) use handler::Registry;
 pub(crate) use modules::Modules;
 #[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
-#[cfg(target_os = "linux")]
-pub(crate) use succession::open;
 #[cfg(target_os = "linux")]
 pub(crate) use task::{Flying, WorkerTask};
 #[cfg(target_os = "linux")]
@@ -269,7 +266,7 @@ mod layout {
     pub(super) const BEAT: usize = 0;
     /// Not zero once a GPU's driver has refused to register the bulk data's memory.
     pub(super) const STAGED: usize = 128;
-    /// What the worker holds: see `told.rs`.
+    /// What the worker holds: see `stats_mirror.rs`.
     pub(super) const TOLD: usize = 192;
     /// A bit for each lane that was ever used: the worker has a thread for it.
     pub(super) const OPENED: usize = 64;

@@ -77,33 +77,35 @@ impl Modules {
                 let module = Arc::new(core.load_module(epoch, &image, is_text)?);
                 memory.add(id, 0, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
                 self.all.lock().insert(id, Held { module, kernels: Vec::new() });
-                told(&())
+                encoded(&())
             }
             Question::Kernel { id, name, with_parameters } => {
                 let Some((number, function)) = self.find(engine, epoch, id, text(name)?)? else {
-                    return told(&None::<Found>);
+                    return encoded(&None::<Found>);
                 };
                 let parameters = if with_parameters { function.parameters(core, epoch)? } else { None };
                 let (attributes, limits) = (function.attributes, function.limits);
-                told(&Some(Found { number, attributes, limits, parameters }))
+                encoded(&Some(Found { number, attributes, limits, parameters }))
             }
             Question::Variable { id, name } => {
                 let found = self.module(id)?.global(core, epoch, &text(name)?)?;
-                told(&found.map(|(address, bytes)| (address, bytes as u64)))
+                encoded(&found.map(|(address, bytes)| (address, bytes as u64)))
             }
             Question::ActiveBlocks { id, kernel, threads, shared } => {
-                told(&self.kernel(id, kernel)?.active_blocks(core, epoch, threads, shared)?)
+                encoded(&self.kernel(id, kernel)?.active_blocks(core, epoch, threads, shared)?)
             }
             Question::BestBlock { id, kernel, shared } => {
-                told(&self.kernel(id, kernel)?.best_block(core, epoch, shared)?.0)
+                encoded(&self.kernel(id, kernel)?.best_block(core, epoch, shared)?.0)
             }
-            Question::Limits => told(&core.inside(epoch, || core.limits(epoch))?),
+            Question::Limits => encoded(&core.inside(epoch, || core.limits(epoch))?),
             Question::Version(library) => {
                 crate::worker::first_use(); // it may be loaded for that
-                told(&crate::device::library_here(library)?)
+                encoded(&crate::device::library_here(library)?)
             }
-            Question::Library { name, question } => told(&crate::library::answer_here(core, epoch, &name, &question)?),
-            Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| told(&())),
+            Question::Library { name, question } => {
+                encoded(&crate::library::answer_here(core, epoch, &name, &question)?)
+            }
+            Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| encoded(&())),
         }
     }
 
@@ -158,7 +160,7 @@ fn unknown() -> Error {
 }
 
 #[cfg(feature = "cuda")]
-fn told(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
+fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
     postcard::to_stdvec(answer).map_err(wire::garbled)
 }
 

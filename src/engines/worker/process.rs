@@ -5,7 +5,7 @@
 //! stays the child's for ever, can be polled for its end, and a signal through it reaches the child or nobody. Where there
 //! is none, the number serves as long as the child is known not to be reaped.
 
-use super::hunger::{Hunger, Kills};
+use super::oom_kill::{Kills, OomKill};
 use crate::clock::{self, Deadline, Timing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -28,7 +28,7 @@ pub(super) struct Process {
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    With(ExitStatus, Hunger),
+    With(ExitStatus, OomKill),
     /// Somebody else was told.
     Unknown,
 }
@@ -98,7 +98,7 @@ impl Process {
         if self.ended.is_none() {
             let which = self.handle().map_or(WaitId::Pid(self.pid), WaitId::PidFd);
             self.ended = match waitid(which, how) {
-                Ok(status) => status.map(|status| Ended::With(exit_status(&status), self.hunger(&status))),
+                Ok(status) => status.map(|status| Ended::With(exit_status(&status), self.oom_kill(&status))),
                 Err(Errno::CHILD) => Some(Ended::Unknown),
                 Err(Errno::INTR) => None,
                 // Linux 5.3: such a descriptor can be polled, and not waited for.
@@ -112,10 +112,10 @@ impl Process {
 
 impl Process {
     /// Asked only of what was killed: it costs some reads.
-    fn hunger(&self, status: &WaitIdStatus) -> Hunger {
+    fn oom_kill(&self, status: &WaitIdStatus) -> OomKill {
         match status.terminating_signal() {
             Some(libc::SIGKILL) => Kills::now().since(self.kills),
-            _ => Hunger::No,
+            _ => OomKill::No,
         }
     }
 }
@@ -130,19 +130,19 @@ fn exit_status(status: &WaitIdStatus) -> ExitStatus {
 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Ended::With(status, hunger) = self else {
+        let Ended::With(status, oom_kill) = self else {
             return write!(f, "how it ended was told to somebody else: SIGCHLD is ignored, or another wait took it");
         };
         match (status.signal(), status.code()) {
-            (Some(libc::SIGKILL), _) => f.write_str(match hunger {
-                Hunger::Likely => {
+            (Some(libc::SIGKILL), _) => f.write_str(match oom_kill {
+                OomKill::Likely => {
                     "killed by SIGKILL: by the system for want of memory, which it has killed for in this control group"
                 }
-                Hunger::Possible => {
+                OomKill::Possible => {
                     "killed by SIGKILL: by us, by a user, or by the system, which has killed for want of memory meanwhile"
                 }
-                Hunger::No => "killed by SIGKILL: by us or by a user, for the system has killed nobody for want of memory",
-                Hunger::Unknown => "killed by SIGKILL: by us, by a user, or by the system for want of memory",
+                OomKill::No => "killed by SIGKILL: by us or by a user, for the system has killed nobody for want of memory",
+                OomKill::Unknown => "killed by SIGKILL: by us, by a user, or by the system for want of memory",
             }),
             (Some(libc::SIGSEGV), _) => write!(f, "killed by SIGSEGV: a segmentation fault"),
             (Some(libc::SIGABRT), _) => write!(f, "killed by SIGABRT: it aborted"),

@@ -61,7 +61,7 @@ pub(super) fn guard() {
                            `windlass::worker::init()` does not stand first in its `main`";
         // First: once the parent knows, it ends this process.
         let _ = writeln!(std::io::stderr(), "windlass: {WHY}");
-        super::welcome::refuse(Error::unsupported(WHY));
+        super::handshake::refuse(Error::unsupported(WHY));
         exit(super::reply::REFUSED);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Four kinds of threads: one for each lane reads its orders and submits, one after the other; the device's own run them,
 //! and answer where they end; one watches the socket and lets the heart beat; the first begins the lanes. A GPU tells
-//! nobody that work is done, so there another looks (`lookers.rs`).
+//! nobody that work is done, so there another looks (`completion_poller.rs`).
 
+use super::completion_poller::CompletionPoller;
 use super::handler::Handlers;
-use super::lookers::Lookers;
+use super::handshake::{self, Admitted};
 use super::memory::{Memory, Operand};
 use super::modules::{self, Modules};
 use super::order::{self, Alloc, Free, Opened, Place, Run, Suffer};
@@ -14,7 +15,6 @@ use super::reply::{GARBLED, Outlet};
 use super::ring::Ring;
 use super::segment::Segment;
 use super::turn::{self, LANES};
-use super::welcome::{self, Admitted};
 use super::{Lent, first_use, layout, wire};
 use crate::clock::{self, Clock, Stopwatch, Timing};
 use crate::device::Device;
@@ -25,9 +25,9 @@ use rustix::thread::futex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-pub(super) use super::reply::Reply;
 #[cfg(test)]
-pub(super) use super::welcome::accept;
+pub(super) use super::handshake::accept;
+pub(super) use super::reply::Reply;
 
 /// The serving process.
 pub(super) struct Server {
@@ -37,7 +37,7 @@ pub(super) struct Server {
     pub(super) bulk: Arc<Segment>,
     pub(super) modules: Modules,
     handlers: Handlers,
-    lookers: Lookers,
+    completion_poller: CompletionPoller,
     memory: Memory,
     posts: [Post; LANES],
     /// When the first memory was asked for.
@@ -57,7 +57,7 @@ pub(super) struct Task<'a> {
 
 /// Serves until the parent ends. Gives the exit status.
 pub(super) fn serve() -> i32 {
-    let Admitted { device, outlet, control, bulk, handlers } = match welcome::begin() {
+    let Admitted { device, outlet, control, bulk, handlers } = match handshake::begin() {
         Ok(admitted) => admitted,
         Err(status) => return status,
     };
@@ -68,7 +68,7 @@ pub(super) fn serve() -> i32 {
         bulk,
         modules: Modules::default(),
         handlers,
-        lookers: Lookers::default(),
+        completion_poller: CompletionPoller::default(),
         memory: Memory::default(),
         posts: Default::default(),
         began: OnceLock::new(),
@@ -113,7 +113,7 @@ impl Server {
                 Ok(false) => {
                     let start = Clock::SYSTEM.start();
                     if ring.wait(spin, serving.nap) && start.elapsed() > spin {
-                        self.lookers.rouse();
+                        self.completion_poller.rouse();
                     }
                     continue;
                 }
@@ -276,7 +276,7 @@ impl Server {
         then: crate::dispatch::Then,
     ) {
         if let Some(then) = work.tell(then) {
-            self.lookers.add(work, reply, then);
+            self.completion_poller.add(work, reply, then);
         }
     }
 }

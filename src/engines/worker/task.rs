@@ -280,9 +280,9 @@ impl Flying {
             Wait::Yield => self.poll_with(until, std::thread::yield_now),
             Wait::Adaptive => {
                 let start = Clock::SYSTEM.start();
-                let done = self.spin(Some(self.link.eagerness.limit()), until) || self.park(until);
+                let done = self.spin(Some(self.link.spin_limit.limit()), until) || self.park(until);
                 if done {
-                    self.link.eagerness.learn(start.elapsed());
+                    self.link.spin_limit.learn(start.elapsed());
                 }
                 done
             }

@@ -29,11 +29,11 @@ fn flushed_by_two(count: u64) {
         let lane = Arc::new(Lane::default());
         (0..count).for_each(|id| lane.frees.push(id));
         let theirs = lane.clone();
-        let keeper = thread::spawn(move || theirs.flush());
+        let monitor = thread::spawn(move || theirs.flush());
         lane.flush();
         let last = lane.frees.last(|| drop(lane.outbox.lock()));
         assert_eq!(last, count, "an order that gives memory back was not told of");
-        keeper.join().unwrap();
+        monitor.join().unwrap();
     });
 }
 

@@ -50,14 +50,14 @@ fn a_sleeper_is_woken_by_its_answer_and_finds_it_whole() {
 fn who_waits_while_the_worker_ends_is_told_once_and_an_answer_stays() {
     bounded(3, || {
         let worker = answers(2);
-        let (client, keeper) = (worker.clone(), worker.clone());
+        let (client, monitor) = (worker.clone(), worker.clone());
         (0..2).for_each(|place| client.reset(place));
         let answered = thread::spawn(move || worker.answer(0, DONE, &[3; 64], None));
         let lost = thread::spawn(move || {
             // What was answered when the worker was seen to be gone.
-            let before = keeper.state(0).load(Ordering::Acquire);
-            keeper.lose(2);
-            let after = keeper.state(0).load(Ordering::Acquire);
+            let before = monitor.state(0).load(Ordering::Acquire);
+            monitor.lose(2);
+            let after = monitor.state(0).load(Ordering::Acquire);
             assert!(before != DONE || after == DONE, "the answer was taken away");
         });
         assert_eq!(await_answer(&client, 1), LOST);

@@ -3,8 +3,8 @@
 use super::engine::WorkerEngine;
 use super::link::Link;
 use super::message::DeviceOrder;
-use super::spare::Spare;
-use super::{keeper, launch};
+use super::standby::Standby;
+use super::{launch, monitor};
 use crate::clock;
 use crate::device::{Config, Kind, Opened};
 use crate::engine::Engine;
@@ -18,10 +18,10 @@ pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     let order = device_order(config, None)?;
     let (mut engine, limit, label) = start(config, order, counters.clone())?;
     let (info, label) = (engine.info.clone(), name_of(&label));
-    engine.spare = config.worker.standby.then(|| Arc::new(Spare::new(config.timing)));
+    engine.standby = config.worker.standby.then(|| Arc::new(Standby::new(config.timing)));
     #[cfg(feature = "cuda")]
     {
-        engine.hold = info.pci.as_deref().and_then(super::hold::Hold::new).map(Arc::new);
+        engine.nvml_keep_alive = info.pci.as_deref().and_then(super::nvml_keep_alive::NvmlKeepAlive::new).map(Arc::new);
     }
     engine.prepare(config, &label, &counters);
     Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
@@ -73,15 +73,15 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
     }
     let (process, bell) = (started.process, started.bell);
     let link = Link::new(process.id(), started.control, started.bulk, bell.clone(), counters);
-    keeper::start(&link, process, started.socket, bell, &config.worker)?;
+    monitor::start(&link, process, started.socket, bell, &config.worker)?;
     let engine = WorkerEngine {
         link,
         code: started.code,
         info: started.info,
         inline,
-        spare: None,
+        standby: None,
         #[cfg(feature = "cuda")]
-        hold: None,
+        nvml_keep_alive: None,
         #[cfg(feature = "host")]
         plan: config.plan.clone(),
     };
@@ -91,14 +91,14 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
 impl WorkerEngine {
     /// A fresh worker for the next life.
     pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
-        let mut engine = match self.spare.as_ref().and_then(|spare| spare.take()) {
+        let mut engine = match self.standby.as_ref().and_then(|standby| standby.take()) {
             Some(engine) => engine,
             None => self.start_cold(config, label, &counters)?,
         };
-        engine.spare = self.spare.clone();
+        engine.standby = self.standby.clone();
         #[cfg(feature = "cuda")]
         {
-            engine.hold = self.hold.clone();
+            engine.nvml_keep_alive = self.nvml_keep_alive.clone();
         }
         engine.prepare(config, label, &counters);
         Ok(engine)
@@ -129,8 +129,8 @@ impl WorkerEngine {
         true
     }
 
-    pub(super) fn wait_at(&self, spare: &Arc<Spare>) {
-        self.link.ending.wait_at(spare);
+    pub(super) fn wait_at(&self, standby: &Arc<Standby>) {
+        self.link.ending.wait_at(standby);
     }
 
     fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {
@@ -139,9 +139,9 @@ impl WorkerEngine {
 
     /// Has a standby started, if there shall be one.
     fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
-        let (Some(spare), Ok(order)) = (&self.spare, self.next_order(config, label)) else { return };
+        let (Some(standby), Ok(order)) = (&self.standby, self.next_order(config, label)) else { return };
         let (config, counters) = (config.clone(), counters.clone());
         let order = DeviceOrder { test: true, ..order };
-        spare.prepare(move || start(&config, order.clone(), counters.clone()).map(|(engine, ..)| engine));
+        standby.prepare(move || start(&config, order.clone(), counters.clone()).map(|(engine, ..)| engine));
     }
 }

@@ -5,7 +5,7 @@
 //! epoch ends with the cause, what was in flight is settled, it is reaped. Only where nobody knows why it ended is it reaped
 //! first, for its status tells.
 //!
-//! **It calls nobody's code** until that is done, since everybody waits for it: see `janitor.rs`. What a loss leaves to call
+//! **It calls nobody's code** until that is done, since everybody waits for it: see `settle_thread.rs`. What a loss leaves to call
 //! (hooks of what nobody waits for, drops) comes last.
 //!
 //! **A killed worker may write on for a moment**, so nothing that is used again may lie where it writes. Its segments are its
@@ -13,12 +13,12 @@
 //! anew, but only after the epoch is dead (that comes first), and then no order that names one is taken any more: what it
 //! writes there nobody reads as an answer. Answers that were given are whole: their flag comes last.
 
-use super::awake::Awake;
+use super::active_clock::ActiveClock;
 use super::ending::End;
-use super::janitor::Janitor;
 use super::link::Link;
 use super::message::{self, Message};
 use super::process::Process;
+use super::settle_thread::SettleThread;
 use crate::clock::Clock;
 use crate::device::WorkerSettings;
 use crate::sync::{Arc, Ordering};
@@ -30,7 +30,7 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-struct Keeper {
+struct Monitor {
     link: Arc<Link>,
     process: Process,
     socket: UnixStream,
@@ -92,35 +92,35 @@ pub(super) fn start(
     settings: &WorkerSettings,
 ) -> Result<()> {
     let (heartbeat, watchdog) = (settings.heartbeat, settings.watchdog);
-    let keeper = Keeper { link: link.clone(), process, socket, bell, heartbeat, watchdog };
+    let monitor = Monitor { link: link.clone(), process, socket, bell, heartbeat, watchdog };
     // Should a thread not start, the socket closes with it, and the worker ends; it is reaped here.
-    let keeper = Arc::new(crate::sync::Mutex::new(Some(keeper)));
-    let theirs = keeper.clone();
-    let spawned = Janitor::new(link).and_then(|janitor| {
+    let monitor = Arc::new(crate::sync::Mutex::new(Some(monitor)));
+    let theirs = monitor.clone();
+    let spawned = SettleThread::new(link).and_then(|settle_thread| {
         std::thread::Builder::new().name(format!("windlass worker {}", link.pid)).spawn(move || {
-            let keeper = theirs.lock().take();
-            if let Some(keeper) = keeper {
-                keeper.run(janitor);
+            let monitor = theirs.lock().take();
+            if let Some(monitor) = monitor {
+                monitor.run(settle_thread);
             }
         })
     });
     match spawned {
         Ok(_) => Ok(()),
         Err(e) => {
-            if let Some(mut keeper) = keeper.lock().take() {
-                keeper.process.kill();
-                keeper.process.wait_long();
+            if let Some(mut monitor) = monitor.lock().take() {
+                monitor.process.kill();
+                monitor.process.wait_long();
             }
             Err(Error::library(format!("no thread to watch the worker: {e}")))
         }
     }
 }
 
-impl Keeper {
-    fn run(mut self, janitor: Janitor) {
+impl Monitor {
+    fn run(mut self, settle_thread: SettleThread) {
         let (timing, watch) = (self.link.timing, &self.link.timing.watch);
         // Everybody who waits is told by this thread: it comes to the end of this, whatever it meets.
-        let watched = catch_unwind(AssertUnwindSafe(|| self.watch(&janitor)));
+        let watched = catch_unwind(AssertUnwindSafe(|| self.watch(&settle_thread)));
         let end = match watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked")) {
             Outcome::Known(end) => end,
             Outcome::Asked => {
@@ -144,25 +144,25 @@ impl Keeper {
         self.process.kill();
         let _ = catch_unwind(AssertUnwindSafe(|| self.link.ending.tell(end)));
         let swept = catch_unwind(AssertUnwindSafe(|| self.link.lose())).unwrap_or_default();
-        let Keeper { link, mut process, socket, .. } = self;
-        drop((socket, janitor));
+        let Monitor { link, mut process, socket, .. } = self;
+        drop((socket, settle_thread));
         process.wait_long(); // no zombie stays
         link.ending.reap(link.pid);
         let _ = catch_unwind(AssertUnwindSafe(|| link.clear_up(swept)));
     }
 
     /// Until the worker ends or is to end.
-    fn watch(&mut self, janitor: &Janitor) -> Outcome {
+    fn watch(&mut self, settle_thread: &SettleThread) -> Outcome {
         let _ = self.socket.set_read_timeout(Some(self.heartbeat));
         let (clock, watch) = (self.link.timing.clock, &self.link.timing.watch);
         let mut beats = (self.link.beats(), clock.now());
         let mut looked = beats.1;
         let mut restless = Clock::SYSTEM.start();
-        let mut awake = Awake::new(looked);
+        let mut awake = ActiveClock::new(looked);
         let mut useless = Useless::default();
         loop {
             if self.link.is_due() {
-                janitor.call();
+                settle_thread.call();
             }
             if let Some(why) = self.link.garbage() {
                 return Outcome::because(why);
@@ -214,7 +214,7 @@ impl Keeper {
         }
     }
 
-    fn too_slow(&self, limit: Duration, awake: &mut Awake) -> Option<Outcome> {
+    fn too_slow(&self, limit: Duration, awake: &mut ActiveClock) -> Option<Outcome> {
         let (time, op) = self.link.slowest(limit)?;
         // This process may have been stopped since the last round, right here too.
         awake.tick(self.link.timing.clock.now(), limit / 8);

@@ -9,7 +9,7 @@ use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One worker's.
-pub(super) struct Eagerness {
+pub(super) struct SpinLimit {
     /// Looked for in any case: about a round trip when both sides are busy.
     least: Duration,
     /// The longest look.
@@ -20,9 +20,9 @@ pub(super) struct Eagerness {
     recent: AtomicU64,
 }
 
-impl Eagerness {
+impl SpinLimit {
     pub(super) fn new(least: Duration, watch: &Watch) -> Self {
-        Eagerness { least, most: watch.longest_spin, counted: watch.counted, recent: AtomicU64::new(0) }
+        SpinLimit { least, most: watch.longest_spin, counted: watch.counted, recent: AtomicU64::new(0) }
     }
 
     /// How long to look now: twice as long as it takes, for half of all waits are longer than the mean.
@@ -47,18 +47,18 @@ mod tests {
     #[test]
     fn one_looks_as_long_as_waits_take_and_not_where_they_take_long() {
         let us = Duration::from_micros;
-        let eagerness = Eagerness::new(us(20), &Timing::standard().watch);
-        let learn = |n, waited| (0..n).for_each(|_| eagerness.learn(waited));
-        assert_eq!(eagerness.limit(), us(20));
+        let spin_limit = SpinLimit::new(us(20), &Timing::standard().watch);
+        let learn = |n, waited| (0..n).for_each(|_| spin_limit.learn(waited));
+        assert_eq!(spin_limit.limit(), us(20));
         learn(30, us(70));
-        assert!((us(125)..=us(140)).contains(&eagerness.limit()), "{:?}", eagerness.limit());
+        assert!((us(125)..=us(140)).contains(&spin_limit.limit()), "{:?}", spin_limit.limit());
         learn(30, us(5));
-        assert_eq!(eagerness.limit(), us(20));
+        assert_eq!(spin_limit.limit(), us(20));
         learn(30, us(150));
-        assert_eq!(eagerness.limit(), us(200));
+        assert_eq!(spin_limit.limit(), us(200));
         learn(30, Duration::from_secs(5));
-        assert_eq!(eagerness.limit(), us(20), "nobody looks for what takes seconds");
+        assert_eq!(spin_limit.limit(), us(20), "nobody looks for what takes seconds");
         learn(30, us(70));
-        assert!(eagerness.limit() > us(100), "short again");
+        assert!(spin_limit.limit() > us(100), "short again");
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Kills {
 
 /// What they say of a process that ended by SIGKILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hunger {
+pub(super) enum OomKill {
     /// Its control group has lost a process for want of memory.
     Likely,
     /// Others have lost some: it may be one of them.
@@ -35,13 +35,13 @@ impl Kills {
     }
 
     /// What has happened since `before`.
-    pub(super) fn since(self, before: Kills) -> Hunger {
+    pub(super) fn since(self, before: Kills) -> OomKill {
         let more = |now: Option<u64>, before: Option<u64>| Some(now? > before?);
         match (more(self.all, before.all), more(self.group, before.group)) {
-            (_, Some(true)) => Hunger::Likely,
-            (Some(true), _) => Hunger::Possible,
-            (Some(false), _) => Hunger::No,
-            (None, _) => Hunger::Unknown,
+            (_, Some(true)) => OomKill::Likely,
+            (Some(true), _) => OomKill::Possible,
+            (Some(false), _) => OomKill::No,
+            (None, _) => OomKill::Unknown,
         }
     }
 }
@@ -83,10 +83,10 @@ mod tests {
     fn a_kill_is_laid_to_want_of_memory_only_where_it_was_counted() {
         let kills = |all, group| Kills { all, group };
         let before = kills(Some(3), Some(1));
-        assert_eq!(kills(Some(4), Some(2)).since(before), Hunger::Likely);
-        assert_eq!(kills(Some(4), Some(1)).since(before), Hunger::Possible);
-        assert_eq!(kills(Some(3), Some(1)).since(before), Hunger::No);
-        assert_eq!(kills(None, Some(1)).since(before), Hunger::Unknown);
-        assert_eq!(kills(Some(3), None).since(before), Hunger::No);
+        assert_eq!(kills(Some(4), Some(2)).since(before), OomKill::Likely);
+        assert_eq!(kills(Some(4), Some(1)).since(before), OomKill::Possible);
+        assert_eq!(kills(Some(3), Some(1)).since(before), OomKill::No);
+        assert_eq!(kills(None, Some(1)).since(before), OomKill::Unknown);
+        assert_eq!(kills(Some(3), None).since(before), OomKill::No);
     }
 }

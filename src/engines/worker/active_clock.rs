@@ -7,15 +7,15 @@ const STRETCHES: usize = 64;
 
 /// A clock that stands still while the thread that looks at it does: a program that is stopped or frozen together with its
 /// worker finds on waking that hours have gone by, in which neither could do anything.
-pub(super) struct Awake {
+pub(super) struct ActiveClock {
     last: Instant,
     /// When each stretch that did not count was over, and its length.
     frozen: Vec<(Instant, Duration)>,
 }
 
-impl Awake {
+impl ActiveClock {
     pub(super) fn new(now: Instant) -> Self {
-        Awake { last: now, frozen: Vec::new() }
+        ActiveClock { last: now, frozen: Vec::new() }
     }
 
     /// Once a round: a round of more than `most` was longer than this thread would ever make it.
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_stretch_in_which_nothing_ran_counts_for_one_round() {
         let start = ManualClock::new().clock().now();
-        let mut clock = Awake::new(start);
+        let mut clock = ActiveClock::new(start);
         for at in [10, 20, 5_020, 5_030, 9_030, 9_040] {
             clock.tick(start + ms(at), ms(10));
         }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn of_many_stretches_none_is_counted_again() {
         let start = ManualClock::new().clock().now();
-        let mut clock = Awake::new(start);
+        let mut clock = ActiveClock::new(start);
         (1..=1_000).for_each(|n| clock.tick(start + ms(100 * n), ms(10)));
         assert_eq!((clock.frozen.len(), clock.lived(ms(100_000))), (STRETCHES, ms(10_000)));
     }

@@ -18,7 +18,7 @@ type Start = Arc<dyn Fn() -> Result<WorkerEngine> + Send + Sync>;
 const DOUBLINGS: u32 = 10;
 
 /// The place of the one that waits.
-pub(super) struct Spare {
+pub(super) struct Standby {
     state: Mutex<State>,
     /// Something has happened that one who pauses must know.
     news: Condvar,
@@ -50,9 +50,9 @@ impl State {
     }
 }
 
-impl Spare {
+impl Standby {
     pub(super) fn new(timing: &'static Timing) -> Self {
-        Spare { state: Mutex::default(), news: Condvar::new(), timing }
+        Standby { state: Mutex::default(), news: Condvar::new(), timing }
     }
 
     /// Starts one, unless there is one or the device is closed. Returns at once.
@@ -74,8 +74,8 @@ impl Spare {
             }
             state.starting = true;
         }
-        let spare = self.clone();
-        let run = move || spare.try_after(pause);
+        let standby = self.clone();
+        let run = move || standby.try_after(pause);
         if let Err(error) = std::thread::Builder::new().name("windlass standby".into()).spawn(run) {
             let mut state = self.state.lock();
             state.starting = false;

@@ -1,36 +1,36 @@
-//! Which lane a thread writes to.
+//! Which lane a thread writes to: its assignment.
 //!
-//! Each thread takes the lowest seat that is free, and gives it back when it ends: so few lanes are in use, however many
+//! Each thread takes the lowest number that is free, and gives it back when it ends: so few lanes are in use, however many
 //! threads come and go. Threads past the last lane share.
 
 use super::turn::LANES;
 use crate::sync::{AtomicU64, Ordering};
 
-/// One bit a seat. No lock: a process may be forked at any moment, and its threads end in the child too.
+/// One bit a number. No lock: a process may be forked at any moment, and its threads end in the child too.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-struct Seat(Option<u32>);
+struct LaneAssignment(Option<u32>);
 
-impl Seat {
+impl LaneAssignment {
     fn take() -> Self {
         let lowest = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
         let before = TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lowest);
-        Seat(before.ok().map(u64::trailing_ones))
+        LaneAssignment(before.ok().map(u64::trailing_ones))
     }
 }
 
-impl Drop for Seat {
+impl Drop for LaneAssignment {
     fn drop(&mut self) {
-        if let Some(seat) = self.0 {
-            TAKEN.fetch_and(!(1 << seat), Ordering::Relaxed);
+        if let Some(number) = self.0 {
+            TAKEN.fetch_and(!(1 << number), Ordering::Relaxed);
         }
     }
 }
 
 /// The lane of this thread. A thread that ends, or the 65th of them, uses the first.
 pub(super) fn mine() -> usize {
-    thread_local!(static SEAT: Seat = Seat::take());
-    SEAT.try_with(|seat| seat.0).ok().flatten().map_or(0, |seat| seat as usize % LANES)
+    thread_local!(static MINE: LaneAssignment = LaneAssignment::take());
+    MINE.try_with(|mine| mine.0).ok().flatten().map_or(0, |number| number as usize % LANES)
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
         let mine_here = mine();
         let theirs = std::thread::spawn(mine).join().unwrap();
         assert_eq!((mine(), mine_here == theirs), (mine_here, false));
-        // Other tests of this process take seats too.
+        // Other tests of this process take numbers too.
         let after: Vec<_> = (0..200).map(|_| std::thread::spawn(mine).join().unwrap()).collect();
         assert!(after.iter().all(|lane| *lane != mine_here));
     }

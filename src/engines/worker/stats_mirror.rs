@@ -36,7 +36,7 @@ const COUNTS: [Count; 16] = [
 const _: () = assert!(layout::TOLD + 8 * (COUNTS.len() + 1) <= layout::carried(0));
 
 /// The worker's side. Waits for nobody: the heart beats on.
-pub(super) fn tell(control: &Segment, epoch: &Epoch) {
+pub(super) fn write(control: &Segment, epoch: &Epoch) {
     let mut stats = Stats {
         table_bytes: epoch.meter.held(),
         forced_waits: epoch.counters.forced_waits.load(Ordering::Relaxed),
@@ -50,7 +50,7 @@ pub(super) fn tell(control: &Segment, epoch: &Epoch) {
 }
 
 /// The client's side.
-pub(super) fn told(control: &Segment, stats: &mut Stats) {
+pub(super) fn read(control: &Segment, stats: &mut Stats) {
     if let Ok(slots @ 1..) = usize::try_from(control.word(layout::TOLD).load(Ordering::Relaxed)) {
         stats.slots = slots;
     }
@@ -75,7 +75,7 @@ mod tests {
             control.word(place(at)).store(1 << at, Ordering::Relaxed);
         }
         let mut stats = Stats { slots: 3, ..Stats::default() };
-        told(&control, &mut stats);
+        read(&control, &mut stats);
         assert_eq!((stats.slots, stats.table_bytes, stats.plans_pinned), (3, 1, 1 << (COUNTS.len() - 1)));
         let mut all: Vec<u64> = COUNTS.iter().map(|count| *count(&mut stats)).collect();
         all.sort_unstable();
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(all.len(), COUNTS.len());
         control.leave();
         let mut stats = Stats::default();
-        told(&control, &mut stats);
+        read(&control, &mut stats);
         assert_eq!(stats, Stats::default(), "nothing is said of a worker that is gone");
     }
 }

@@ -10,7 +10,7 @@ use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use std::ffi::CString;
 
 /// A GPU that is held open until this is dropped.
-pub(super) struct Hold {
+pub(super) struct NvmlKeepAlive {
     held: Arc<AtomicBool>,
     era: u32,
 }
@@ -20,11 +20,11 @@ static HOLDERS: AtomicUsize = AtomicUsize::new(0);
 /// NVML was opened, and is to be closed. Whoever opens or closes has the lock.
 static OPEN: Mutex<bool> = Mutex::new(false);
 
-impl Hold {
+impl NvmlKeepAlive {
     /// Holds the GPU at a PCI address. Returns at once.
     pub(super) fn new(address: &str) -> Option<Self> {
         let address = CString::new(address).ok()?;
-        let hold = Hold { held: Arc::default(), era: process::era() };
+        let hold = NvmlKeepAlive { held: Arc::default(), era: process::era() };
         HOLDERS.fetch_add(1, Ordering::SeqCst);
         let held = hold.held.clone();
         aside(move |api| {
@@ -42,7 +42,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for NvmlKeepAlive {
     fn drop(&mut self) {
         // A forked child holds nothing, and has no threads.
         if !process::forked_since(self.era) && HOLDERS.fetch_sub(1, Ordering::SeqCst) == 1 {

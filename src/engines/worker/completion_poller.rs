@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Work of an engine that tells nobody when it settles.
 #[derive(Default)]
-pub(super) struct Lookers(OnceLock<Option<Sender<Option<Record>>>>);
+pub(super) struct CompletionPoller(OnceLock<Option<Sender<Option<Record>>>>);
 
 /// Work in flight, without its type.
 trait Work: Send {
@@ -83,7 +83,7 @@ impl Record {
     }
 }
 
-impl Lookers {
+impl CompletionPoller {
     /// There will be work in a moment: wakes who sleeps, which takes as long as to enqueue it.
     pub(super) fn rouse(&self) {
         if let Some(Some(sender)) = self.0.get() {
@@ -99,7 +99,7 @@ impl Lookers {
                 let _whole = outlet.whole();
                 look_around(&receiver);
             };
-            std::thread::Builder::new().name("windlass looker".into()).spawn(run).ok().map(|_| sender)
+            std::thread::Builder::new().name("windlass poller".into()).spawn(run).ok().map(|_| sender)
         });
         let (queue, place) = work.place().unwrap_or((LATE, 0));
         let mut record = Record { queue, place, work: Box::new(work), reply, begun: false, arrived: 0, then };
