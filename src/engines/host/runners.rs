@@ -12,7 +12,7 @@
 //! Both sides meet in one counter, and both *write* it, also a pusher that hires nobody: writes of one atomic have one
 //! order, and each sees the one before it. Either the resignation comes first, then the pusher sees it and hires; or
 //! the pusher's write comes first, then the resignation acquires it, and the push with it. So nothing is asked of the
-//! queue but to be one: no order of its own is relied on. The model checker runs this very file (`tests/loom.rs`).
+//! queue but to be one: no order of its own is relied on. The model checker runs this very file (`tests/loom/`).
 
 use crate::sync::{AtomicUsize, Ordering};
 

@@ -7,7 +7,7 @@
 //!
 //! Dependencies count from 1, so the work cannot start while it is still being linked. A dependency that is already
 //! settled answers `subscribe` with `false` under its lock, so no wake-up is lost and none comes twice. Generic over the
-//! error and the waiter so that the model checker runs this very file (`tests/loom.rs`).
+//! error and the waiter so that the model checker runs this very file (`tests/loom/`).
 
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, Mutex, Ordering};
 use smallvec::SmallVec;

@@ -9,7 +9,7 @@
 //! later writes that count after it, and acquires it: so he sees the word when he comes out. He tells the marks first and is
 //! counted then: so whatever is counted was told.
 //!
-//! The model checker runs this very file (`tests/loom.rs`).
+//! The model checker runs this very file (`tests/loom/`).
 
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 

@@ -1,54 +1,36 @@
 //! The concurrent core under a model checker: every interleaving, and every value that the memory model lets a load see.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release --test loom --no-default-features --features host
+//! cargo test --release --manifest-path tests/loom/Cargo.toml
 //! ```
 //!
 //! The modules of the core are included by path, not copied: they name `crate::sync` only, which is loom's here (and those
-//! of a worker a segment of shared memory, which is a model's). A
-//! model says what it would find when the code were wrong (`Breaks:`); each of those was tried.
-//! Without `--cfg loom` this file is empty.
-#![cfg(loom)]
+//! of a worker a segment of shared memory, which is a model's). A model says what it would find when the code were wrong
+//! (`Breaks:`); each of those was tried. A package of its own, so that only these modules are compiled; its build script
+//! sets `cfg(loom)`.
+#![cfg(test)]
 
-#[path = "loom/sync.rs"]
-mod sync;
-
-#[path = "loom/clock.rs"]
+mod binding;
 mod clock;
-
-#[path = "loom/subject.rs"]
+mod flow;
+mod graph;
+mod handles;
+mod lanes;
+mod life;
+mod parker;
+mod runners;
+mod settle;
+mod slots;
 mod subject;
+mod sync;
+mod turns;
+#[cfg(target_os = "linux")]
+mod worker;
 
 /// What the modules under test name of a folder, and of which only a part is here.
 mod dispatch {
     pub(crate) use crate::subject::settle::{Settle, Waiter};
 }
-
-#[path = "loom/binding.rs"]
-mod binding;
-#[path = "loom/flow.rs"]
-mod flow;
-#[path = "loom/graph.rs"]
-mod graph;
-#[path = "loom/handles.rs"]
-mod handles;
-#[path = "loom/lanes.rs"]
-mod lanes;
-#[path = "loom/life.rs"]
-mod life;
-#[path = "loom/parker.rs"]
-mod parker;
-#[path = "loom/runners.rs"]
-mod runners;
-#[path = "loom/settle.rs"]
-mod settle;
-#[path = "loom/slots.rs"]
-mod slots;
-#[path = "loom/turns.rs"]
-mod turns;
-#[cfg(target_os = "linux")]
-#[path = "loom/worker.rs"]
-mod worker;
 
 /// The library's error, as far as the modules under test make one.
 #[derive(Debug)]
