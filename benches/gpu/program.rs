@@ -23,8 +23,7 @@ fn record(device: &Device, count: usize) -> Program {
         (0..count).try_fold(x, |x, _| Ok(r.dispatch(AddOne, (), (x,))?.into_output()))
     });
     let program = recorded.unwrap().0;
-    // SAFETY: one thread, and kernels of our own alone.
-    unsafe { program.capture_graphs() };
+    program.capture_graphs();
     program
 }
 

@@ -18,6 +18,7 @@ mod handles;
 mod lanes;
 mod life;
 mod parker;
+mod quiet;
 mod runners;
 mod settle;
 mod slots;

@@ -15,6 +15,8 @@ pub(crate) mod newest;
 pub(crate) mod parker;
 #[path = "../../src/engines/worker/post.rs"]
 pub(crate) mod post;
+#[path = "../../src/engines/cuda/quiet.rs"]
+pub(crate) mod quiet;
 #[path = "../../src/engines/cuda/ring.rs"]
 pub(crate) mod ring;
 #[path = "../../src/engines/host/runners.rs"]

@@ -59,7 +59,7 @@ impl Blockers {
             return Ok(false);
         }
         let context = &*slot.context;
-        let _bound = context.bind()?;
+        let mut bound = context.bind()?;
         let pair = match self.free.pop().or_else(|| self.one_that_is_free_again(context)) {
             Some(pair) => pair,
             None => self.make(context)?,
@@ -73,6 +73,7 @@ impl Blockers {
             self.late.push(pair);
             return Ok(true);
         }
+        bound.only_waits();
         // SAFETY: as above.
         let code = waits.and_then(|()| unsafe { api.event_synchronize(blocking.0) }.ok());
         self.free.push(pair);

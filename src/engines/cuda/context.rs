@@ -3,6 +3,7 @@
 use super::Native;
 use super::api::{Code, Driver};
 use super::fault::CONTEXT_IS_DESTROYED;
+use super::inside::Inside;
 use crate::sync::Mutex;
 use cudarc::driver::sys::CUcontext;
 
@@ -126,20 +127,23 @@ impl Context {
     /// need not: the runtime inside it may retain the context anew, at the same address, and go on with a stream that
     /// is gone. Asking takes 18 ns on an H200; making current and putting back, which all other threads pay, 54 ns.
     ///
+    /// Meanwhile the thread counts as inside the driver; it waits here as long as a stream is captured (`quiet.rs`).
+    ///
     /// A context that somebody has reset and retained anew since is active and at the same address: it is not told from
     /// ours, and what happens then is undefined.
     #[inline]
     pub(crate) fn bind(&self) -> Result<Bound<'_>, Code> {
+        let inside = Some(Inside::enter());
         let mut before: CUcontext = std::ptr::null_mut();
         // SAFETY: `before` is valid for the write.
         unsafe { self.api.ctx_get_current(&mut before) }.ok()?;
         if before == self.raw.0 {
             self.look()?;
-            return Ok(Bound { context: self, before: None });
+            return Ok(Bound { context: self, before: None, inside });
         }
         // SAFETY: the context is retained as long as this object's epoch is open, which the caller checked.
         unsafe { self.api.ctx_set_current(self.raw.0) }.ok()?;
-        Ok(Bound { context: self, before: Some(before) })
+        Ok(Bound { context: self, before: Some(before), inside })
     }
 }
 
@@ -147,6 +151,14 @@ impl Context {
 pub(crate) struct Bound<'c> {
     context: &'c Context,
     before: Option<CUcontext>,
+    inside: Option<Inside>,
+}
+
+impl Bound<'_> {
+    /// From here on the thread only waits for an event, which disturbs no capture: none has to wait for it.
+    pub(crate) fn only_waits(&mut self) {
+        self.inside = None;
+    }
 }
 
 impl Drop for Bound<'_> {

@@ -11,6 +11,8 @@
 //!
 //! - A capture is [`RELAXED`], on the stream of a seat (`members.rs`), under its lease: nobody else enqueues there. What a
 //!   library works in belongs to the seat, and every launch is on its stream, so no two use it at a time.
+//! - **It has the driver for itself** (`quiet.rs`): nobody else of this process is inside the driver or a library meanwhile. Where
+//!   others stay inside for too long it is put off, the longer the more often that happens; a replay never waits for it.
 //! - **What a graph refers to lasts as long as its instance**: operands by the program's key, plans and whatever the halves
 //!   keep by [`Instance::kept`]. What a capture cannot have, because it does not last or would be a node of its own (scratch,
 //!   staging, tables, a handle or a kernel not loaded yet), is refused ([`Queue::not_in_a_graph`]); then the dispatch is enqueued
@@ -38,6 +40,8 @@ const MOST: usize = 4;
 const KNOWN: usize = 8;
 /// Captures that may fail.
 const ATTEMPTS: usize = 2;
+/// A capture is put off to the next replay, to the second after it, and so on; at most by 2 to the power of this.
+const MOST_PUT_OFF: u64 = 6;
 
 /// The graphs of one program.
 #[derive(Default)]
@@ -48,6 +52,7 @@ pub(crate) struct Graphs {
     pub(crate) launches: AtomicU64,
     pub(crate) instantiations: AtomicU64,
     pub(crate) updates: AtomicU64,
+    pub(crate) put_off: AtomicU64,
 }
 
 #[derive(Default)]
@@ -56,6 +61,8 @@ struct State {
     instances: Vec<Instance>,
     failed: usize,
     now: u64,
+    /// No capture before this replay, by `now`: the others would wait for nothing.
+    not_before: u64,
 }
 
 struct Instance {
@@ -105,14 +112,24 @@ impl Graphs {
         let index = match found {
             Some(index) => index,
             None if state.failed >= ATTEMPTS || !state.has_seen(key) => return half(queue),
-            None => match capture(queue, half).and_then(|graph| self.install(state, queue, key, graph, keep)) {
-                Ok(index) => index,
-                Err(_) => {
-                    // Nothing was enqueued. What stands in its way, if it does, is told by the calls themselves.
-                    state.failed += 1;
+            None if state.now < state.not_before => return half(queue),
+            None => {
+                let Some(silence) = super::inside::silence(queue.core.timing.waits.quiet) else {
+                    let before = self.put_off.fetch_add(1, Ordering::Relaxed);
+                    state.not_before = state.now + (1 << before.min(MOST_PUT_OFF));
                     return half(queue);
+                };
+                let graph = capture(queue, half);
+                drop(silence);
+                match graph.and_then(|graph| self.install(state, queue, key, graph, keep)) {
+                    Ok(index) => index,
+                    Err(_) => {
+                        // Nothing was enqueued. What stands in its way, if it does, is told by the calls themselves.
+                        state.failed += 1;
+                        return half(queue);
+                    }
                 }
-            },
+            }
         };
         let Some(instance) = state.instances.get_mut(index) else { return half(queue) };
         instance.used = state.now;

@@ -19,7 +19,7 @@
 //! lease.rs: which slot it gets    under_lease.rs: what is done there
 //! late.rs, binding.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
 //! dispatch
-//! graph.rs: many of them as one
+//! graph.rs: many of them as one; quiet.rs, inside.rs: nobody else is in the driver while one is captured
 //! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
 //! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark
@@ -48,6 +48,7 @@ mod handed_on;
 mod hands;
 mod helpers;
 mod housekeeping;
+mod inside;
 mod late;
 mod late_enqueue;
 mod late_frame;
@@ -67,6 +68,7 @@ mod pinned;
 mod plans;
 mod ptx;
 mod queue;
+mod quiet;
 mod recent;
 mod reclaim;
 #[cfg(target_os = "linux")]

@@ -57,6 +57,9 @@ pub struct Waits {
     pub longest_pause: Duration,
     /// Pace: the pause between looks where nobody is held up by it. 200 us.
     pub glance: Duration,
+    /// Pace: how long the capture of a CUDA graph waits for other threads to come out of the driver, while those that come
+    /// wait for it; then it is put off to the next replay. 1 ms.
+    pub quiet: Duration,
 }
 
 /// Between two lives of a device.
@@ -210,7 +213,14 @@ pub struct Exit {
 
 static STANDARD: Timing = Timing {
     clock: Clock::SYSTEM,
-    waits: Waits { spin: us(20), gpu_spin: us(200), shortest_pause: us(40), longest_pause: ms(1), glance: us(200) },
+    waits: Waits {
+        spin: us(20),
+        gpu_spin: us(200),
+        shortest_pause: us(40),
+        longest_pause: ms(1),
+        glance: us(200),
+        quiet: ms(1),
+    },
     recovery: Recovery { look: ms(1), breather: ms(1), parting: s(5), self_test: s(30), retrying: s(60) },
     memory: Memory { patience: ms(500), others: s(5) },
     staging: Staging { patience: s(10), idle_patience: ms(100), turn: ms(10), spin: ms(5), one_wait: ms(1) },

@@ -182,12 +182,12 @@ impl Program {
     /// From the second replay on the same buffers on, a GPU is given a CUDA graph of the steps instead of the steps one by one;
     /// elsewhere this changes nothing. What no graph can have is enqueued as ever.
     ///
-    /// # Safety
-    /// A replay that makes a graph captures a stream, and while that lasts CUDA refuses some calls to the whole process, which
-    /// its libraries make when they are used for the first time. So as long as replays on new buffers may be submitted, no other
-    /// thread may be inside of a CUDA library that it has not used before in the same way. (On an H100 a test program that did
-    /// this on four threads ended by a segmentation fault inside of a library.)
-    pub unsafe fn capture_graphs(&self) {
+    /// While a stream is captured CUDA refuses to the whole process what may synchronise, the first uses of its libraries among
+    /// that; so for that long, some microseconds for each operation, every other dispatch, allocation and question of this library
+    /// in the process waits. Code beside this library that uses CUDA itself is not kept waiting: a call of its own that
+    /// synchronises a context may fail then, and so may the capture, after which the replay is enqueued as ever. In a process with
+    /// such code this is better not asked for.
+    pub fn capture_graphs(&self) {
         #[cfg(feature = "cuda")]
         self.graphs.wanted.store(true, Ordering::Relaxed);
     }

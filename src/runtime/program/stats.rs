@@ -21,13 +21,16 @@ pub struct ProgramStats {
     pub arena_bytes: u64,
     /// Replays that were submitted.
     pub replays: u64,
-    /// Of those, how many a GPU ran as one CUDA graph ([`Program::capture_graphs`](crate::Program::capture_graphs)). The others were enqueued operation by operation: the first with new
-    /// buffers, and all of a program that cannot be captured.
+    /// Of those, how many a GPU ran as one CUDA graph ([`Program::capture_graphs`](crate::Program::capture_graphs)). The others
+    /// were enqueued operation by operation: the first with new buffers, and all of a program that cannot be captured.
     pub graph_launches: u64,
     /// Graphs that were instantiated.
     pub instantiations: u64,
     /// Graphs that were given other buffers without that.
     pub updates: u64,
+    /// Captures that were put off to a later replay, because another thread was inside the driver for longer than a
+    /// millisecond: a capture has the driver for itself.
+    pub put_off: u64,
 }
 
 impl Plan {
@@ -60,6 +63,7 @@ impl Program {
         {
             stats.graph_launches = self.graphs.launches.load(Ordering::Relaxed);
             stats.instantiations = self.graphs.instantiations.load(Ordering::Relaxed);
+            stats.put_off = self.graphs.put_off.load(Ordering::Relaxed);
             stats.updates = self.graphs.updates.load(Ordering::Relaxed);
         }
         stats

@@ -103,6 +103,32 @@ static void begin(struct call *call) {
     state.calls++;
 }
 
+/*
+ * What nobody may call while a stream of the context is captured, in whatever mode: it waits for the context, or may. Real
+ * drivers answer 900 and end the capture, and real libraries do not all live through that answer.
+ */
+static bool disturbs_captures(const char *name) {
+    static const char *const names[] = {
+        "cuCtxSynchronize", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostRegister_v2",
+        "cuMemHostUnregister", "cuMemPoolDestroy", "cuMemPoolTrimTo", "cuModuleLoadData", "cuModuleLoadDataEx",
+        "cuModuleUnload", "cuStreamDestroy_v2", "cuGraphDestroy", "cuGraphExecDestroy", "cublasCreate_v2",
+        "cublasDestroy_v2", "cublasLtCreate", "cublasLtDestroy", "cufftCreate", "cufftDestroy", "cusolverDnCreate",
+        "cusolverDnDestroy", "cusparseCreate", "cusparseDestroy",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return strncmp(name, "cufftMakePlan", strlen("cufftMakePlan")) == 0;
+}
+
+/* A library that calls one of its functions for the first time loads kernels, and synchronises. */
+static bool disturbs(const struct call *call, bool library) {
+    int device = current_device();
+    if (device < 0 || !(disturbs_captures(call->name) || (library && call->count == 1))) return false;
+    if (strncmp(call->name, "nvtx", 4) == 0 || !break_captures(device, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)) return false;
+    violation("called while a stream of context#%d is captured", device);
+    return true;
+}
+
 CUresult enter(struct call *call, enum needs needs) {
     /* The parent may have held the mutex when it forked, so a child does not even lock. */
     if (state.forked && needs != NOTHING) {
@@ -124,6 +150,8 @@ CUresult enter(struct call *call, enum needs needs) {
         violation("called with %s", destroyed ? "a destroyed context current" : "no context current");
         return leave(call, destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT, "(no context)");
     }
+    if (needs >= UNPOISONED && disturbs(call, false))
+        return leave(call, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "(beside a capture)");
     return CUDA_SUCCESS;
 }
 
@@ -133,7 +161,9 @@ CUresult standin_enter(struct call *call) {
     pthread_mutex_lock(&state.mutex);
     begin(call);
     while (is_held(call->name)) pthread_cond_wait(&state.changed, &state.mutex);
-    return must_fail(call->name, false, &code) ? leave(call, code, "(made to fail)") : CUDA_SUCCESS;
+    if (must_fail(call->name, false, &code)) return leave(call, code, "(made to fail)");
+    const int INTERNAL_ERROR = 14; /* libcublas's */
+    return disturbs(call, true) ? leave(call, INTERNAL_ERROR, "(beside a capture)") : CUDA_SUCCESS;
 }
 
 static void finish(struct call *call, int code, const char *format, va_list arguments) {

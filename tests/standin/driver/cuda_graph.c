@@ -3,7 +3,8 @@
  *
  * A capture writes down what is submitted to one stream, in order, and a launch submits all of it anew: as it lay on that
  * stream, so each node behind the one before it. Stricter than the driver: an event, a wait, and memory that is allocated
- * or freed are no part of a capture of ours, and a call that a capture does not allow breaks it, as there.
+ * or freed are no part of a capture of ours, and a call that a capture does not allow breaks it, as there: also one of
+ * another thread that waits for the whole context (calls.c).
  */
 #include "simulator.h"
 
@@ -39,6 +40,15 @@ bool breaks_capture(struct stream *stream, CUresult code) {
     if (stream->capture == NULL) return false;
     if (stream->capture->broken == CUDA_SUCCESS) stream->capture->broken = code;
     return true;
+}
+
+bool break_captures(int device, CUresult code) {
+    bool any = false;
+    for (int i = 0; i < state.tables[STREAM].count; i++) {
+        struct stream *stream = (struct stream *)state.tables[STREAM].items[i];
+        if (stream->object.device == device && !stream->object.destroyed) any |= breaks_capture(stream, code);
+    }
+    return any;
 }
 
 void capture_command(struct stream *stream, struct command *command) {

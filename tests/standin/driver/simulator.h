@@ -367,6 +367,8 @@ void start_background(void);
 void capture_command(struct stream *stream, struct command *command);
 /* The call cannot be made on a stream that is captured: true, and its capture is broken with `code`. */
 bool breaks_capture(struct stream *stream, CUresult code);
+/* A call waits for the whole context: true if one of its streams was captured, and its capture is broken with `code`. */
+bool break_captures(int device, CUresult code);
 void forget_graph(struct graph *graph);
 void forget_capture(struct stream *stream);
 

@@ -152,8 +152,7 @@ fn a_step_that_is_replaced_updates_the_graph_that_there_is() {
             Ok((step, r.blas().scal(2.0, x)?.into_output()))
         })
         .unwrap();
-    // SAFETY: the simulated libraries need nothing that a capture forbids.
-    unsafe { program.capture_graphs() };
+    program.capture_graphs();
     let mut y = up(&device, vec![1.0f32; N]);
     for factor in [2.0f32, 0.5, 4.0] {
         x = program.set(step, |r| Ok(r.blas().scal(factor, x)?.into_output())).unwrap();
@@ -198,8 +197,7 @@ fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
             r.dispatch(Scratch, (), (x,)).map(drop).map_err(Into::into)
         })
         .unwrap();
-    // SAFETY: as above.
-    unsafe { program.capture_graphs() };
+    program.capture_graphs();
     let mut y = up(&device, vec![1.0f32; N]);
     for round in 1..6 {
         (y,) = program.replay((), (y,)).unwrap().await_result().unwrap().buffers;

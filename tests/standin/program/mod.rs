@@ -1,5 +1,6 @@
 //! Programs on the CUDA engine: what a replay calls, and what it does when calls fail.
 
+mod captures;
 mod graphs;
 
 use crate::common;
@@ -30,8 +31,7 @@ fn program(device: &Device) -> (Program, Later<f32>) {
         Ok(norm)
     });
     let (program, norm) = recorded.unwrap();
-    // SAFETY: the simulated libraries need nothing that a capture forbids.
-    unsafe { program.capture_graphs() };
+    program.capture_graphs();
     (program, norm)
 }
 

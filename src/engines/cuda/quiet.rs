@@ -1,0 +1,166 @@
+//! Quiet: while a stream is captured no other thread is inside the driver or a library.
+//!
+//! A capture forbids calls to *other* threads too: what synchronises a context, or may (a library's first use, a handle's
+//! end, a module's loading), answers an error and ends the capture, and a library that gets that answer need not live
+//! through it. Which of its calls does so no library says; so a capture has the driver for itself.
+//!
+//! Who calls the driver goes in by a door and comes out again. A capture closes all doors and waits until nobody is inside;
+//! who comes to a closed door waits for the capture's end. There are many doors, and each thread keeps to one, so that
+//! threads that go in and out do not share a line of the processor's cache.
+//!
+//! **Race "in against close"**: who is inside and whether the door is closed are one word. A thread counts itself in and
+//! sees in the same step whether the door was closed; a capture closes the door and sees in the same step who is inside.
+//! So one of the two sees the other.
+//!
+//! **No thread waits for itself**: who is inside goes in again without a look (`inside.rs`), and a capture leaves its own
+//! thread out of the count. **No capture waits for good**: `patient` ends it, and its caller does without a capture.
+
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+/// The threads that came by it and are inside; and whether it is closed.
+#[repr(align(128))]
+struct Door(AtomicUsize);
+
+const CLOSED: usize = 1 << (usize::BITS - 1);
+/// The doors.
+pub(crate) const DOORS: usize = if cfg!(loom) { 2 } else { 32 };
+
+/// The doors to the driver.
+pub(crate) struct Quiet {
+    doors: [Door; DOORS],
+    /// Held as long as the doors are closed.
+    closed: Mutex<()>,
+}
+
+/// Nobody else is inside as long as it lives.
+pub(crate) struct Silence<'q> {
+    quiet: &'q Quiet,
+    _closed: Closed<'q>,
+}
+
+#[cfg(not(loom))]
+type Closed<'q> = parking_lot::MutexGuard<'q, ()>;
+#[cfg(loom)]
+type Closed<'q> = crate::sync::Guard<'q, ()>;
+
+impl Quiet {
+    #[cfg(not(loom))]
+    pub(crate) const fn new() -> Self {
+        Quiet { doors: [const { Door(AtomicUsize::new(0)) }; DOORS], closed: Mutex::new(()) }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn new() -> Self {
+        Quiet { doors: [Door(AtomicUsize::new(0)), Door(AtomicUsize::new(0))], closed: Mutex::new(()) }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "less than there are")]
+    fn door(&self, door: usize) -> &AtomicUsize {
+        &self.doors[door % DOORS].0
+    }
+
+    /// Goes in, when no capture is under way. The thread is outside.
+    #[inline]
+    pub(crate) fn enter(&self, door: usize) {
+        if self.door(door).fetch_add(1, Ordering::Acquire) & CLOSED != 0 {
+            self.wait(door);
+        }
+    }
+
+    #[cold]
+    fn wait(&self, door: usize) {
+        loop {
+            self.leave(door);
+            drop(self.closed.lock()); // until the capture is over
+            if self.door(door).fetch_add(1, Ordering::Acquire) & CLOSED == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Comes out again.
+    #[inline]
+    pub(crate) fn leave(&self, door: usize) {
+        self.door(door).fetch_sub(1, Ordering::Release);
+    }
+
+    /// Closes the doors and waits until nobody is inside but the calling thread, if it is, by the door `own`. `None`: another
+    /// capture is under way, or `patient` has said that this has waited for long enough.
+    pub(crate) fn silence(&self, own: Option<usize>, mut patient: impl FnMut() -> bool) -> Option<Silence<'_>> {
+        let _closed = self.closed.try_lock()?;
+        let silence = Silence { quiet: self, _closed };
+        for door in &self.doors {
+            door.0.fetch_or(CLOSED, Ordering::AcqRel);
+        }
+        for (index, door) in self.doors.iter().enumerate() {
+            let own = usize::from(own.is_some_and(|own| own % DOORS == index));
+            // Nobody stays inside who comes now, so to see it empty once is enough.
+            while door.0.load(Ordering::Acquire) & !CLOSED != own {
+                if !patient() {
+                    return None;
+                }
+            }
+        }
+        Some(silence)
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        // Before the lock goes, which others wait for.
+        for door in &self.quiet.doors {
+            door.0.fetch_and(!CLOSED, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_inside_puts_a_capture_off_unless_it_is_its_own_thread() {
+        let quiet = Quiet::new();
+        quiet.enter(3);
+        assert!(quiet.silence(None, || false).is_none());
+        assert!(quiet.silence(Some(4), || false).is_none());
+        assert!(quiet.silence(Some(3), || false).is_some());
+        assert!(quiet.silence(Some(3 + DOORS), || false).is_some(), "threads share doors");
+        quiet.leave(3);
+        assert!(quiet.silence(None, || false).is_some());
+    }
+
+    #[test]
+    fn one_capture_at_a_time_and_the_doors_are_open_after_it() {
+        let quiet = Quiet::new();
+        let silence = quiet.silence(None, || false).unwrap();
+        assert!(quiet.silence(None, || true).is_none());
+        drop(silence);
+        quiet.enter(0); // waits for nobody
+        quiet.leave(0);
+        assert!(quiet.silence(None, || false).is_some());
+    }
+
+    #[test]
+    fn who_comes_during_a_capture_waits_for_its_end() {
+        let quiet = Quiet::new();
+        let over = crate::sync::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let silence = quiet.silence(None, || true);
+            let coming: Vec<_> = (0..4)
+                .map(|door| {
+                    let (quiet, over) = (&quiet, &over);
+                    scope.spawn(move || {
+                        quiet.enter(door);
+                        assert!(over.load(Ordering::Acquire), "it was let in beside a capture");
+                        quiet.leave(door);
+                    })
+                })
+                .collect();
+            std::thread::yield_now();
+            over.store(true, Ordering::Release);
+            drop(silence);
+            coming.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+}
