@@ -59,7 +59,7 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         compile(sources, &into.join(name), &arguments)
     };
     let driver = named(|name| {
-        let others = ["cufft.c", "cusolver.c", "cusparse.c", "selftest.c", "nvtx.c", "nvml.c"];
+        let others = ["cufft.c", "cusolver.c", "cusparse.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
         !name.starts_with("cublas") && !others.contains(&name)
     });
     library("libcuda.so.1", &driver, &[])?;
@@ -75,6 +75,7 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcusolver.so.12", &of_solver, &link("libcuda.so.1"))?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
+    library("libstandin-turns.so", &named(|name| name == "turns.c"), &[])?;
     library("libcuda.so", &[&nothing], &link("libcuda.so.1"))?;
     library("libcublas.so", &[&nothing], &link("libcublas.so.13"))?;
     library("libcublasLt.so", &[&nothing], &link("libcublasLt.so.13"))?;

@@ -135,9 +135,10 @@ CUresult enter(struct call *call, enum needs needs) {
         violation("driver call %s in a forked child", call->name);
         return CUDA_ERROR_NOT_INITIALIZED;
     }
+    if (turns_pass != NULL) turns_pass(call->name);
     pthread_mutex_lock(&state.mutex);
     begin(call);
-    while (is_held(call->name)) pthread_cond_wait(&state.changed, &state.mutex);
+    while (is_held(call->name)) wait_for_change();
     CUresult code;
     if (must_fail(call->name, true, &code)) return leave(call, code, "(made to fail)");
     if (needs >= INITIALISED && !state.initialised) {
@@ -158,9 +159,10 @@ CUresult enter(struct call *call, enum needs needs) {
 /* The status is libcublas's own; what it needs it checks itself. */
 CUresult standin_enter(struct call *call) {
     CUresult code;
+    if (turns_pass != NULL) turns_pass(call->name);
     pthread_mutex_lock(&state.mutex);
     begin(call);
-    while (is_held(call->name)) pthread_cond_wait(&state.changed, &state.mutex);
+    while (is_held(call->name)) wait_for_change();
     if (must_fail(call->name, false, &code)) return leave(call, code, "(made to fail)");
     const int INTERNAL_ERROR = 14; /* libcublas's */
     return disturbs(call, true) ? leave(call, INTERNAL_ERROR, "(beside a capture)") : CUDA_SUCCESS;

@@ -28,6 +28,7 @@ $compiler $flags -shared -Wl,-soname,libcusolver.so.12 -Wl,-z,nodelete -Wl,-rpat
     -o "$folder/libcusolver.so.12" $(sources cusolver cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libnvtx3interop.so.1 -o "$folder/libnvtx3interop.so.1" $(sources nvtx) -L"$folder" \
     -l:libcuda.so.1
+$compiler $flags -shared -o "$folder/libstandin-turns.so" $(sources turns) -ldl
 $compiler $flags -o "$folder/selftest" "$here/selftest.c" -L"$folder" -l:libcublas.so.13 -l:libcuda.so.1 -lm \
     -Wl,-rpath,'$ORIGIN'
 "$folder/selftest"

@@ -28,10 +28,12 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 mod build;
 mod child;
+mod turns;
 mod watch;
 mod work;
 
 pub(crate) use child::in_child;
+pub(crate) use turns::in_turns;
 pub(crate) use watch::{Current, name};
 pub(crate) use work::{Launch, device, endless, launch};
 

@@ -161,8 +161,18 @@ void submit_work(struct stream *stream, const struct operand *operands, int coun
     submit(stream, command, checks_peers);
 }
 
+/* Where threads take turns, somebody else has his. */
+static bool gave_turn_away(void) {
+    if (turns_here == NULL || !turns_here()) return false;
+    pthread_mutex_unlock(&state.mutex);
+    turns_sleep(100000);
+    pthread_mutex_lock(&state.mutex);
+    return true;
+}
+
 /* A synchronize call that lasts this long is usually a test that forgot to step or to release. */
-static void wait_for_change(void) {
+void wait_for_change(void) {
+    if (gave_turn_away()) return;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 30;
@@ -224,7 +234,7 @@ static void *background(void *unused) {
     while (state.mode == STANDIN_BACKGROUND) {
         uint64_t rest = next_random() % 64;
         if (!step(NULL)) {
-            pthread_cond_wait(&state.changed, &state.mutex);
+            if (!gave_turn_away()) pthread_cond_wait(&state.changed, &state.mutex);
             continue;
         }
         pthread_mutex_unlock(&state.mutex);

@@ -356,6 +356,8 @@ void submit_work(struct stream *stream, const struct operand *operands, int coun
 bool step(struct stream *only);
 void progress(void);
 bool is_done(const struct stream *stream, uint64_t sequence);
+/* Until another thread has changed something, perhaps; the mutex is free meanwhile. */
+void wait_for_change(void);
 /* SUCCESS, or the sticky code. `known`: what the host knows complete after it. */
 CUresult wait_for(struct stream *stream, uint64_t sequence, const struct clock *known);
 CUresult wait_for_device(int device);
@@ -426,6 +428,11 @@ int parse_parameters(const char *after_name, size_t *bytes, int room);
 /* Allocates the variables that the module's text declares, with what they hold at first. */
 bool make_variables(struct module *module);
 const struct variable *find_variable(const struct module *module, const char *name);
+
+/* turns.c, in a process that it is preloaded into. */
+extern bool turns_here(void) __attribute__((weak));
+extern void turns_pass(const char *what) __attribute__((weak));
+extern void turns_sleep(uint64_t nanoseconds) __attribute__((weak));
 
 /* -- What libcublas uses as well. -- */
 EXPORT CUresult standin_enter(struct call *call);

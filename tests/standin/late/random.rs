@@ -1,8 +1,9 @@
 //! Random programs that mix all kinds, against a sequential model.
 
 use super::ops::{AddOne, BLOCKING, ENQUEUE, Log, Plan, Trouble, prepared};
-use crate::common::{Rng, seeds, up};
-use crate::standin::{Driver, Mode, device, session};
+use crate::common::child::this_test;
+use crate::common::{LONG, Rng, seeds, up};
+use crate::standin::{Driver, Mode, device, in_turns, session};
 use std::sync::Arc;
 use windlass::{Device, DeviceBuffer, Error};
 
@@ -114,41 +115,59 @@ fn random_programs_of_all_kinds_agree_with_a_sequential_model() {
     });
 }
 
+fn beside_rebuilds(driver: &Driver, rng: &mut Rng, seed: u64, mode: Mode) {
+    driver.reset();
+    driver.seed(seed);
+    driver.mode(mode);
+    let log = Arc::new(Log::default());
+    let device = device(3);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (device, log, mut rng) = (&device, &log, Rng::new(rng.next()));
+            scope.spawn(move || {
+                for _ in 0..30 {
+                    let Ok(x) = device.upload(vec![1.0f32; LEN]) else { continue };
+                    let first = match rng.below(2) {
+                        0 => device.dispatch(AddOne::<BLOCKING>::default(), (), (x.into_output(),)),
+                        _ => device.dispatch(prepared(Plan::new(rng.below(4) as u32, log)), (), (x.into_output(),)),
+                    };
+                    let Ok(first) = first else { continue };
+                    let Ok(second) = device.blas().scal(2.0, first.into_output()) else { continue };
+                    let Ok(x) = second.await_result() else { continue };
+                    let Ok(data) = device.download(&x) else { continue };
+                    if let Ok(data) = data.await_result() {
+                        assert_eq!(data, [4.0; LEN]);
+                    }
+                }
+            });
+        }
+        for _ in 0..3 {
+            device.rebuild(LONG).unwrap();
+        }
+    });
+    drop(device);
+    driver.assert_finished();
+}
+
 /// Rebuilds in between: what was submitted before is finished, what is old is stale.
 #[test]
 fn random_programs_beside_rebuilds_lose_nothing_silently() {
     let driver = session();
-    seeds(4, |rng, seed| {
-        driver.reset();
-        driver.seed(seed);
-        driver.mode(Mode::Background);
-        let log = Arc::new(Log::default());
-        let device = device(3);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                let (device, log, mut rng) = (&device, &log, Rng::new(rng.next()));
-                scope.spawn(move || {
-                    for _ in 0..30 {
-                        let Ok(x) = device.upload(vec![1.0f32; LEN]) else { continue };
-                        let first = match rng.below(2) {
-                            0 => device.dispatch(AddOne::<BLOCKING>::default(), (), (x.into_output(),)),
-                            _ => device.dispatch(prepared(Plan::new(rng.below(4) as u32, log)), (), (x.into_output(),)),
-                        };
-                        let Ok(first) = first else { continue };
-                        let Ok(second) = device.blas().scal(2.0, first.into_output()) else { continue };
-                        let Ok(x) = second.await_result() else { continue };
-                        let Ok(data) = device.download(&x) else { continue };
-                        if let Ok(data) = data.await_result() {
-                            assert_eq!(data, [4.0; LEN]);
-                        }
-                    }
-                });
-            }
-            for _ in 0..3 {
-                device.rebuild(crate::common::LONG).unwrap();
+    seeds(4, |rng, seed| beside_rebuilds(&driver, rng, seed, Mode::Background));
+}
+
+/// With all threads, those of the program, the helpers that plan and enqueue, the housekeeping and rebuilds: one seed, one
+/// history.
+#[test]
+fn random_programs_in_turns_agree_with_a_sequential_model() {
+    let test = this_test!();
+    crate::random::seeds(60, |seed| {
+        in_turns(&test, seed, |driver, seed| {
+            let (mut rng, slots) = (Rng::new(seed), 1 + (seed % 4) as usize);
+            match seed % 3 {
+                0 => beside_rebuilds(driver, &mut rng, seed, Mode::Auto),
+                _ => run(driver, &mut rng, seed, Mode::Auto, slots),
             }
         });
-        drop(device);
-        driver.assert_finished();
     });
 }

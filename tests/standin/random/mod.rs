@@ -8,6 +8,7 @@
 //!
 //! `WINDLASS_TEST_SEED=7` runs one seed, `WINDLASS_TEST_SEEDS=100000` so many, `WINDLASS_TEST_SECONDS=3600` as many as fit.
 
+mod exact;
 mod program;
 mod replay;
 mod turns;
@@ -27,7 +28,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs one seed after the other: as many as the environment says, or `usually`.
-fn seeds(usually: u64, run: impl Fn(u64)) {
+pub(crate) fn seeds(usually: u64, run: impl Fn(u64)) {
     let (begin, mut count) = (Instant::now(), 0);
     let one = number("WINDLASS_TEST_SEED");
     let most = number("WINDLASS_TEST_SEEDS").unwrap_or(usually);
