@@ -2,7 +2,9 @@
 
 use crate::common::{self, up};
 use crate::standin::{Mode, device, session};
-use windlass::Device;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use windlass::{Cost, Device, DeviceBuffer, Enqueue, Op, Result, Slices, SlicesMut, Spans, Trace};
 
 #[test]
 fn what_is_known_to_be_complete_is_awaited_without_a_call() {
@@ -57,4 +59,51 @@ fn a_drop_calls_nothing() {
     driver.silently("forgetting a pending", || common::forget(read));
     driver.silently("dropping a device", || drop(device));
     driver.assert_finished();
+}
+
+/// Does nothing, and counts how often it is asked for its cost.
+struct Asked(Arc<AtomicU32>);
+
+impl Op for Asked {
+    const NAME: &'static str = "asked";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+
+    fn check(&self, (): &Spans<()>, _: &Spans<(f64,)>) -> Result<()> {
+        Ok(())
+    }
+    fn cost(&self) -> Cost {
+        self.0.fetch_add(1, Relaxed);
+        Cost { flops: 1, bytes: 8 }
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Listener;
+
+impl Trace for Listener {}
+
+#[test]
+fn an_operation_is_not_asked_for_its_cost_where_nobody_is_told() {
+    let driver = session();
+    for listens in [false, true] {
+        let builder = Device::builder().cuda(0).slots(1);
+        let builder = if listens { builder.trace(Arc::new(Listener)) } else { builder };
+        let (device, asked) = (builder.open().unwrap(), Arc::new(AtomicU32::new(0)));
+        let x = up(&device, [1.0f64]);
+        let x = device.dispatch(Asked(asked.clone()), (), (x,)).unwrap().await_result().unwrap();
+        device.synchronize(common::LONG).unwrap();
+        assert_eq!(asked.load(Relaxed) > 0, listens);
+        drop((x, device));
+        driver.assert_finished();
+    }
 }

@@ -4,6 +4,7 @@ use crate::common::{Asleep, LONG, down, eventually, let_others_run, up};
 use crate::standin::{Launch, Mode, device, launch, session};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use windlass::clock::Timing;
 use windlass::{Device, DeviceBuffer, Error, Phase};
 
 /// Who comes while every slot is leased waits for the first that is given back, not for one that it picked.
@@ -70,6 +71,44 @@ fn a_rebuild_waits_for_who_holds_a_slot() {
     });
     assert_eq!(device.health().generation, 1);
     assert_eq!(device.stats().leaked, 0);
+    drop(device);
+    driver.assert_finished();
+}
+
+/// Who was admitted, and comes to a slot after a rebuild has begun, looks once more and enqueues nothing: what it enqueued
+/// would be of a life that may be over.
+#[test]
+fn who_comes_to_a_slot_after_a_rebuild_began_is_refused_and_has_called_nothing() {
+    let driver = session();
+    let mut timing = Timing::default();
+    timing.staging.one_wait = Duration::from_secs(3600); // it sleeps until the slot is given back
+    let device = Device::builder().cuda(0).slots(1).timing(timing).open().unwrap();
+    let (x, y) = (up(&device, vec![1.0f32; 4]), up(&device, vec![2.0f32; 4]));
+    device.synchronize(LONG).unwrap();
+    let (op, hold) = Launch::held(c"add_one_f32");
+    std::thread::scope(|scope| {
+        let (driver, device, asleep) = (&driver, &device, Asleep::default());
+        let holder = scope.spawn(move || drop(device.dispatch(op, (), (x,)).unwrap()));
+        hold.await_arrival();
+        let here = asleep.clone();
+        let late = scope.spawn(move || {
+            let before = driver.calls_here();
+            here.here();
+            let answer = device.dispatch(Launch::of(c"add_one_f32"), (), (y,)).map(drop);
+            (answer, driver.calls_here() - before)
+        });
+        asleep.wait(); // admitted, and without a slot
+        let rebuild = scope.spawn(|| device.rebuild(LONG));
+        assert!(eventually(30, || device.uninit::<f32>(0).is_err()), "it has begun");
+        hold.go_on(true);
+        let (answer, calls) = late.join().unwrap();
+        let rejected = answer.expect_err("it was enqueued after the rebuild had begun");
+        let known = matches!(rejected.error, Error::ContextPoisoned { .. } | Error::GpuRefStale { .. });
+        assert!(known && rejected.back.is_some(), "{rejected}");
+        assert_eq!(calls, 0, "{rejected}");
+        holder.join().unwrap();
+        rebuild.join().unwrap().unwrap();
+    });
     drop(device);
     driver.assert_finished();
 }
