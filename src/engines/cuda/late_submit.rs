@@ -85,7 +85,8 @@ fn look(s: Around<'_, '_>) -> Edges {
             let data = !(view.overwritten && view.whole);
             let mut all = |track: &mut Track| {
                 edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
-                edges.extend(track.readers.iter().filter(|end| !end.is_past()).map(|end| (end.clone(), false)));
+                // One that failed too, though it is over: what is not listed here stays beside this as a writer would.
+                edges.extend(track.readers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), false)));
             };
             // SAFETY: what is written is moved into the dispatch.
             unsafe { view.region.of_owned(&mut all) };

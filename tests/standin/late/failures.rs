@@ -58,6 +58,29 @@ fn a_failure_flows_along_data_and_what_overwrites_heals() {
     }
 }
 
+/// A reader that came to nothing, for another of its operands, is no writer of what it was to read: not for late work that
+/// writes that afterwards either.
+#[test]
+fn what_failed_and_was_only_to_read_leaves_the_data_as_it_is() {
+    let driver = session();
+    for trouble in TROUBLES {
+        driver.reset();
+        let device = device(2);
+        let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [10.0f32; 4]));
+        let (y, hold) = failing(&device, y, trouble);
+        let reader = device.blas().axpy(1.0, &x, y.into_output()).unwrap();
+        hold.go_on();
+        let failed = reader.await_result().unwrap_err();
+        assert!(matches!(failed.error, Error::Upstream { .. }), "{failed:?}");
+        device.synchronize(crate::common::LONG).unwrap(); // known to be over, all of it
+        let x = device.dispatch(AddOne::<BLOCKING>::default(), (), (x,)).unwrap().await_result().unwrap();
+        let x = device.blas().scal(3.0, x).expect("it holds what it should").into_output();
+        assert_eq!(down(&device, &x), [6.0; 4]);
+        drop((x, failed, device));
+        driver.assert_finished();
+    }
+}
+
 /// It stands in the buffer in place of what it was to follow.
 #[test]
 fn what_enqueued_nothing_hands_on_the_ends_of_all_that_it_was_to_follow() {
