@@ -3,9 +3,10 @@
 
 use super::matrices::poisson;
 use super::model::Model;
-use crate::common::{Rng, Shifted as _, devices, down, up};
+use crate::common::{Rng, Sample, Shifted as _, devices, down, up};
+use crate::each_sparse;
 use std::collections::BTreeMap;
-use windlass::sparse::{Spmm, Spmv, Spsm};
+use windlass::sparse::{SparseElement, Spmm, Spmv, Spsm};
 use windlass::{Diag, Order, Transpose, Uplo};
 
 /// Three entries a row, but for some that have many.
@@ -93,14 +94,47 @@ fn products_of_short_rows_with_a_vector_are_exact() {
     }
 }
 
+/// An even number of columns at odd distances: no pair of numbers may be read at once.
+fn odd_distances<T: Sample + SparseElement<Scalar: Sample>>() {
+    for device in devices() {
+        let (mut rng, sparse) = (Rng::new(91), device.sparse());
+        let a = uneven(&mut rng, 1500);
+        let mut typed = Model::<T>::new(a.rows, a.cols);
+        typed.entries = a.entries.iter().map(|(at, x)| (*at, T::real(*x))).collect();
+        let csr = typed.up_csr::<i32>(&device);
+        for (n, ldb, ldc) in [(2, 3, 2), (2, 2, 3), (4, 7, 5), (16, 17, 19), (30, 31, 30), (64, 64, 65), (64, 67, 64)] {
+            for trans in [Transpose::No, Transpose::Yes] {
+                // Small enough for sums that halves hold.
+                let b: Vec<f64> = (0..a.rows * ldb).map(|_| if rng.below(64) == 0 { 1.0 } else { 0.0 }).collect();
+                let mut wanted = vec![7.0; a.rows * ldc];
+                wanted.chunks_mut(ldc).for_each(|row| row[..n].fill(0.0));
+                for ((i, j), x) in &a.entries {
+                    (0..n).for_each(|k| wanted[i * ldc + k] += x * b[j * ldb + k]);
+                }
+                let order = if trans == Transpose::No { Order::Row } else { Order::Column };
+                let spec = Spmm::new(n).trans_b(trans).orders(order, Order::Row).ldb(ldb).ldc(ldc);
+                let of = |x: &[f64]| x.iter().map(|x| T::real(*x)).collect::<Vec<T>>();
+                let old = up(&device, vec![T::real(7.0); a.rows * ldc]);
+                let c = sparse.spmm(spec, &csr, &up(&device, of(&b)), old).unwrap();
+                assert!(down(&device, &c.into_output()) == of(&wanted), "{} {n} {ldb} {ldc} {trans:?}", T::DTYPE);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_even_length_at_odd_distances_are_read_number_by_number() {
+    each_sparse!(odd_distances);
+}
+
 #[test]
 fn products_with_many_columns_by_rows_are_exact() {
     const N: usize = 3000;
     for device in devices() {
         let (mut rng, sparse) = (Rng::new(79), device.sparse());
-        let a = uneven(&mut rng, N);
-        let csr = a.up_csr::<i32>(&device);
-        for (n, ldb, ldc) in [(32, 32, 32), (70, 73, 72), (130, 130, 131)] {
+        let all = [uneven(&mut rng, N), poisson(&[50, 60])].map(|a| (a.up_csr::<i32>(&device), a));
+        let sizes = [(32, 32, 32), (70, 73, 72), (130, 130, 131)];
+        for ((csr, a), (n, ldb, ldc)) in all.iter().flat_map(|one| sizes.map(|sizes| (one, sizes))) {
             let mut whole = |count: usize| (0..count).map(|_| rng.below(9) as f64 - 4.0).collect::<Vec<_>>();
             let (b, old) = (whole(N * ldb), whole(N * ldc));
             for beta in [0.0, 3.0] {
@@ -110,7 +144,7 @@ fn products_with_many_columns_by_rows_are_exact() {
                     (0..n).for_each(|k| wanted[i * ldc + k] += 2.0 * x * b[j * ldb + k]);
                 }
                 let spec = Spmm::new(n).orders(Order::Row, Order::Row).ldb(ldb).ldc(ldc).alpha(2.0).beta(beta);
-                let c = sparse.spmm(spec, &csr, &up(&device, &b[..]), up(&device, &old[..])).unwrap();
+                let c = sparse.spmm(spec, csr, &up(&device, &b[..]), up(&device, &old[..])).unwrap();
                 assert!(down(&device, &c.into_output()) == wanted, "{n} columns, beta {beta}");
             }
         }

@@ -77,7 +77,8 @@ template <class T, class I>
 DEVICE void triangle(const I *order, const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper, u64 unit,
                      u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x, u64 x_row, u64 x_column,
                      u64 lanes, u64 teams, unsigned *counter) {
-    // Turns after which only the lane asks whose unknown is likely to be the last.
+    // Turns after which only the lane asks whose unknown is likely to be the first, and does nothing else meanwhile: warps
+    // that wait long leave the others their turns.
     const unsigned PATIENCE = 16;
     unsigned width = lanes < LANES ? (unsigned)lanes : LANES, lane = threadIdx.x % LANES, slot = lane % width;
     unsigned mine = group_mask(width);
@@ -90,10 +91,10 @@ DEVICE void triangle(const I *order, const I *offsets, const I *indices, const T
         u64 place = start + slot;
         u64 column = place < end ? (u64)indices[place] : 0;
         T value = place < end ? values[place] : zero<T>();
-        bool told = !has, leads = true;
+        bool told = !has;
         for (unsigned turn = 0;; ++turn) {
             bool moved = false;
-            while (place < end && (leads || turn < PATIENCE)) {
+            while (place < end) {
                 T factor = conjugate ? conj(value) : value;
                 if (column == row) {
                     diagonal = factor;
@@ -117,8 +118,15 @@ DEVICE void triangle(const I *order, const I *offsets, const I *indices, const T
                 told = told || ends;
             }
             if (!ballot(!told)) break;
-            leads = waiting != 0 && lane == (upper ? lowest(waiting) : highest(waiting));
             if (ballot(moved)) turn = 0;
+            if (turn < PATIENCE) continue;
+            // No row of this warp is complete before one of these is known.
+            bool leads = waiting != 0 && lane == (upper ? highest(waiting) : lowest(waiting)), here = false;
+            do {
+                T other;
+                if (leads) here = known(x + column * x_row + side * x_column, other);
+            } while (!ballot(here));
+            turn = 0;
         }
     }
 }
