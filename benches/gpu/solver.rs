@@ -204,7 +204,10 @@ fn ours<T: SolverElement>(
         }
         Routine::Potrf => solver.potrf(Uplo::Lower, shape, a, device.uninit(1).unwrap()).unwrap().split().0.0,
         Routine::Geqrf => solver.geqrf(shape, a, device.uninit(n).unwrap()).unwrap().split().0.0,
-        Routine::Gesvd => solver.svd(Vectors::Thin, shape, a).unwrap().await_result().unwrap().a,
+        Routine::Gesvd => {
+            let pending = solver.svd_by(SvdMethod::Bidiagonal, Vectors::Thin, shape, a).unwrap();
+            pending.await_result().unwrap().a
+        }
         Routine::Gesvdp => solver.svd_by(SvdMethod::Polar, Vectors::Thin, shape, a).unwrap().await_result().unwrap().a,
         Routine::Syevd => solver.eigh(EighSpec::new(Uplo::Lower, shape), a).unwrap().await_result().unwrap().vectors,
         Routine::Syevs(count) => {

@@ -47,7 +47,7 @@ impl<T: SolverElement> Eigh<T> {
     /// Sweeps that the method of rotations made, the most of a batch; `None` for the other, and where a batch was one call of
     /// the library, which does not tell.
     pub fn sweeps(&self) -> Option<usize> {
-        (self.reached.sweeps > 0).then_some(self.reached.sweeps as usize)
+        self.reached.sweeps.map(|sweeps| sweeps as usize)
     }
 }
 
@@ -79,7 +79,7 @@ pub struct EighSpec {
 impl EighSpec {
     /// All eigenvalues and vectors of the matrices of which this triangle counts.
     pub fn new(uplo: Uplo, of_a: Matrix) -> Self {
-        EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All, method: EighMethod::Tridiagonal }
+        EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All, method: EighMethod::Auto }
     }
 
     /// No vectors.
@@ -137,7 +137,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     const BLOCKING: bool = !BATCHED;
     type Reads = ();
     type Output = Eigh<T>;
-    /// The verdict; how many eigenvalues there are, with the number of sweeps in the upper half.
+    /// The verdict; how many eigenvalues there are, with the number of sweeps and one more, or 0, in the upper half.
     type Raw = crate::Complex<f64>;
 
     fn check(&self, (): &(), (a, w, info): &Spans<Written<T>>) -> Result<()> {
@@ -170,7 +170,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         let items = batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut().zip(&mut sweeps)).collect();
         batch::each(items, batch::cube(of.rows).saturating_mul(2), |((a, w), (info, sweeps)), threads| {
             let (found, reached) = T::eigh(upper, a, w, vectors, &self.spec.method, threads);
-            (*info, *sweeps) = (found, reached.sweeps);
+            (*info, *sweeps) = (found, reached.sweeps.map_or(0, |sweeps| sweeps.saturating_add(1)));
         });
         let first = first(info.get(..of.count).unwrap_or_default());
         let found = if first == 0 { self.select(a, w) } else { of.rows };
@@ -181,24 +181,25 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, w, info)) = (&self.spec.shape.a, queue.writes());
         let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.shape.uplo));
-        let (mut found, mut sweeps) = (n, 0);
+        let (mut found, mut sweeps, method) = (n, 0, self.spec.method.on_gpu(n, BATCHED));
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
         } else if BATCHED {
             let (a, w) = ((a.address(), of.leading()), w.address());
-            match self.spec.method {
-                EighMethod::Tridiagonal => queue.syev_batched::<T>(how, (n, of.count), a, w, info),
+            match method {
                 EighMethod::Jacobi(jacobi) => {
                     queue.syevj_batched::<T>((how.0, how.1, jacobi), (n, of.count), a, w, info)
                 }
+                _ => queue.syev_batched::<T>(how, (n, of.count), a, w, info),
             }?;
         } else {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
                 let (w, info) = (w.address() + (k * n * size_of::<T::Real>()) as u64, info + 4 * k as u64);
-                found = match (self.spec.range, self.spec.method) {
+                found = match (self.spec.range, method) {
                     (_, EighMethod::Jacobi(jacobi)) => {
-                        sweeps = sweeps.max(queue.syevj::<T>((how.0, how.1, jacobi), n, a, w, info)?.0);
+                        sweeps =
+                            sweeps.max(queue.syevj::<T>((how.0, how.1, jacobi), n, a, w, info)?.0.saturating_add(1));
                         n
                     }
                     (Range::All, _) => queue.syevd::<T>(how, n, a, w, info).map(|()| n)?,
@@ -218,7 +219,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
 
     fn finish(&self, raw: Self::Raw) -> Result<(Matrix, usize, Reached)> {
         let (first, packed) = verdict::unpack(raw);
-        let (found, sweeps) = (packed as u32 as usize, (packed >> 32) as u32);
+        let (found, sweeps) = (packed as u32 as usize, ((packed >> 32) as u32).checked_sub(1));
         Meaning::NotConverged.of(first).map(|()| (self.spec.shape.a, found, Reached { sweeps, error: None }))
     }
 }

@@ -97,26 +97,45 @@ impl Randomized {
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum SvdMethod {
-    /// By a bidiagonal matrix: QR iterations on a GPU (`gesvd`), divide and conquer on the host.
+    /// What suits the engine and the size, as accurate as `Bidiagonal`. On the host that is it. On a GPU it is the polar
+    /// decomposition from 128 values on, whose answer stands where it says that it moved nothing; else, and below, `Bidiagonal`;
+    /// and rotations for a batch of matrices of up to 32 rows and columns.
     #[default]
+    Auto,
+    /// By a bidiagonal matrix: QR iterations on a GPU (`gesvd`), divide and conquer on the host. The most accurate on a GPU.
     Bidiagonal,
     /// By rotations of pairs of columns (`gesvdj`): of small matrices the fastest on a GPU, and of a batch of matrices of up to
     /// 32 rows and columns all in one call. On the host one-sided, which finds even tiny values to many digits.
     Jacobi(Jacobi),
-    /// By the polar decomposition and the eigenvalues of its symmetric factor (`gesvdp`): products above all, so faster than
-    /// `Bidiagonal` for large matrices on a GPU. Values near zero are off by the perturbation that
-    /// [`Svd::error`](super::Svd::error) tells.
+    /// By the polar decomposition and the eigenvalues of its symmetric factor (`gesvdp`), on a GPU in double precision whatever
+    /// the type: products above all, so faster than `Bidiagonal` for large matrices. Where a matrix is close to one of lower rank
+    /// its values are off by the perturbation that [`Svd::error`](super::Svd::error) tells, and zero where nothing was moved.
     Polar,
     /// The largest values alone, approximately, by random projections (`gesvdr`).
     Randomized(Randomized),
 }
 
+/// The most rows and columns for which one call of the library rotates a whole batch.
+#[cfg(feature = "solver")]
+const SMALL: usize = 32;
+
 impl SvdMethod {
     pub(super) fn check(&self, size: usize) -> Result<()> {
         match self {
-            SvdMethod::Bidiagonal | SvdMethod::Polar => Ok(()),
+            SvdMethod::Auto | SvdMethod::Bidiagonal | SvdMethod::Polar => Ok(()),
             SvdMethod::Jacobi(jacobi) => jacobi.check(),
             SvdMethod::Randomized(randomized) => randomized.check(size),
+        }
+    }
+
+    /// What `Auto` is on a GPU where the size says so at once.
+    #[cfg(feature = "solver")]
+    pub(super) fn on_gpu(self, (rows, cols): (usize, usize), batch: bool) -> Self {
+        const POLAR: usize = 128;
+        match self {
+            SvdMethod::Auto if batch && rows.max(cols) <= SMALL => SvdMethod::Jacobi(Jacobi::new()),
+            SvdMethod::Auto if rows.min(cols) < POLAR => SvdMethod::Bidiagonal,
+            method => method,
         }
     }
 }
@@ -125,19 +144,33 @@ impl SvdMethod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum EighMethod {
-    /// By a tridiagonal matrix and divide and conquer (`syevd`, `syevdx`).
+    /// What suits the engine and the size: on a GPU rotations for a batch of matrices of up to 32 rows, else `Tridiagonal`.
     #[default]
+    Auto,
+    /// By a tridiagonal matrix and divide and conquer (`syevd`, `syevdx`).
     Tridiagonal,
     /// By rotations of rows and columns (`syevj`): faster for small matrices on a GPU.
     Jacobi(Jacobi),
+}
+
+impl EighMethod {
+    /// What `Auto` is on a GPU.
+    #[cfg(feature = "solver")]
+    pub(super) fn on_gpu(self, rows: usize, batch: bool) -> Self {
+        match self {
+            EighMethod::Auto if batch && rows <= SMALL => EighMethod::Jacobi(Jacobi::new()),
+            EighMethod::Auto => EighMethod::Tridiagonal,
+            method => method,
+        }
+    }
 }
 
 /// What a method says of itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
-    pub(super) sweeps: u32,
-    pub(super) error: Option<f32>,
+    pub(super) sweeps: Option<u32>,
+    pub(super) error: Option<f64>,
 }
 
 impl Reached {
@@ -150,14 +183,37 @@ impl Reached {
         Reached { sweeps: self.sweeps.max(other.sweeps), error }
     }
 
-    /// As eight bytes.
+    /// As eight bytes: the upper 48 bits of the error, and below them the sweeps and one more, or 0.
     pub(super) fn pack(self) -> usize {
-        let error = self.error.unwrap_or(f32::NAN).to_bits();
-        ((error as usize) << 32) | self.sweeps as usize
+        let error = self.error.unwrap_or(f64::NAN).to_bits() as usize;
+        let sweeps = self.sweeps.map_or(0, |sweeps| (sweeps as usize).saturating_add(1));
+        error & !BELOW | sweeps.min(BELOW)
     }
 
     pub(super) fn unpack(packed: usize) -> Self {
-        let error = f32::from_bits((packed >> 32) as u32);
-        Reached { sweeps: packed as u32, error: (!error.is_nan()).then_some(error) }
+        let error = f64::from_bits((packed & !BELOW) as u64);
+        let sweeps = (packed & BELOW).checked_sub(1);
+        Reached { sweeps: sweeps.map(|sweeps| sweeps as u32), error: (!error.is_nan()).then_some(error) }
+    }
+}
+
+/// The bits of the sweeps.
+const BELOW: usize = 0xFFFF;
+
+#[cfg(test)]
+mod tests {
+    use super::Reached;
+
+    #[test]
+    fn what_was_reached_passes_through_eight_bytes() {
+        for (sweeps, error) in
+            [(None, None), (Some(0), None), (Some(7), Some(0.0)), (None, Some(3e-50)), (Some(100), Some(f64::INFINITY))]
+        {
+            let back = Reached::unpack(Reached { sweeps, error }.pack());
+            let near = |(x, y): (f64, f64)| x == y || (x - y).abs() < 1e-10 * y;
+            assert_eq!(back.sweeps, sweeps);
+            assert!(back.error.is_some() == error.is_some() && back.error.zip(error).is_none_or(near), "{back:?}");
+        }
+        assert_eq!(Reached::unpack(Reached { sweeps: Some(1 << 20), error: None }.pack()).sweeps, Some(0xFFFE));
     }
 }

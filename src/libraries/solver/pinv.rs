@@ -1,6 +1,8 @@
 //! Pseudo-inverses.
 
 use super::prelude::*;
+#[cfg(all(feature = "solver", feature = "blas"))]
+use super::svd::cuda as svd;
 
 /// The pseudo-inverses of matrices.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ impl<T: SolverElement> Pinv<T> {
 
 impl<T: SolverElement> Routine for Pinv<T> {
     const NAME: &'static str = "pinv";
+    const BLOCKING: bool = true;
     type Reads = ();
     type Output = PseudoInverse<T>;
     type Raw = First;
@@ -65,9 +68,34 @@ impl<T: SolverElement> Routine for Pinv<T> {
         Ok(first(&info))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(all(feature = "solver", not(feature = "blas")))]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(Error::unsupported("the pseudo-inverse in one call; `svd` and two products of `blas` make it on a GPU"))
+        Err(Error::unsupported("the pseudo-inverse without the feature `blas`, by which its products are made"))
+    }
+
+    /// `V * S^-1 * U^H`.
+    #[cfg(all(feature = "solver", feature = "blas"))]
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let (of, to, (a, c)) = (&self.a, self.inverse(), *queue.writes());
+        let (Matrix { rows: m, cols: n, .. }, k) = (*of, of.size());
+        let info = queue.scratch(4 * of.count.max(1))?;
+        if of.is_empty() {
+            queue.no_infos(info, of.count)?;
+            return queue.verdict(info, of.count);
+        }
+        let epsilon = if size_of::<T::Real>() == size_of::<f32>() { f32::EPSILON.into() } else { f64::EPSILON };
+        let tolerance = self.tolerance.unwrap_or(m.max(n) as f64 * epsilon);
+        let (u, vh) = (svd::room::<T>(queue, m, k)?, svd::room::<T>(queue, k, n)?);
+        let values = queue.scratch(k.saturating_mul(size_of::<T::Real>()))?;
+        for i in 0..of.count {
+            let a = (of.address::<T>(a.address(), i), of.leading());
+            svd::bidiagonal::<T>(queue, false, (m, n), a, values, Some([u, vh]), info + 4 * i as u64)?;
+            queue.divide_rows::<T>(vh, (k, n), values, tolerance)?;
+            let c = (to.address::<T>(c.address(), i), to.leading());
+            // SAFETY: U and `V^H` lie in scratch of this dispatch, the inverse inside its buffer (checked).
+            unsafe { queue.product_of_adjoints::<T>((n, m, k), [vh, u, c]) }?;
+        }
+        queue.verdict(info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {
@@ -77,10 +105,10 @@ impl<T: SolverElement> Routine for Pinv<T> {
 
 impl Solver {
     /// The pseudo-inverse of each matrix, by its singular values: those up to `tolerance` times the largest count as zero (the
-    /// larger size times the precision of the type, unless given). On the host engine alone.
+    /// larger size times the precision of the type, unless given).
     ///
     /// # Errors
-    /// As [`svd`](Self::svd); on a GPU [`Error::Unsupported`].
+    /// As [`svd`](Self::svd).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -200,6 +200,9 @@ impl Solver {
     /// `cusolverDnDSgesv`, `cusolverDnDSgels` and the like). Faster than [`solve`](Self::solve) for large, well-conditioned
     /// matrices of full rank; where half the precision does not do, it falls back to the whole and says so. A and B stay.
     ///
+    /// Of least squares cuSOLVER refines only those whose B is (to rounding) a product of A, and tries for long before it gives up
+    /// on others: on a GPU [`solve`](Self::solve) is faster for them. The host engine refines both.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, for more columns than
     /// rows or for a batch; a stale or foreign buffer. At the wait [`Error::Singular`]. X comes back.

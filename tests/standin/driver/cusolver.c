@@ -380,8 +380,20 @@ NONE(cusolverDnXgeqrf_bufferSize) NONE(cusolverDnXgeqrf) NONE(cusolverDnXtrtri_b
 NONE(cusolverDnXsytrs_bufferSize) NONE(cusolverDnXsytrs) NONE(cusolverDnXsyevdx_bufferSize) NONE(cusolverDnXsyevdx)
 NONE(cusolverDnXgesvd_bufferSize) NONE(cusolverDnXgesvd)
 
-/* Options of the methods of rotations: they must be destroyed once. */
+/* Options of the methods of rotations, and choices of algorithms: they must be destroyed once. */
 static int options;
+EXPORT int cusolverDnCreateParams(void **params) {
+    BLAS_ENTER(cusolverDnCreateParams);
+    *params = calloc(1, 16);
+    standin_count_blas(1);
+    BLAS_LEAVE(0, "%s", "");
+}
+EXPORT int cusolverDnDestroyParams(void *params) {
+    BLAS_ENTER(cusolverDnDestroyParams);
+    free(params);
+    standin_count_blas(-1);
+    BLAS_LEAVE(0, "%s", "");
+}
 #define OPTIONS(name, Name)                                                                                            \
     EXPORT int cusolverDnCreate##Name##Info(void **info) {                                                             \
         BLAS_ENTER(cusolverDnCreate##Name##Info);                                                                      \

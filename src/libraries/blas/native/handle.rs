@@ -182,6 +182,35 @@ impl Queue<'_> {
         })
     }
 
+    /// `C = A^H * B^H`, in default modes, for other libraries: addresses with leading dimensions, and C of `m x n` as a sum of `k`
+    /// products.
+    ///
+    /// # Safety
+    /// The matrices lie in memory that this dispatch may read, or write for C.
+    #[cfg(feature = "solver")]
+    pub(in crate::libraries) unsafe fn product_of_adjoints<T: crate::blas::BlasElement>(
+        &mut self,
+        (m, n, k): (usize, usize, usize),
+        [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
+    ) -> Result<()> {
+        use super::super::scalar::Scalar;
+        use crate::{Complex, DType};
+        let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
+        // A real number is the first part of a complex one.
+        let single = Scalar::new(Complex::<f32>::new(1.0, 0.0), &None);
+        let (double, zero) =
+            (Scalar::new(Complex::<f64>::new(1.0, 0.0), &None), Scalar::new(Complex::<f64>::default(), &None));
+        let one = if matches!(T::DTYPE, DType::F32 | DType::C32) { single.pointer() } else { double.pointer() };
+        let zero = zero.pointer();
+        // Of reals the adjoint is a transpose.
+        let op = if T::DTYPE.is_complex() { 2 } else { 1 };
+        // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
+        self.blas_typed(PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
+            let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
+            api.gemm(T::LETTER, handle, op, op, m, n, k, one, a, lda, b, ldb, zero, c, ldc)
+        })
+    }
+
     /// What a call of a function came to that not every cuBLAS has.
     pub(in crate::libraries::blas) fn blas_called(&self, called: Called) -> Result<()> {
         match called.code {

@@ -65,7 +65,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
         u = if rows > n || !tau.is_empty() { reduced.lifted(&tau, &u, threads) } else { u };
     }
     let info = if converged { 0 } else { n as i32 + 1 };
-    (Thin { s: values, u, v }, info, Reached { sweeps: sweeps as u32, error: Some(rest as f32) })
+    (Thin { s: values, u, v }, info, Reached { sweeps: Some(sweeps as u32), error: Some(rest) })
 }
 
 /// One sweep over all pairs of columns: whether all were orthogonal before, and how far from it they were.
@@ -133,7 +133,7 @@ pub(super) fn eigh<T: Number>(
     if let Some(vectors) = vectors {
         vectors.iter_mut().zip(ordered(&v, n, &order)).for_each(|(to, x)| *to = x);
     }
-    (converged, Reached { sweeps: sweeps as u32, error: Some(rest as f32) })
+    (converged, Reached { sweeps: Some(sweeps as u32), error: Some(rest) })
 }
 
 /// One sweep over all pairs of rows and columns: whether all elements off the diagonal were small before, and their norm.

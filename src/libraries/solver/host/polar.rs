@@ -53,7 +53,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, threads: usize) -> (Thin<T>, i32, Reach
     }
     // Where a value is near zero the factor need not be unitary: what of a column lies along those before it goes.
     orthonormal(&mut u, n, threads);
-    (Thin { s, u: reduced.lifted(&tau, &u, threads), v }, info, Reached { sweeps: 0, error: Some(0.0) })
+    (Thin { s, u: reduced.lifted(&tau, &u, threads), v }, info, Reached { sweeps: None, error: Some(0.0) })
 }
 
 /// Q of `Q * R` in place of a square matrix, with a positive diagonal of R.

@@ -31,7 +31,7 @@ pub(super) fn svd_by<T: Number>(
 ) -> (i32, Reached) {
     let (m, n) = (a.rows(), a.cols());
     let size = m.min(n);
-    if size == 0 || *method == SvdMethod::Bidiagonal {
+    if size == 0 || matches!(method, SvdMethod::Auto | SvdMethod::Bidiagonal) {
         return (spectra::svd(a, s, vectors, threads), Reached::default());
     }
     let Some((dense, factor)) = spectra::scaled(a, false) else {
@@ -45,12 +45,12 @@ pub(super) fn svd_by<T: Number>(
     let tall = if m >= n { Tall { rows: m, cols: n, x: dense } } else { turned(&dense, m, n) };
     let wanted = vectors.is_some();
     let (mut thin, info, mut reached) = match method {
-        SvdMethod::Bidiagonal => return (0, Reached::default()),
+        SvdMethod::Auto | SvdMethod::Bidiagonal => return (0, Reached::default()),
         SvdMethod::Jacobi(how) => jacobi::svd(tall, *how, wanted, threads),
         SvdMethod::Polar => polar::svd(tall, threads),
         SvdMethod::Randomized(how) => randomized::svd(tall, *how, threads),
     };
-    reached.error = reached.error.map(|error| error * factor as f32);
+    reached.error = reached.error.map(|error| error * factor);
     for (s, value) in s.iter_mut().zip(&thin.s) {
         // Two factors: the product of both may be no number.
         *s = crate::numerics::Field::re(real::<T>(value * factor.sqrt() * factor.sqrt()));

@@ -127,7 +127,7 @@ pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Op
 /// The eigenvalues of a lower triangle into w, ascending, and the vectors in place of A if asked for. How many did not
 /// converge.
 pub(super) fn eigh<T: Number>(a: &mut MatMut<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
-    eigh_by(a, w, vectors, &EighMethod::Tridiagonal, threads).0
+    eigh_by(a, w, vectors, &EighMethod::Auto, threads).0
 }
 
 /// The same by a method of choice.
@@ -157,7 +157,7 @@ pub(super) fn eigh_by<T: Number>(
             true
         }
         _ => match method {
-            EighMethod::Tridiagonal => T::eigh(a, n, &mut values, room.as_deref_mut(), threads),
+            EighMethod::Auto | EighMethod::Tridiagonal => T::eigh(a, n, &mut values, room.as_deref_mut(), threads),
             EighMethod::Jacobi(how) => {
                 let (converged, found) = jacobi::eigh(a, n, &mut values, room.as_deref_mut(), *how);
                 (used_up, reached) = (!converged, found);
@@ -172,7 +172,7 @@ pub(super) fn eigh_by<T: Number>(
         }
         return (n as i32, reached);
     };
-    reached.error = reached.error.map(|error| error * factor as f32);
+    reached.error = reached.error.map(|error| error * factor);
     for (w, value) in w.iter_mut().zip(values) {
         *w = crate::numerics::Field::re(value * real::<T>(factor.sqrt()) * real::<T>(factor.sqrt()));
     }

@@ -14,7 +14,7 @@ pub(crate) struct CusolverDnContext {
 #[expect(non_camel_case_types, reason = "the name in the header")]
 pub(crate) type cusolverDnHandle_t = *mut CusolverDnContext;
 
-/// `cusolverDnParams_t`: always null, the default algorithms.
+/// `cusolverDnParams_t`: null for the default algorithms, but where a routine wants to have one.
 type Params = *const c_void;
 
 /// `gesvdjInfo_t` and `syevjInfo_t`.
@@ -30,6 +30,10 @@ function_table! {
         fn destroy(handle: cusolverDnHandle_t) = c"cusolverDnDestroy";
         /// Binds one to a stream.
         fn set_stream(handle: cusolverDnHandle_t, stream: cudarc::driver::sys::CUstream) = c"cusolverDnSetStream";
+        /// Makes a choice of algorithms, the default ones.
+        fn create_params(params: *mut *mut c_void) = c"cusolverDnCreateParams";
+        /// Destroys one.
+        fn destroy_params(params: *mut c_void) = c"cusolverDnDestroyParams";
         /// Makes an object of options of `gesvdj`.
         fn create_gesvdj(info: *mut JacobiInfo) = c"cusolverDnCreateGesvdjInfo";
         /// Destroys one.

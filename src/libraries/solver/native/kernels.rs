@@ -69,6 +69,50 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, c"find_broken", LaunchDims::for_elements(numbers)?, &args) }
     }
 
+    /// A matrix of single precision in double (`wide` true), or the reverse: addresses with leading dimensions.
+    ///
+    /// # Safety
+    /// Both matrices lie in memory that this dispatch may touch, and the target may be written.
+    pub(in crate::libraries::solver) unsafe fn convert<T: Element>(
+        &mut self,
+        wide: bool,
+        (from, ld_from): (u64, usize),
+        (to, ld_to): (u64, usize),
+        (rows, cols): (usize, usize),
+    ) -> Result<()> {
+        let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
+        let [rows, ld_from, ld_to] = [rows, ld_from, ld_to].map(|numbers| numbers.saturating_mul(parts));
+        let numbers = rows.saturating_mul(cols);
+        if numbers == 0 {
+            return Ok(());
+        }
+        let args = [from.into(), to.into(), rows.into(), cols.into(), ld_from.into(), ld_to.into()];
+        let name = if wide { c"widen_numbers" } else { c"narrow_numbers" };
+        // SAFETY: the arguments are the kernel's parameters in order and type; where it reads and writes is the caller's
+        // promise.
+        unsafe { self.launch(&KERNELS, name, LaunchDims::for_elements(numbers)?, &args) }
+    }
+
+    /// Divides the rows of a matrix by singular values; those up to `tolerance` times the first make the row zero.
+    pub(in crate::libraries::solver) fn divide_rows<T: Element>(
+        &mut self,
+        (x, ld): (u64, usize),
+        (rows, cols): (usize, usize),
+        values: u64,
+        tolerance: f64,
+    ) -> Result<()> {
+        let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
+        let (rows, ld) = (rows.saturating_mul(parts), ld.saturating_mul(parts));
+        let numbers = rows.saturating_mul(cols);
+        if numbers == 0 {
+            return Ok(());
+        }
+        let args = [x.into(), rows.into(), cols.into(), ld.into(), parts.into(), values.into(), tolerance.into()];
+        let name = if size_of::<T>() / parts == 4 { c"divide_rows_4" } else { c"divide_rows_8" };
+        // SAFETY: the arguments are the kernel's parameters in order and type; matrix and values lie in scratch.
+        unsafe { self.launch(&KERNELS, name, LaunchDims::for_elements(numbers)?, &args) }
+    }
+
     /// A matrix of `rows x cols` from one place to another.
     ///
     /// # Safety

@@ -1,4 +1,5 @@
-//! What gesvdj and syevj are told, and what they tell: an object of the library each, made for one call.
+//! What gesvdj and syevj are told, and what they tell, and the choice of algorithms that gesvdr wants to have: an object of the
+//! library each, made for one call.
 
 use super::super::method::Jacobi;
 use super::functions::{CusolverFunctions, JacobiInfo};
@@ -6,6 +7,7 @@ use super::handle::Cusolver;
 use crate::Result;
 use crate::cuda::Queue;
 use crate::library::{Code, Refusal};
+use std::ffi::c_void;
 
 /// Which of the two kinds of object it is.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +74,35 @@ impl Drop for Options {
     }
 }
 
+/// A choice of algorithms: the default ones. It lies in host memory too.
+pub(super) struct Algorithms {
+    raw: *mut c_void,
+    api: &'static CusolverFunctions,
+}
+
+impl Algorithms {
+    pub(super) fn raw(&self) -> *const c_void {
+        self.raw
+    }
+}
+
+impl Drop for Algorithms {
+    fn drop(&mut self) {
+        // SAFETY: made once and destroyed once; host memory that no call uses any more.
+        let _: Code = unsafe { self.api.destroy_params(self.raw) };
+    }
+}
+
 impl Queue<'_> {
+    /// For gesvdr.
+    pub(super) fn algorithms(&mut self) -> Result<Algorithms> {
+        let (api, mut raw) = (self.consult::<Cusolver>()?.0.regular, std::ptr::null_mut());
+        // SAFETY: valid for the write.
+        let code = unsafe { api.create_params(&mut raw) };
+        self.status::<Cusolver>("cusolverDnCreateParams", code)?;
+        Ok(Algorithms { raw, api })
+    }
+
     fn options(&mut self, kind: Kind, jacobi: Jacobi) -> Result<Options> {
         let api = self.consult::<Cusolver>()?.0.regular;
         match Options::new(api, kind, jacobi) {

@@ -86,11 +86,11 @@ impl Queue<'_> {
         )
     }
 
-    /// By the polar decomposition: the perturbation of the singular values. U and V are written to even for values alone. The
-    /// call waits for the device.
-    pub(in crate::libraries::solver) fn gesvdp<T: SolverElement>(
+    /// By the polar decomposition, in double precision: the perturbation of the singular values. U and V are written to even for
+    /// values alone. The call waits for the device.
+    pub(in crate::libraries::solver) fn gesvdp(
         &mut self,
-        (vectors, full): (bool, bool),
+        (complex, vectors, full): (bool, bool, bool),
         (m, n): (usize, usize),
         (a, lda): At,
         s: u64,
@@ -98,7 +98,8 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<f64> {
         let (m, n, lda, ldu, ldv) = (m as i64, n as i64, lda as i64, ldu as i64, ldv as i64);
-        let (ty, real, a, s, u, v) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(s), pointer(u), pointer(v));
+        let ty = if complex { code::<crate::Complex<f64>>() } else { code::<f64>() };
+        let (real, a, s, u, v) = (code::<f64>(), pointer(a), pointer(s), pointer(u), pointer(v));
         let (job, thin) = (u32::from(vectors), i32::from(!full));
         // In memory that outlives the call, should the library write it late.
         let moved = self.keep_host(size_of::<f64>()).cast::<f64>();
@@ -180,12 +181,15 @@ impl Queue<'_> {
         let (ty, real, a, s, u, v) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(s), pointer(u), pointer(v));
         let (k, p, rounds) = (how.rank as i64, how.oversampling as i64, how.iterations as i64);
         let job = if vectors { b'S' as i8 } else { b'N' as i8 };
+        // This routine alone refuses null for the default algorithms.
+        let options = self.algorithms()?;
+        let given = options.raw();
         sized!(
             self,
             xgesvdr_size,
             xgesvdr,
             "cusolverDnXgesvdr",
-            (null(), job, job, m, n, k, p, rounds, ty, a, lda, real, s, ty, u, ldu, ty, v, ldv, ty),
+            (given, job, job, m, n, k, p, rounds, ty, a, lda, real, s, ty, u, ldu, ty, v, ldv, ty),
             info
         )
     }

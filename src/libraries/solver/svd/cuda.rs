@@ -1,15 +1,14 @@
 //! What the library is called with for one matrix, or for a batch of small ones.
 
-use super::super::method::Reached;
-use super::super::method::{Jacobi, SvdMethod};
+use super::super::method::{Jacobi, Reached, SvdMethod};
 use super::super::prelude::*;
-use super::{SvdShape, Vectors};
+use super::{SvdShape, Vectors, polar};
 use crate::cuda::Queue;
 
 /// The library knows the batch as a whole: small matrices without gaps, by rotations.
-pub(super) fn in_one_call(shape: &SvdShape) -> Option<Jacobi> {
+pub(super) fn in_one_call(shape: &SvdShape, method: SvdMethod) -> Option<Jacobi> {
     let of = &shape.a;
-    match shape.method {
+    match method {
         SvdMethod::Jacobi(jacobi) if of.is_batch() && of.leading() == of.rows => {
             Queue::fits_gesvdj_batched(of.rows, of.cols, of.count).then_some(jacobi)
         }
@@ -17,7 +16,7 @@ pub(super) fn in_one_call(shape: &SvdShape) -> Option<Jacobi> {
     }
 }
 
-fn room<T>(queue: &mut Queue<'_>, rows: usize, cols: usize) -> Result<At> {
+pub(in crate::libraries::solver) fn room<T>(queue: &mut Queue<'_>, rows: usize, cols: usize) -> Result<At> {
     let bytes = rows.checked_mul(cols).and_then(|all| all.checked_mul(size_of::<T>()));
     Ok((queue.scratch(bytes.unwrap_or(usize::MAX))?, rows.max(1)))
 }
@@ -48,47 +47,43 @@ pub(super) fn batched<T: SolverElement>(
 /// One matrix.
 pub(super) fn one<T: SolverElement>(
     queue: &mut Queue<'_>,
-    shape: &SvdShape,
+    (shape, method): (&SvdShape, SvdMethod),
     a: At,
     s: u64,
     vectors: Option<[At; 2]>,
     info: u64,
 ) -> Result<Reached> {
     let (Matrix { rows: m, cols: n, .. }, full) = (shape.a, shape.vectors == Vectors::Full);
-    match shape.method {
-        SvdMethod::Bidiagonal => bidiagonal::<T>(queue, full, (m, n), a, s, vectors, info).map(|()| Reached::default()),
-        SvdMethod::Randomized(how) => {
-            projected::<T>(queue, shape, how, a, s, vectors, info)?;
-            Ok(Reached::default())
+    match method {
+        SvdMethod::Auto => polar::checked::<T>(queue, full, (m, n), a, s, vectors, info)?,
+        SvdMethod::Bidiagonal => bidiagonal::<T>(queue, full, (m, n), a, s, vectors, info)?,
+        SvdMethod::Randomized(how) => projected::<T>(queue, shape, how, a, s, vectors, info)?,
+        SvdMethod::Polar => {
+            let moved = polar::decompose::<T>(queue, full, (m, n), a, s, vectors, info)?;
+            return Ok(Reached { sweeps: None, error: Some(moved) });
         }
-        method => {
-            // Both write U and V even where nobody wants them.
+        SvdMethod::Jacobi(jacobi) => {
+            // U and V are written to even where nobody wants them.
             let columns = |square: usize| if full { square } else { m.min(n) };
             let u = match vectors {
                 Some([u, _]) => u,
                 None => room::<T>(queue, m, columns(m))?,
             };
             let v = room::<T>(queue, n, columns(n))?;
-            let wanted = vectors.is_some();
-            let reached = if let SvdMethod::Jacobi(jacobi) = method {
-                let (sweeps, error) = queue.gesvdj::<T>((wanted, full, jacobi), (m, n), a, s, [u, v], info)?;
-                Reached { sweeps, error: Some(error as f32) }
-            } else {
-                let moved = queue.gesvdp::<T>((wanted, full), (m, n), a, s, [u, v], info)?;
-                Reached { sweeps: 0, error: Some(moved as f32) }
-            };
+            let (sweeps, error) = queue.gesvdj::<T>((vectors.is_some(), full, jacobi), (m, n), a, s, [u, v], info)?;
             if let Some([_, vh]) = vectors {
                 // SAFETY: scratch of this dispatch, and `V^H` inside its buffer (checked).
                 unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n))) }?;
             }
-            Ok(reached)
+            return Ok(Reached { sweeps: Some(sweeps), error: Some(error) });
         }
     }
+    Ok(Reached::default())
 }
 
 /// The library takes matrices with at least as many rows as columns. Of others the adjoint is decomposed:
 /// `A^H = V * S * U^H`.
-fn bidiagonal<T: SolverElement>(
+pub(in crate::libraries::solver) fn bidiagonal<T: SolverElement>(
     queue: &mut Queue<'_>,
     full: bool,
     (m, n): (usize, usize),

@@ -1,7 +1,9 @@
 //! Singular values and vectors.
 
 #[cfg(feature = "solver")]
-mod cuda;
+pub(super) mod cuda;
+#[cfg(feature = "solver")]
+mod polar;
 
 use super::method::{Reached, SvdMethod};
 use super::prelude::*;
@@ -84,13 +86,13 @@ impl<T: SolverElement> Svd<T> {
     /// Sweeps that the method of rotations made, the most of a batch; `None` for the others, and where a batch was one call of
     /// the library, which does not tell.
     pub fn sweeps(&self) -> Option<usize> {
-        (self.reached.sweeps > 0).then_some(self.reached.sweeps as usize)
+        self.reached.sweeps.map(|sweeps| sweeps as usize)
     }
 
     /// What the method itself says of its error, the most of a batch. Of rotations: what was left off the diagonal of
     /// `U^H * A * V`. Of the polar decomposition: how far the values were moved. `None` where it says nothing.
     pub fn error(&self) -> Option<f64> {
-        self.reached.error.map(f64::from)
+        self.reached.error
     }
 }
 
@@ -177,6 +179,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, s, u, vh, info)) = (&self.shape.a, queue.writes());
         let (info, mut reached) = (info.address(), Reached::default());
+        let method = self.shape.method.on_gpu((of.rows, of.cols), of.is_batch());
         let vectors = u.as_ref().zip(vh.as_ref()).map(|(u, vh)| [u.address(), vh.address()]);
         if of.is_empty() {
             queue.no_infos(info, of.count)?;
@@ -187,7 +190,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
                     unsafe { queue.copy_matrix::<T>(Copy::Identity, to, to, (of.rows, of.cols)) }?;
                 }
             }
-        } else if let Some(jacobi) = cuda::in_one_call(&self.shape) {
+        } else if let Some(jacobi) = cuda::in_one_call(&self.shape, method) {
             cuda::batched::<T>(queue, &self.shape, jacobi, (a.address(), s.address()), vectors, info)?;
         } else {
             for k in 0..of.count {
@@ -196,7 +199,8 @@ impl<T: SolverElement> Routine for Gesvd<T> {
                 let vectors = vectors.map(|[u, vh]| {
                     [(self.shape.u(), u), (self.shape.vh(), vh)].map(|(of, x)| (of.address::<T>(x, k), of.leading()))
                 });
-                reached = reached.and(cuda::one::<T>(queue, &self.shape, a, s, vectors, info + 4 * k as u64)?);
+                reached =
+                    reached.and(cuda::one::<T>(queue, (&self.shape, method), a, s, vectors, info + 4 * k as u64)?);
             }
         }
         queue.verdict(info, of.count)?;
@@ -215,8 +219,8 @@ impl<T: SolverElement> Routine for Gesvd<T> {
 }
 
 impl Solver {
-    /// The singular values of A, and the vectors asked for, of a matrix of any shape or of each of a batch. On the host by
-    /// bidiagonal divide and conquer.
+    /// The singular values of A, and the vectors asked for, of a matrix of any shape or of each of a batch, by the method that
+    /// suits the engine and the size ([`SvdMethod::Auto`]).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A does not lie inside its buffer; [`Error::OutOfMemory`]; a stale or foreign buffer. At the
@@ -235,7 +239,7 @@ impl Solver {
     /// ```
     #[expect(clippy::result_large_err, reason = "all buffers come back")]
     pub fn svd<T: SolverElement>(&self, vectors: Vectors, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Svd<T>> {
-        self.svd_by(SvdMethod::Bidiagonal, vectors, of_a, a)
+        self.svd_by(SvdMethod::Auto, vectors, of_a, a)
     }
 
     /// [`svd`](Self::svd) by a method of choice. A randomized decomposition gives as many values and vectors as its rank, and no
