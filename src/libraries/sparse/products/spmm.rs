@@ -184,7 +184,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let by_rows = layout.format == Format::Csr && trans == Transpose::No && b_by_rows && c_at.order == Order::Row;
         // The library reads pairs of numbers from rows of even length, also where these lie at odd distances: on an H100 (CUDA
         // 13.0, CSR_ALG3) that is a misaligned access, which ends the context.
-        let pairs_apart = self.spec.n % 2 == 0 && (b_at.ld | c_at.ld) % 2 == 1;
+        let pairs_apart = self.spec.n.is_multiple_of(2) && (b_at.ld | c_at.ld) % 2 == 1;
         if by_rows && (pairs_apart || short && self.spec.n >= WIDE) {
             let steps = [b_at.ld, c_at.ld];
             let scalars = [self.spec.alpha.into(), self.spec.beta.into()];
