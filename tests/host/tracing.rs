@@ -299,7 +299,7 @@ fn a_device_says_which_libraries_it_works_with() {
 }
 
 /// An operation that tells its cost so many times, and panics when it is asked once more.
-struct Priceless(AtomicU32);
+struct Priceless(Arc<AtomicU32>);
 
 impl Op for Priceless {
     const NAME: &'static str = "priceless";
@@ -327,7 +327,7 @@ fn an_operation_whose_own_cost_panics_is_done_and_its_cost_is_not_known() {
     for builder in [host(2), inline()] {
         let device = builder.trace(Arc::new(Recorder::default())).open().unwrap();
         let x = up(&device, [1.0f64]);
-        let x = device.dispatch(Priceless(0.into()), (), (x,)).unwrap().await_result().unwrap();
+        let x = device.dispatch(Priceless(Arc::default()), (), (x,)).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &x), [1.0]);
         device.synchronize(Duration::from_secs(60)).unwrap();
         assert_eq!(device.stats().in_flight, 0);
@@ -342,7 +342,7 @@ fn a_panic_of_an_operations_own_cost_at_its_end_hangs_nobody() {
         let x = up(&device, [1.0f64]);
         recorder.complete(1);
         recorder.clear();
-        let x = device.dispatch(Priceless(1.into()), (), (x,)).unwrap().into_output();
+        let x = device.dispatch(Priceless(Arc::new(1.into())), (), (x,)).unwrap().into_output();
         let x = within(10, move || device.download(&x).unwrap().await_result());
         assert_eq!(x.unwrap(), [1.0]);
         let told = recorder
@@ -351,6 +351,23 @@ fn a_panic_of_an_operations_own_cost_at_its_end_hangs_nobody() {
             .find(|(event, info, _)| matches!(event, Event::AfterComplete(_)) && info.op == "priceless");
         assert_eq!(told.expect("its end is told").1.flops, 0);
     }
+}
+
+/// What a trace is told costs questions to the operation and a copy: nobody pays for that where nobody listens.
+#[test]
+fn an_operation_is_not_asked_for_its_cost_where_nobody_is_told() {
+    let times = || Arc::new(AtomicU32::new(9));
+    for builder in [host(2), inline()] {
+        let device = builder.open().unwrap();
+        let (left, x) = (times(), up(&device, [1.0f64]));
+        let x = device.dispatch(Priceless(left.clone()), (), (x,)).unwrap().await_result().unwrap();
+        device.synchronize(Duration::from_secs(60)).unwrap();
+        assert_eq!((down(&device, &x), left.load(Relaxed)), (vec![1.0], 9));
+    }
+    // Where somebody listens, it is: so the number tells.
+    let (left, device) = (times(), inline().trace(Arc::new(Recorder::default())).open().unwrap());
+    drop(device.dispatch(Priceless(left.clone()), (), (up(&device, [1.0f64]),)).unwrap().await_result().unwrap());
+    assert!(left.load(Relaxed) < 9);
 }
 
 /// Waits for all that came before, at the beginning of each operation.
