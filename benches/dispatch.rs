@@ -12,9 +12,13 @@
 #![allow(missing_docs, reason = "a benchmark")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
+#[expect(dead_code, reason = "the benchmark on a GPU needs more of them")]
+#[path = "gpu/ops.rs"]
+mod ops;
 #[path = "../tests/standin/driver/mod.rs"]
 mod standin;
 
+use ops::{EmptyOn, EmptyOnThree};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
@@ -68,7 +72,7 @@ fn main() {
         let turns = (calls / BATCH).max(1);
         let mut samples: Vec<u128> = (0..turns).map(|_| row()).collect();
         samples.sort_unstable();
-        println!("{name:40} {:6} ns", samples[samples.len() / 2] / BATCH as u128);
+        println!("{name:52} {:6} ns", samples[samples.len() / 2] / BATCH as u128);
     }
 }
 
@@ -101,6 +105,11 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         kept = x;
         start.elapsed().as_nanos()
     });
+    let on_one = chained(zeros::<f32>(device), |x| device.dispatch(EmptyOn, (), (x,)).unwrap());
+    let (one_read, other_read) = (zeros::<f32>(device), zeros::<f32>(device));
+    let on_three = chained(zeros::<f32>(device), move |x| {
+        device.dispatch(EmptyOnThree, (one_read.as_in(), other_read.as_in()), (x,)).unwrap()
+    });
     let (read, spare) = (zeros::<f32>(device), device);
     let copy = chained(zeros::<f32>(device), move |x| spare.copy(&read, x).unwrap());
 
@@ -116,6 +125,8 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     vec![
         ("fill of one buffer, chained", plain),
         ("fill of one buffer, and a wait with a limit", waited),
+        ("empty kernel on one buffer, chained", on_one),
+        ("empty kernel, reads two buffers, writes one, chained", on_three),
         ("copy from a buffer to another, chained", copy),
         ("launch with 2 arguments, chained", two),
         ("launch with 16 arguments, chained", sixteen),

@@ -135,8 +135,10 @@ impl Queue<'_> {
         args: &[KernelArg],
     ) -> Result<()> {
         let function = self.function(ptx, name)?;
-        let mut pointers: smallvec::SmallVec<[*mut c_void; 16]> =
-            args.iter().map(|a| a.bytes.as_ptr().cast_mut().cast()).collect();
+        let mut pointers = smallvec::SmallVec::<[*mut c_void; 16]>::new();
+        for arg in args {
+            pointers.push(arg.bytes.as_ptr().cast_mut().cast());
+        }
         // SAFETY: the pointers are those of the arguments; the caller vouches for the kernel.
         unsafe { self.launch_function(function, &LaunchConfig::from(dims), &mut pointers) }
     }

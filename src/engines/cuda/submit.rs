@@ -2,6 +2,7 @@
 
 use super::follow::Follows;
 use super::lease::Lease;
+use super::plans::Need;
 use super::ring::Retired;
 use super::room;
 use super::staging::Patience;
@@ -19,34 +20,43 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 
 impl CudaEngine {
-    pub(crate) fn submit(&self, mut s: Submission<'_, '_>) -> Result<()> {
-        let (core, facts) = (&self.core, s.facts);
-        let mut needs = core.plans.needs();
+    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+        let facts = s.facts;
+        let is_short = facts.kind == Kind::Enqueue && !facts.pooled;
+        if is_short && !facts.prepared {
+            announce(&s)?;
+            return self.submit_now(s, Needed::none());
+        }
+        let mut needs = self.core.plans.needs();
         if facts.prepared {
             s.call.prepare(&mut Prepare(&mut needs))?;
         }
-        let mut plans = needs.ready();
-        if let Some(trace) = s.epoch.counters.trace() {
-            trace.emit(Event::BeforeEnqueue, &s.call.info(s.options.label, None)?);
+        let plans = needs.ready();
+        announce(&s)?;
+        match plans {
+            Some(plans) if is_short => self.submit_now(s, Needed { plans: &plans, all: needs.all }),
+            _ => self.core.submit_late(s, needs.all),
         }
-        let Some(plans) = plans.take().filter(|_| facts.kind == Kind::Enqueue && !facts.pooled) else {
-            return core.submit_late(s, needs.all);
-        };
-        let outcome = match core.submit(&mut s, Patience::None, &plans) {
+    }
+
+    /// With all plans there: it is enqueued here, unless it follows what is not enqueued yet.
+    fn submit_now(&self, mut s: Submission<'_, '_>, needed: Needed<'_>) -> Result<()> {
+        let (core, facts, plans) = (&self.core, s.facts, needed.plans);
+        let outcome = match core.submit(&mut s, Patience::None, plans) {
             // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
             // driver-side rungs it may be able to. Nor has who found no staging, which tells its limit.
             Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
                 if limit == 0 {
                     core.give_back(s.epoch)?;
                 }
-                core.submit(&mut s, Patience::Some, &plans)
+                core.submit(&mut s, Patience::Some, plans)
             }
             outcome => outcome,
         };
         match outcome {
             Ok(()) => Ok(()),
             Err(Undone::Late) if facts.from_peer => self.submit_when_bound(s),
-            Err(Undone::Late) => core.submit_late(s, needs.all),
+            Err(Undone::Late) => core.submit_late(s, needed.all),
             Err(undone) => Err(self.told(s.epoch, undone.error())),
         }
     }
@@ -73,6 +83,29 @@ impl CudaEngine {
         match error {
             Error::OutOfMemory { total: 0, limit: 0, .. } => self.describe(epoch, error),
             other => other,
+        }
+    }
+}
+
+/// The plans of an op, and where late work finds the same ones.
+struct Needed<'a> {
+    plans: &'a [AnyPlan],
+    all: SmallVec<[Need; 1]>,
+}
+
+impl Needed<'_> {
+    fn none() -> Self {
+        Needed { plans: &[], all: SmallVec::new() }
+    }
+}
+
+/// Tells a trace that it is about to be enqueued.
+fn announce(s: &Submission<'_, '_>) -> Result<()> {
+    match s.epoch.counters.trace() {
+        None => Ok(()),
+        Some(trace) => {
+            trace.emit(Event::BeforeEnqueue, &s.call.info(s.options.label, None)?);
+            Ok(())
         }
     }
 }
@@ -127,7 +160,7 @@ impl Core {
             true => Some(self.room(s.epoch, s.views.len(), patience)?),
             false => None,
         };
-        let gate = if facts.gated { Gate::enter(around.views, around.read_count) } else { Gate::default() };
+        let gate = facts.gated.then(|| Gate::enter(around.views, around.read_count));
         if !self.gather(around, &mut follows) {
             return Err(Undone::Late);
         }

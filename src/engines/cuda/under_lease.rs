@@ -141,7 +141,9 @@ impl Core {
         if let Landed::Staged(staged) = &landed {
             let _ = staged.0.end.set((ticket, event));
         }
-        kept.extend(plans.iter().cloned());
+        if !plans.is_empty() {
+            kept.extend(plans.iter().cloned());
+        }
         let extra = if keep.is_empty() && kept.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none()
         {
             None

@@ -1,6 +1,7 @@
 //! Named ranges for profilers. Without the feature `nvtx`, or without the library, nothing happens.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use smallvec::SmallVec;
+use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
@@ -30,10 +31,11 @@ fn nvtx() -> Option<&'static Nvtx> {
 /// Opens a range on the calling thread; it ends when the answer is dropped. Ranges of a thread are nested. A name ends at
 /// a zero byte in it.
 pub(crate) fn range(name: &str) -> Range {
-    match nvtx() {
-        None => range_of(None, c""),
-        some => range_of(some, &CString::new(name.split('\0').next().unwrap_or_default()).unwrap_or_default()),
-    }
+    let Some(nvtx) = nvtx() else { return range_of(None, c"") };
+    // On the stack: this is on the way of every dispatch.
+    let mut text = SmallVec::<[u8; 64]>::from_slice(name.as_bytes());
+    text.push(0);
+    range_of(Some(nvtx), CStr::from_bytes_until_nul(&text).unwrap_or_default())
 }
 
 fn range_of(nvtx: Option<&'static Nvtx>, name: &CStr) -> Range {
