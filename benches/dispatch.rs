@@ -12,7 +12,7 @@
 #![allow(missing_docs, reason = "a benchmark")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
-#[expect(dead_code, reason = "the benchmark on a GPU needs more of them")]
+#[allow(dead_code, reason = "the benchmark on a GPU needs more of them")]
 #[path = "gpu/ops.rs"]
 mod ops;
 #[path = "../tests/standin/driver/mod.rs"]

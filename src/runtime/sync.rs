@@ -1,7 +1,7 @@
 //! The synchronisation primitives that the concurrent core is written against, in one place.
 //!
 //! The small state machines (`dispatch/settle.rs`, `dispatch/parker.rs`, `buffer/handles.rs`, `engine/life.rs`,
-//! `engine/flow.rs`, `host/runners.rs`, `cuda/sequence.rs`, `cuda/newest.rs`, `cuda/ring.rs`, `cuda/turns.rs`,
+//! `engine/flow.rs`, `host/runners.rs`, `cuda/sequence.rs`, `cuda/last_event.rs`, `cuda/ring.rs`, `cuda/turns.rs`,
 //! `cuda/binding.rs`, `cuda/quiet.rs`, `worker/post.rs`, `worker/frees.rs`, and over another segment `worker/ring.rs` and
 //! `worker/answers.rs`) name only this module, so that the model checker in `tests/loom/` can include the very same files
 //! over loom's types.

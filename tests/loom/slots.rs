@@ -1,10 +1,10 @@
-//! A stream slot's tickets: `src/engines/cuda/{sequence,newest,ring}.rs`, over a device that is a lock and two numbers.
+//! A stream slot's tickets: `src/engines/cuda/{sequence,last_event,ring}.rs`, over a device that is a lock and two numbers.
 //!
 //! [`Slot`] mirrors `State::record`, `State::reap` and `Shared::ask` of `src/engines/cuda/slot.rs`, whose types cannot be had
 //! without a driver.
 
 use crate::bounded;
-use crate::subject::newest::Newest;
+use crate::subject::last_event::LastEvent;
 use crate::subject::ring::{Cargo, Retired, Ring};
 use crate::subject::sequence::Sequence;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
@@ -20,7 +20,7 @@ struct Driver {
 
 struct Slot {
     sequence: Sequence,
-    newest: Newest<u8>,
+    last_event: LastEvent<u8>,
     lease: Mutex<Ring<usize>>,
     driver: Mutex<Driver>,
     dead: AtomicBool,
@@ -28,7 +28,7 @@ struct Slot {
     destroyed: UnsafeCell<bool>,
 }
 
-/// An event as the pointer that a [`Newest`] keeps; never null.
+/// An event as the pointer that a [`LastEvent`] keeps; never null.
 fn pointer(event: usize) -> *mut u8 {
     std::ptr::without_provenance_mut(event + 1)
 }
@@ -37,7 +37,7 @@ impl Slot {
     fn new() -> Arc<Self> {
         Arc::new(Slot {
             sequence: Sequence::new(),
-            newest: Newest::new(),
+            last_event: LastEvent::new(),
             lease: Mutex::new(Ring::new()),
             driver: Mutex::new(Driver::default()),
             dead: AtomicBool::new(false),
@@ -53,7 +53,7 @@ impl Slot {
         let next = self.sequence.issued() + 1;
         self.driver.lock().recorded[event] = next;
         let ticket = self.sequence.issue();
-        self.newest.set(ticket, pointer(event));
+        self.last_event.set(ticket, pointer(event));
         ring.push(ticket, Some(event), cargo);
         (ticket, event)
     }
@@ -69,7 +69,7 @@ impl Slot {
             if self.dead.load(Ordering::Acquire) || !self.query(event) {
                 return Ok(None);
             }
-            match self.newest.after(ticket) {
+            match self.last_event.after(ticket) {
                 Some((newest, event)) if self.query(event.addr() - 1) => Ok(Some(newest)),
                 _ => Ok(Some(ticket)),
             }
@@ -90,7 +90,7 @@ impl Slot {
     }
 }
 
-/// A waiter finds its ticket over and asks about the newest one while that is being submitted. Breaks: a [`Newest`] whose
+/// A waiter finds its ticket over and asks about the newest one while that is being submitted. Breaks: a [`LastEvent`] whose
 /// ticket is stored before its event, or loaded after it; an answer that counts for the last ticket issued.
 #[test]
 fn an_end_is_not_made_up_for_the_dispatch_that_is_being_submitted() {

@@ -7,10 +7,10 @@ pub(crate) mod binding;
 pub(crate) mod flow;
 #[path = "../../src/runtime/buffer/handles.rs"]
 pub(crate) mod handles;
+#[path = "../../src/engines/cuda/last_event.rs"]
+pub(crate) mod last_event;
 #[path = "../../src/runtime/engine/life.rs"]
 pub(crate) mod life;
-#[path = "../../src/engines/cuda/newest.rs"]
-pub(crate) mod newest;
 #[path = "../../src/runtime/dispatch/parker.rs"]
 pub(crate) mod parker;
 #[path = "../../src/engines/worker/post.rs"]

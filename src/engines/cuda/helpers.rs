@@ -30,7 +30,7 @@ pub(crate) struct Helpers {
     /// Calls that may block at a time.
     blocking: usize,
     timing: &'static Timing,
-    era: u32,
+    fork_generation: u32,
 }
 
 #[derive(Default)]
@@ -73,7 +73,13 @@ impl State {
 impl Helpers {
     /// For so many blocking calls at a time.
     pub(super) fn new(blocking: usize, timing: &'static Timing) -> Arc<Self> {
-        Arc::new(Helpers { state: Mutex::default(), wake: Condvar::new(), blocking, timing, era: process::era() })
+        Arc::new(Helpers {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            blocking,
+            timing,
+            fork_generation: process::fork_generation(),
+        })
     }
 
     /// All that it was to follow is bound: has it enqueued.
@@ -175,7 +181,7 @@ impl Helpers {
 
     /// Nothing more comes: the threads end when all is done.
     pub(super) fn close(&self) {
-        if self.era != process::era() {
+        if self.fork_generation != process::fork_generation() {
             return; // whoever held the lock is not here
         }
         self.state.lock().closed = true;

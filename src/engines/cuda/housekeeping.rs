@@ -20,26 +20,26 @@ use std::thread::Thread;
 pub(crate) struct Nudge {
     awake: AtomicBool,
     closing: AtomicBool,
-    era: u32,
+    fork_generation: u32,
     thread: Mutex<Option<Thread>>,
     core: OnceLock<Weak<Core>>,
 }
 
 /// The engine's end of it.
-pub(crate) struct Keeper {
+pub(crate) struct Housekeeper {
     pub(crate) nudge: Arc<Nudge>,
     /// Those who sweep just now.
     pub(super) sweeping: AtomicUsize,
 }
 
-impl Keeper {
+impl Housekeeper {
     pub(crate) fn new() -> Self {
-        Keeper {
+        Housekeeper {
             sweeping: AtomicUsize::new(0),
             nudge: Arc::new(Nudge {
                 awake: AtomicBool::new(false),
                 closing: AtomicBool::new(false),
-                era: process::era(),
+                fork_generation: process::fork_generation(),
                 thread: Mutex::default(),
                 core: OnceLock::new(),
             }),
@@ -56,7 +56,7 @@ impl Keeper {
 impl Nudge {
     /// One that wakes nobody.
     pub(crate) fn idle() -> Arc<Self> {
-        Keeper::new().nudge
+        Housekeeper::new().nudge
     }
 }
 
@@ -67,7 +67,7 @@ impl Nudge {
         if self.awake.load(Ordering::SeqCst) || self.awake.swap(true, Ordering::AcqRel) {
             return;
         }
-        if process::era() != self.era {
+        if process::fork_generation() != self.fork_generation {
             return; // exiting, or a forked child: nobody may call the driver any more
         }
         let mut thread = self.thread.lock();
@@ -75,7 +75,7 @@ impl Nudge {
             Some(thread) => thread.unpark(),
             None => {
                 let Some(core) = self.core.get().and_then(Weak::upgrade) else { return };
-                let name = format!("windlass keeper {}", core.context.device);
+                let name = format!("windlass housekeeper {}", core.context.device);
                 let me = self.clone();
                 let spawned = std::thread::Builder::new().name(name).spawn(move || me.keep(&core));
                 // Without a thread the callers' own reaping still works; the next nudge tries again.
@@ -92,14 +92,14 @@ impl Nudge {
         let sweeps = &core.timing.sweeps;
         let mut pause = sweeps.first;
         loop {
-            if process::era() != self.era {
+            if process::fork_generation() != self.fork_generation {
                 return;
             }
             if self.closing.load(Ordering::Acquire) {
                 let context_too = core.context.closed();
                 process::watch_exit_again();
                 process::unless_exiting(|| core.tear_down());
-                core.outlive_results(self.era);
+                core.outlive_results(self.fork_generation);
                 let mut thread = self.thread.lock();
                 // A device that is closed after this finds no thread, and starts one.
                 if core.context.closed() == context_too {
@@ -177,7 +177,7 @@ impl Core {
         // Everything in flight is known to be over now, so whoever still waits has its answer without the driver; the
         // flag keeps the others out of it.
         life.end(Stand::Stale);
-        while self.blockers.inside() > 0 {
+        while self.blocking_waits.inside() > 0 {
             if process::exiting() {
                 return;
             }
@@ -217,11 +217,11 @@ impl Core {
 
     /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it. Where
     /// the context was lost it never goes, and nobody is waited for.
-    fn outlive_results(&self, era: u32) {
+    fn outlive_results(&self, fork_generation: u32) {
         let stays = || self.left.load(Ordering::Acquire) || self.context.lost();
         let mut pause = self.timing.sweeps.first;
         while self.pinned.outstanding() > 0 && !stays() {
-            if process::era() != era {
+            if process::fork_generation() != fork_generation {
                 return;
             }
             // A result that its program forgot never comes: whoever waits for it costs next to nothing.
@@ -291,7 +291,7 @@ impl Core {
             Err(_) => drop(self.counters.leaked.fetch_add(1 + addresses.len() as u64, Ordering::Relaxed)),
         }
         gone(self.context.forsake());
-        self.keeper.nudge.close();
+        self.housekeeper.nudge.close();
     }
 
     /// Leaves the natives alone, and counts them.
@@ -315,7 +315,7 @@ impl Core {
         };
         let slots: usize = self.all_slots().map(of_slot).sum();
         let others = self.pinned.held() + self.timers.held() + self.modules.held() + self.objects.held();
-        2 + (slots + others) as u64 + 2 * self.blockers.made()
+        2 + (slots + others) as u64 + 2 * self.blocking_waits.made()
     }
 
     /// What the driver refuses to take back is counted.
@@ -352,7 +352,7 @@ impl Core {
                 gone(unsafe { api.stream_destroy(stream) });
             });
         }
-        for (stream, event) in self.blockers.take_all() {
+        for (stream, event) in self.blocking_waits.take_all() {
             // SAFETY: nobody is inside; idle.
             unsafe {
                 gone(api.event_destroy(event.0));
@@ -379,13 +379,13 @@ impl super::CudaEngine {
         process::watch_exit_again();
         self.core.context.close();
         self.core.helpers.close();
-        self.core.keeper.nudge.close();
+        self.core.housekeeper.nudge.close();
     }
 
     /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
     pub(crate) fn retire(&self) {
         self.core.tear_down();
         self.core.helpers.close();
-        self.core.keeper.nudge.close();
+        self.core.housekeeper.nudge.close();
     }
 }

@@ -6,9 +6,9 @@ use super::late_frame::Edges;
 use super::lease::Lease;
 use super::members::Member;
 use super::ring::Retired;
-use super::room;
 use super::slot::Mark;
 use super::staging::Patience;
+use super::table_staging;
 use super::under_lease::{Given, Phase, Undone};
 use crate::dispatch::Submission;
 use crate::op::plan::AnyPlan;
@@ -44,8 +44,8 @@ impl Core {
         }
         let traced = s.epoch.counters.trace().is_some();
         let given = Given { landed: self.landing(s.facts, s.epoch)?, traced, plans: of.plans, phase };
-        let room = match s.facts.listed && of.operands > room::MOST_WITHOUT {
-            true => Some(self.room(s.epoch, of.operands, of.patience)?),
+        let staging = match s.facts.listed && of.operands > table_staging::MOST_WITHOUT {
+            true => Some(self.table_staging(s.epoch, of.operands, of.patience)?),
             false => None,
         };
         let mut lease = match of.member {
@@ -57,10 +57,10 @@ impl Core {
                 Lease { slot: member.slot, state: member.slot.lease.lock() }
             }
         };
-        let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
+        let has_staging = staging.map(|staging| *lease.state.tables.staging() = staging).is_some();
         let result = self.enqueue(s, &follows, &mut lease, (&mut retired, Some(end)), given);
-        if has_room {
-            *lease.state.tables.room() = room::Room::default();
+        if has_staging {
+            *lease.state.tables.staging() = table_staging::TableStaging::default();
         }
         drop(lease);
         retired.iter().for_each(|cargo| cargo.retire());

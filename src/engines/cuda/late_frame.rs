@@ -135,7 +135,7 @@ impl Frame {
         };
         self.late.bind(ends, outcome);
         self.core.late.leave(self.number);
-        self.core.keeper.nudge.nudge(); // somebody must see the end of it, also when nobody waits
+        self.core.housekeeper.nudge.nudge(); // somebody must see the end of it, also when nobody waits
     }
 
     /// An error, with the numbers that only the driver knew when it said so.

@@ -166,7 +166,7 @@ impl Core {
         if let Some(slots) = pool.slots.get() {
             return Ok(slots);
         }
-        let _inside = self.blockers.enter();
+        let _inside = self.blocking_waits.enter();
         epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         const NON_BLOCKING: u32 = 1;

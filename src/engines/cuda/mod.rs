@@ -5,11 +5,11 @@
 //!       ├─ slot.rs          stream slots: what is leased while work is enqueued, and what marks share
 //!       │   ├─ sequence.rs  which tickets are known to be over; one atomic
 //!       │   ├─ ring.rs      what is kept alive until its ticket has passed
-//!       │   ├─ tables.rs    tables of addresses for libraries' batches; room.rs: what long ones come through
+//!       │   ├─ tables.rs    tables of addresses for libraries' batches; table_staging.rs: what long ones come through
 //!       │   └─ ../library/  its handles of libraries, and the workspace that they share
 //!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
 //!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results; handed_on.rs: from epoch to epoch
-//!       ├─ blocker.rs       blocking waits
+//!       ├─ blocking_wait.rs blocking waits
 //!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
 //!       ├─ plans.rs         what is built once for many operations
 //!       ├─ helpers.rs       threads that build plans and enqueue what its submitter could not
@@ -22,7 +22,7 @@
 //! graph.rs: many of them as one; quiet.rs, inside.rs: nobody else is in the driver while one is captured
 //! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
-//! memory.rs: the pool    live.rs: what is allocated    newest.rs: the newest mark
+//! memory.rs: the pool    live.rs: what is allocated    last_event.rs: the newest mark
 //! open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!
@@ -35,7 +35,7 @@
 
 pub(crate) mod api;
 mod binding;
-mod blocker;
+mod blocking_wait;
 mod context;
 mod copies;
 mod enqueue;
@@ -45,10 +45,11 @@ mod frees;
 mod function;
 mod graph;
 mod handed_on;
-mod hands;
 mod helpers;
 mod housekeeping;
+mod in_use;
 mod inside;
+mod last_event;
 mod late;
 mod late_enqueue;
 mod late_frame;
@@ -61,7 +62,6 @@ mod live;
 mod members;
 mod memory;
 mod module;
-mod newest;
 mod open;
 mod peer;
 mod pinned;
@@ -74,12 +74,12 @@ mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;
 mod ring;
-mod room;
 mod sequence;
 mod slot;
 mod staging;
 mod submit;
 mod sweep;
+mod table_staging;
 mod tables;
 mod task;
 mod timer;
@@ -136,7 +136,7 @@ pub(crate) struct Core {
     /// What of a parent's memory the driver knows, in a worker.
     #[cfg(target_os = "linux")]
     pub(crate) registered: registered::Registered,
-    pub(crate) blockers: blocker::Blockers,
+    pub(crate) blocking_waits: blocking_wait::BlockingWaits,
     pub(crate) timers: timer::Timers,
     pub(crate) modules: Arc<module::Modules>,
     /// The libraries there are, and what the slots share of each.
@@ -147,7 +147,7 @@ pub(crate) struct Core {
     pub(crate) torn: crate::sync::AtomicBool,
     /// GPUs that may reach our pool.
     pub(crate) peers: Mutex<Vec<i32>>,
-    pub(crate) keeper: housekeeping::Keeper,
+    pub(crate) housekeeper: housekeeping::Housekeeper,
     /// What was submitted and is not enqueued yet.
     pub(crate) late: Arc<Flow>,
     pub(crate) helpers: Arc<helpers::Helpers>,
@@ -238,7 +238,9 @@ impl CudaEngine {
         };
         // Those that are not enqueued yet before the slots, which they come to; those inside after them: who comes later is
         // not admitted.
-        self.core.late.in_flight() == 0 && self.core.all_slots().all(is_drained) && self.core.blockers.inside() == 0
+        self.core.late.in_flight() == 0
+            && self.core.all_slots().all(is_drained)
+            && self.core.blocking_waits.inside() == 0
     }
 
     /// What has been submitted by now.
@@ -297,7 +299,7 @@ impl CudaEngine {
             stats.pool_hits += slot.shared.memory.hits.load(Ordering::Relaxed);
             stats.pool_misses += slot.shared.memory.misses.load(Ordering::Relaxed);
         }
-        stats.streams = core.all_slots().count() as u64 + core.blockers.made();
+        stats.streams = core.all_slots().count() as u64 + core.blocking_waits.made();
         let (hits, misses) = core.plans.counts();
         stats.plan_hits += hits;
         stats.plan_misses += misses;

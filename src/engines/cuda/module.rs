@@ -159,7 +159,7 @@ fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Err
 impl Core {
     /// Runs `f` with the context current, counted as inside: the end of the epoch waits for it.
     pub(crate) fn inside<R>(self: &Arc<Self>, epoch: &Arc<Epoch>, f: impl FnOnce() -> Result<R>) -> Result<R> {
-        let _inside = self.blockers.enter();
+        let _inside = self.blocking_waits.enter();
         epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         f()

@@ -1,10 +1,10 @@
 //! Opening a GPU.
 
 use super::api::{Code, Driver};
-use super::blocker::Blockers;
+use super::blocking_wait::BlockingWaits;
 use super::context::{BINDING, Context};
 use super::helpers::Helpers;
-use super::housekeeping::Keeper;
+use super::housekeeping::Housekeeper;
 use super::members::Pool;
 use super::memory;
 use super::module::Modules;
@@ -141,8 +141,8 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
     let api = context.api;
     let pool = memory::Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());
-    let keeper = Keeper::new();
-    let reclaim = Arc::new(Reclaim::new(keeper.nudge.clone(), counters.clone()));
+    let housekeeper = Housekeeper::new();
+    let reclaim = Arc::new(Reclaim::new(housekeeper.nudge.clone(), counters.clone()));
     let mut slots = Vec::with_capacity(config.slots);
     for index in 0..config.slots {
         let mut stream: CUstream = std::ptr::null_mut();
@@ -175,10 +175,10 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         slots: slots.into_boxed_slice(),
         #[cfg(target_os = "linux")]
         registered: super::registered::Registered::default(),
-        blockers: Blockers::default(),
+        blocking_waits: BlockingWaits::default(),
         timers: Timers::new(),
-        modules: Arc::new(Modules::new(keeper.nudge.clone())),
-        objects: Arc::new(crate::library::Objects::new(keeper.nudge.clone())),
+        modules: Arc::new(Modules::new(housekeeper.nudge.clone())),
+        objects: Arc::new(crate::library::Objects::new(housekeeper.nudge.clone())),
         libraries: config.libraries,
         shared: crate::library::Shared::new(config.libraries),
         torn: AtomicBool::new(false),
@@ -189,14 +189,14 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         helpers: Helpers::new(pools.iter().map(Pool::helpers).sum(), config.timing),
         pools,
         plans: Plans::new(),
-        keeper,
+        housekeeper,
         left: AtomicBool::new(false),
         timing: config.timing,
         counters,
         epoch,
     });
     context.enter();
-    core.keeper.serve(&core);
+    core.housekeeper.serve(&core);
     super::handed_on::enter(&core);
     core.pinned.warm();
     for slot in &core.slots {

@@ -6,7 +6,7 @@
 //! device, needs to look at its own streams only.
 //!
 //! From before the copy is enqueued until it is followed there, its thread counts as inside the epochs of both sides
-//! (`blocker.rs`), so that neither the events it waits for nor the memory it reads can go meanwhile. Memory of a pool is
+//! (`blocking_wait.rs`), so that neither the events it waits for nor the memory it reads can go meanwhile. Memory of a pool is
 //! reached from another GPU only after the pool was told (`cuMemPoolSetAccess`), and a path is checked once by a known
 //! answer, because drivers have been seen that copy nothing.
 

@@ -10,7 +10,7 @@ use super::Native;
 use super::api::Code;
 use super::context::Context;
 use super::handed_on::{self, Piece};
-use super::hands::{Hands, InHand};
+use super::in_use::{InUse, Used};
 use super::staging::Patience;
 use crate::clock::Timing;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
@@ -41,7 +41,7 @@ pub(crate) struct PinnedPool {
     bytes: AtomicU64,
     hits: AtomicU64,
     outstanding: AtomicU64,
-    pub(super) hands: Hands,
+    pub(super) in_use: InUse,
     limit: u64,
     timing: &'static Timing,
 }
@@ -99,7 +99,7 @@ impl PinnedPool {
             bytes: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             outstanding: AtomicU64::new(0),
-            hands: Hands::default(),
+            in_use: InUse::default(),
             limit,
             timing,
         }
@@ -340,9 +340,9 @@ fn class_of(bytes: usize) -> usize {
 }
 
 impl Block {
-    /// As [`Hands::hold`].
-    pub(super) fn in_hand(&self) -> InHand {
-        self.pool.hands.hold()
+    /// As [`InUse::hold`].
+    pub(super) fn used(&self) -> Used {
+        self.pool.in_use.hold()
     }
 }
 

@@ -224,7 +224,7 @@ impl Core {
 
     fn build_plan(self: &Arc<Self>, epoch: &Arc<Epoch>, key: &Key) {
         let build = || {
-            let _inside = self.blockers.enter();
+            let _inside = self.blocking_waits.enter();
             epoch.go_on()?;
             let _bound = self.bind(epoch)?;
             key.build(&mut PlanBuilder { core: self, epoch })

@@ -110,12 +110,12 @@ impl<'q> Queue<'q> {
     }
 
     pub(crate) fn scratch(&mut self, bytes: usize) -> Result<u64> {
-        let address = self.room(bytes.max(1))?;
+        let address = self.stream_memory(bytes.max(1))?;
         self.left.scratch.push(address);
         Ok(address)
     }
 
-    pub(crate) fn room(&self, bytes: usize) -> Result<u64> {
+    pub(crate) fn stream_memory(&self, bytes: usize) -> Result<u64> {
         self.not_in_a_graph("scratch")?;
         let address = self.core.raw_alloc(self.state, bytes);
         address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
@@ -129,7 +129,7 @@ impl<'q> Queue<'q> {
         match self.state.result {
             Some(address) => Ok(address),
             None => {
-                let address = self.room(RESULT)?;
+                let address = self.stream_memory(RESULT)?;
                 self.state.result = Some(address);
                 Ok(address)
             }

@@ -105,7 +105,7 @@ impl Registered {
 impl CudaEngine {
     /// Whether the GPU can be let at `lent` itself. If not, the way is through staging.
     pub(crate) fn reaches(&self, epoch: &Arc<Epoch>, lent: &Lent) -> Result<bool> {
-        let _inside = self.core.blockers.enter();
+        let _inside = self.core.blocking_waits.enter();
         epoch.admit()?;
         let _bound = self.core.bind(epoch)?;
         self.core.registered.covers(&self.core, epoch, lent)

@@ -3,8 +3,8 @@
 use super::api::Code;
 use super::context::{BINDING, Context};
 use super::frees::Frees;
+use super::last_event::LastEvent;
 use super::live::Live;
-use super::newest::Newest;
 use super::recent::Recent;
 use super::reclaim::Reclaim;
 use super::ring::{Retired, Ring};
@@ -41,13 +41,13 @@ pub(crate) struct Shared {
     /// Device addresses allocated on this slot and not freed.
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
-    newest: Newest<CUevent_st>,
+    last_event: LastEvent<CUevent_st>,
     pub(crate) plans: Hits,
     /// Buffers that had memory again, and those for which the pool was asked.
     pub(crate) memory: Hits,
     /// Beside the lease, because a fault is often noticed by who holds it.
     pub(crate) recent: Recent,
-    era: u32,
+    fork_generation: u32,
 }
 
 impl std::fmt::Debug for Shared {
@@ -119,11 +119,11 @@ impl Slot {
                 frees: Frees::default(),
                 live: Live::default(),
                 dispatches: AtomicU64::new(0),
-                newest: Newest::new(),
+                last_event: LastEvent::new(),
                 plans: Hits::default(),
                 memory: Hits::default(),
                 recent: Recent::default(),
-                era: process::era(),
+                fork_generation: process::fork_generation(),
             }),
             lease: Mutex::new(State {
                 stream: Native(stream),
@@ -149,12 +149,12 @@ impl Shared {
     /// Nobody may call the driver for this slot any more: its epoch has ended, the process exits, or this is a forked
     /// child. What is not known to be over now never will be.
     pub(crate) fn over(&self) -> bool {
-        self.life.dead() || self.era != process::era()
+        self.life.dead() || self.fork_generation != process::fork_generation()
     }
 
     /// This is a forked child of the process that it was made in.
     pub(crate) fn is_forked(&self) -> bool {
-        process::forked_since(self.era)
+        process::forked_since(self.fork_generation)
     }
 
     /// Asks the driver about `ticket`'s event, and when that is over, about the newest one: gives the last ticket found
@@ -169,7 +169,7 @@ impl Shared {
         if !self.query(event)? {
             return Ok(None);
         }
-        match self.newest.after(ticket) {
+        match self.last_event.after(ticket) {
             Some((newest, event)) if !self.over() && self.query(event)? => Ok(Some(newest)),
             _ => Ok(Some(ticket)),
         }
@@ -214,7 +214,7 @@ impl Shared {
     /// The last ticket issued, and what to ask about it.
     pub(crate) fn last(&self) -> (u64, Option<Native<CUevent>>) {
         let issued = self.sequence.issued();
-        match self.newest.after(issued.saturating_sub(1)) {
+        match self.last_event.after(issued.saturating_sub(1)) {
             Some((newest, event)) => (newest, Some(Native(event))),
             None => (issued, None),
         }
@@ -292,7 +292,7 @@ impl State {
         let code = unsafe { api.event_record(event.0, self.stream.0) };
         let ticket = shared.sequence.issue();
         if code.is_success() {
-            shared.newest.set(ticket, event.0);
+            shared.last_event.set(ticket, event.0);
             (ticket, Some(event), code)
         } else {
             self.ring.put_back(event);

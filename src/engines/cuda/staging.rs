@@ -1,6 +1,6 @@
 //! Host data on its way to the device, and device data on its way to the host.
 
-use super::hands::InHand;
+use super::in_use::Used;
 use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
 use super::slot::Shared;
 use super::sweep;
@@ -36,13 +36,13 @@ pub(super) enum Patience {
 pub(crate) struct Staging {
     pub(super) block: Option<Block>,
     pub(super) len: usize,
-    _in_hand: Option<InHand>,
+    _used: Option<Used>,
 }
 
 /// Pinned memory that a download was promised before its first byte moves.
 pub(crate) struct Reserved {
     pub(super) blocks: Vec<(Block, usize)>,
-    _in_hand: Option<InHand>,
+    _used: Option<Used>,
 }
 
 /// Device data in pinned memory, arriving piece by piece. The slot's ring keeps it as well until all has arrived.
@@ -77,7 +77,7 @@ impl Staged {
     /// # Safety
     /// `target` is valid for writes of [`bytes`](Self::bytes) bytes, and nobody else touches it meanwhile.
     pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
-        let _in_hand = self.0.pieces.first().map(|piece| piece.block.in_hand());
+        let _used = self.0.pieces.first().map(|piece| piece.block.used());
         let mut done = 0;
         for piece in &self.0.pieces {
             self.0.arrive(piece)?;
@@ -126,13 +126,13 @@ impl CudaEngine {
     /// Copies host data into pinned memory; at most [`piece_of`](Self::piece_of) them.
     pub(crate) fn stage(&self, epoch: &Arc<Epoch>, data: &[u8]) -> Result<Staging> {
         if data.is_empty() {
-            return Ok(Staging { block: None, len: 0, _in_hand: None });
+            return Ok(Staging { block: None, len: 0, _used: None });
         }
         let block = self.core.block(epoch, data.len(), 0)?;
-        let in_hand = self.core.pinned.hands.hold();
+        let used = self.core.pinned.in_use.hold();
         // SAFETY: the block holds at least `data.len()` bytes and nobody else has it.
         unsafe { parallel::copy(block.at.0, data.as_ptr(), data.len()) };
-        Ok(Staging { block: Some(block), len: data.len(), _in_hand: Some(in_hand) })
+        Ok(Staging { block: Some(block), len: data.len(), _used: Some(used) })
     }
 
     /// Pinned memory for a download of `bytes`, all of it.
@@ -146,21 +146,21 @@ impl CudaEngine {
             return Ok(reserved);
         }
         let _turn = if self.pieces(bytes).count() > 1 { self.turn(epoch)? } else { None };
-        let (mut blocks, mut in_hand) = (Vec::new(), None);
+        let (mut blocks, mut used) = (Vec::new(), None);
         for len in self.pieces(bytes) {
-            let block = self.core.block(epoch, len, u64::from(in_hand.is_some()))?;
+            let block = self.core.block(epoch, len, u64::from(used.is_some()))?;
             blocks.push((block, len));
-            in_hand.get_or_insert_with(|| self.core.pinned.hands.hold());
+            used.get_or_insert_with(|| self.core.pinned.in_use.hold());
         }
-        Ok(Reserved { blocks, _in_hand: in_hand })
+        Ok(Reserved { blocks, _used: used })
     }
 
     /// The same, of blocks that are free.
     fn reserve_at_once(&self, bytes: usize) -> Option<Reserved> {
-        let in_hand = self.core.pinned.hands.hold();
+        let used = self.core.pinned.in_use.hold();
         let take = |len| Some((self.core.pinned.free_block(len)?, len));
         let blocks = self.pieces(bytes).map(take).collect::<Option<_>>()?;
-        Some(Reserved { blocks, _in_hand: Some(in_hand) })
+        Some(Reserved { blocks, _used: Some(used) })
     }
 
     /// The lengths of the pieces.
@@ -196,7 +196,7 @@ impl Core {
         if let Some(slot) = self.pinned.free_slot() {
             return Ok(slot);
         }
-        let _inside = self.blockers.enter();
+        let _inside = self.blocking_waits.enter();
         epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         self.pinned.slot().map_err(|code| fault::classify(epoch, code, "cuMemHostAlloc"))
@@ -218,7 +218,7 @@ impl Core {
                 Err(NoBlock::Limit)
                     if (idle < 20 || since.elapsed() < staging.idle_patience) && !clock::is_over(end) =>
                 {
-                    if self.sweep() || self.pinned.hands.count() > own {
+                    if self.sweep() || self.pinned.in_use.count() > own {
                         (since, idle) = (clock.start(), 0);
                     } else {
                         idle += 1;
@@ -251,7 +251,7 @@ impl Core {
             // What is over may hold one: far cheaper than making one. Not inside: it calls the user's code.
             self.sweep();
         }
-        let _inside = self.blockers.enter();
+        let _inside = self.blocking_waits.enter();
         epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         Ok(self.pinned.block(bytes, patience))

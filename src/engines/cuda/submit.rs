@@ -4,8 +4,8 @@ use super::follow::Follows;
 use super::lease::Lease;
 use super::plans::Need;
 use super::ring::Retired;
-use super::room;
 use super::staging::Patience;
+use super::table_staging;
 use super::task::Landed;
 use super::under_lease::{Given, Phase, Undone};
 use super::{Core, CudaEngine, fault};
@@ -127,13 +127,13 @@ impl<'a, 'x> Around<'a, 'x> {
 }
 
 /// Keeps another device's epoch from ending.
-type Entered<'x> = (&'x Arc<Epoch>, super::blocker::Inside<'x>);
+type Entered<'x> = (&'x Arc<Epoch>, super::blocking_wait::Inside<'x>);
 
 /// A peer copy waits for events of another device's epoch, which must not end meanwhile.
 fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
     let foreign = s.views.iter().filter(|v| !Arc::ptr_eq(&v.region.epoch, s.epoch));
     let inside: SmallVec<[_; 1]> = foreign
-        .filter_map(|view| Some((&view.region.epoch, view.region.epoch.engine.as_cuda()?.core.blockers.enter())))
+        .filter_map(|view| Some((&view.region.epoch, view.region.epoch.engine.as_cuda()?.core.blocking_waits.enter())))
         .collect();
     for (epoch, _) in &inside {
         epoch.admit()?;
@@ -151,13 +151,13 @@ impl Core {
         let (around, label, facts) = (Around::of(s), s.options.label, s.facts);
         let trace = s.epoch.counters.trace();
         // The target's too: its events are what the sources' streams are made to follow.
-        let inside = if facts.from_peer { Some((self.blockers.enter(), foreign(around)?)) } else { None };
+        let inside = if facts.from_peer { Some((self.blocking_waits.enter(), foreign(around)?)) } else { None };
         let mut end = None;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         let landed = self.landing(facts, s.epoch)?;
         let given = Given { landed, traced: trace.is_some(), plans, phase: Phase::default() };
-        let room = match facts.listed && s.views.len() > room::MOST_WITHOUT {
-            true => Some(self.room(s.epoch, s.views.len(), patience)?),
+        let staging = match facts.listed && s.views.len() > table_staging::MOST_WITHOUT {
+            true => Some(self.table_staging(s.epoch, s.views.len(), patience)?),
             false => None,
         };
         let gate = facts.gated.then(|| Gate::enter(around.views, around.read_count));
@@ -169,10 +169,10 @@ impl Core {
             Some(seat) => self.hold_seat(seat, s.epoch, &mut follows)?,
         };
         let index = lease.slot.shared.index;
-        let has_room = room.map(|room| *lease.state.tables.room() = room).is_some();
+        let has_staging = staging.map(|staging| *lease.state.tables.staging() = staging).is_some();
         let result = self.enqueue(s, &follows, &mut lease, (&mut retired, facts.from_peer.then_some(&mut end)), given);
-        if has_room {
-            *lease.state.tables.room() = room::Room::default();
+        if has_staging {
+            *lease.state.tables.staging() = table_staging::TableStaging::default();
         }
         drop(lease);
         drop(gate);
@@ -184,7 +184,7 @@ impl Core {
         result?;
         if let Some(trace) = trace {
             trace.emit(Event::AfterEnqueue, &s.call.info(label, Some(index))?);
-            self.keeper.nudge.nudge(); // somebody must see the completion, also when nobody waits
+            self.housekeeper.nudge.nudge(); // somebody must see the completion, also when nobody waits
         }
         Ok(())
     }

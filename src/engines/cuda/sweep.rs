@@ -1,7 +1,7 @@
 //! A look at every slot: what is over is let go of, and what waits is freed.
 
 use super::Core;
-use super::housekeeping::Keeper;
+use super::housekeeping::Housekeeper;
 use super::reclaim::free_some;
 use super::ring::Retired;
 use crate::sync::{AtomicUsize, Ordering};
@@ -21,10 +21,10 @@ pub(super) fn is_under_way_here() -> bool {
 struct Sweeping<'a>(&'a AtomicUsize);
 
 impl<'a> Sweeping<'a> {
-    fn begin(keeper: &'a Keeper) -> Self {
-        keeper.sweeping.fetch_add(1, Ordering::Relaxed); // others learn of it by the leases
+    fn begin(housekeeper: &'a Housekeeper) -> Self {
+        housekeeper.sweeping.fetch_add(1, Ordering::Relaxed); // others learn of it by the leases
         DEPTH.set(DEPTH.get() + 1);
-        Sweeping(&keeper.sweeping)
+        Sweeping(&housekeeper.sweeping)
     }
 
     fn is_not_alone(&self) -> bool {
@@ -42,13 +42,13 @@ impl Drop for Sweeping<'_> {
 impl Core {
     /// Another thread is in a sweep: it may have in hand what held memory.
     pub(super) fn is_swept_by_others(&self) -> bool {
-        self.keeper.sweeping.load(Ordering::Acquire) > DEPTH.get()
+        self.housekeeper.sweeping.load(Ordering::Acquire) > DEPTH.get()
     }
 
     /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left, or in
     /// the hands of another who does the same.
     pub(crate) fn sweep(&self) -> bool {
-        let sweeping = Sweeping::begin(&self.keeper);
+        let sweeping = Sweeping::begin(&self.housekeeper);
         let mut left = false;
         let mut out = Retired::new();
         for slot in self.all_slots() {

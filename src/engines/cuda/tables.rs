@@ -16,8 +16,8 @@
 //! is cheaper than a copy from staging; those at even distances are computed there.
 
 use super::queue::Queue;
-use super::room::Room;
 use super::slot::State;
+use super::table_staging::TableStaging;
 use super::{Core, Ptx, fault};
 use crate::buffer::Meter;
 use crate::engine::Epoch;
@@ -54,7 +54,7 @@ pub(crate) struct Tables {
     /// Where addresses are gathered.
     words: Vec<u64>,
     /// Where those of the dispatch at work go, when they are many.
-    room: Room,
+    staging: TableStaging,
 }
 
 /// What a table holds, in few words.
@@ -117,8 +117,8 @@ impl Tables {
     }
 
     /// What the dispatch at work may write addresses to.
-    pub(super) fn room(&mut self) -> &mut Room {
-        &mut self.room
+    pub(super) fn staging(&mut self) -> &mut TableStaging {
+        &mut self.staging
     }
 
     /// How many there are.

@@ -244,7 +244,7 @@ impl Flight {
             return true;
         }
         if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
-            match core.blockers.wait(&self.mark.slot, self.mark.ticket, event.0) {
+            match core.blocking_waits.wait(&self.mark.slot, self.mark.ticket, event.0) {
                 Ok(_) => {}
                 Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
             }

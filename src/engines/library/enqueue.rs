@@ -100,7 +100,7 @@ impl<'q> Queue<'q> {
     /// [`Error::OutOfMemory`] with the bytes wanted.
     #[allow(dead_code, reason = "a build may have no library that keeps such memory")]
     pub(crate) fn lasting(&mut self, bytes: usize) -> Result<u64> {
-        let address = self.room(bytes.max(1))?;
+        let address = self.stream_memory(bytes.max(1))?;
         self.state.kept.push(address);
         Ok(address)
     }

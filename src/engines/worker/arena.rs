@@ -24,13 +24,13 @@ pub(crate) struct Arena {
     /// Free ranges by offset; neighbours are one.
     free: Mutex<BTreeMap<usize, usize>>,
     /// That of the process that cuts; one that was forked from it has the same pages.
-    era: u32,
+    fork_generation: u32,
 }
 
 impl Arena {
     pub(super) fn new(segment: Arc<Segment>) -> Arc<Self> {
         let free = Mutex::new(BTreeMap::from([(0, segment.len() / PAGE * PAGE)]));
-        Arc::new(Arena { segment, free, era: process::era() })
+        Arc::new(Arena { segment, free, fork_generation: process::fork_generation() })
     }
 
     /// The largest block that there can ever be.
@@ -52,7 +52,7 @@ impl Arena {
 
     fn give(&self, offset: usize, len: usize) {
         // What a forked child has is the parent's, which still reads it; and the lock may be held by nobody there.
-        if process::forked_since(self.era) {
+        if process::forked_since(self.fork_generation) {
             return;
         }
         if len >= LARGE {
@@ -95,7 +95,7 @@ impl Block {
 
     /// This is a child that was forked since, and the parent uses the memory for other things.
     pub(crate) fn is_forked(&self) -> bool {
-        process::forked_since(self.arena.era)
+        process::forked_since(self.arena.fork_generation)
     }
 
     /// Copies `bytes` in, as far as there is room, with several threads: before the worker is told of the block.

@@ -126,7 +126,7 @@ impl WorkerEngine {
 
     /// Nobody will use the device any more.
     pub(crate) fn close(&self) {
-        if crate::engine::process::era() == self.link.era
+        if crate::engine::process::fork_generation() == self.link.fork_generation
             && let Some(standby) = &self.standby
         {
             standby.close();
@@ -143,7 +143,7 @@ impl WorkerEngine {
     /// Ends the worker once nothing is in flight.
     fn leave(&self) {
         // A forked child has the descriptors, and no say.
-        if crate::engine::process::era() == self.link.era {
+        if crate::engine::process::fork_generation() == self.link.fork_generation {
             self.link.closing.store(true, Ordering::Release);
             self.link.bell.ring();
         }

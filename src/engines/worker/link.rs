@@ -27,8 +27,8 @@ use std::time::Duration;
 /// What is shared by an epoch's engine, its work in flight and its monitor.
 pub(crate) struct Link {
     pub(super) pid: u32,
-    /// The era that it was made in: see `engine/process.rs`.
-    pub(super) era: u32,
+    /// The fork generation that it was made in: see `engine/process.rs`.
+    pub(super) fork_generation: u32,
     pub(super) answers: Answers,
     /// How long a waiter spins.
     pub(super) spin_limit: SpinLimit,
@@ -66,7 +66,7 @@ impl Link {
         let (control, flights) = (Arc::new(control), Arc::<Flights>::default());
         Arc::new(Link {
             pid,
-            era: process::era(),
+            fork_generation: process::fork_generation(),
             answers: Answers::new(control.clone(), layout::ANSWERS),
             spin_limit: SpinLimit::new(spin, &timing.watch),
             lanes: std::array::from_fn(|index| Lane::new(&control, &flights, index)),
@@ -185,7 +185,7 @@ impl Link {
     /// Memory that a lane's order made is to be given back. No wait: may be called from any drop.
     pub(super) fn free(&self, lane: usize, id: u64) {
         if !self.ending.is_over()
-            && self.era == crate::engine::process::era()
+            && self.fork_generation == crate::engine::process::fork_generation()
             && let Some(lane) = self.lanes.get(lane)
         {
             lane.free(id);
@@ -209,21 +209,21 @@ impl Link {
     /// Settles what has finished and takes its places back, with no lock held meanwhile. Any thread. Not in a forked child:
     /// the list of what has finished is shared with its parent, who would miss what the child takes out.
     pub(super) fn reap(&self) {
-        if !process::forked_since(self.era) {
+        if !process::forked_since(self.fork_generation) {
             self.reaper.reap(&self.answers);
         }
     }
 
     /// The same, where it can wait.
     pub(super) fn glance(&self) {
-        if !process::forked_since(self.era) {
+        if !process::forked_since(self.fork_generation) {
             self.reaper.glance(&self.answers);
         }
     }
 
     /// The same, and waits for other threads that are at it: unless that takes long.
     pub(super) fn reap_all(&self) {
-        if !process::forked_since(self.era) {
+        if !process::forked_since(self.fork_generation) {
             let end = self.timing.clock.after(self.timing.watch.reap_all);
             self.reaper.reap_all(&self.answers, (end, self.timing.waits.shortest_pause));
         }

@@ -12,7 +12,7 @@ use std::ffi::CString;
 /// A GPU that is held open until this is dropped.
 pub(super) struct NvmlKeepAlive {
     held: Arc<AtomicBool>,
-    era: u32,
+    fork_generation: u32,
 }
 
 /// How many there are.
@@ -24,7 +24,7 @@ impl NvmlKeepAlive {
     /// Holds the GPU at a PCI address. Returns at once.
     pub(super) fn new(address: &str) -> Option<Self> {
         let address = CString::new(address).ok()?;
-        let hold = NvmlKeepAlive { held: Arc::default(), era: process::era() };
+        let hold = NvmlKeepAlive { held: Arc::default(), fork_generation: process::fork_generation() };
         HOLDERS.fetch_add(1, Ordering::SeqCst);
         let held = hold.held.clone();
         aside(move |api| {
@@ -45,7 +45,7 @@ impl NvmlKeepAlive {
 impl Drop for NvmlKeepAlive {
     fn drop(&mut self) {
         // A forked child holds nothing, and has no threads.
-        if !process::forked_since(self.era) && HOLDERS.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if !process::forked_since(self.fork_generation) && HOLDERS.fetch_sub(1, Ordering::SeqCst) == 1 {
             aside(|_| {});
         }
     }

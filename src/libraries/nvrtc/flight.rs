@@ -19,23 +19,23 @@ pub(super) struct Flight {
     answer: Mutex<Option<Result<Image>>>,
     landed: Condvar,
     /// In a forked child nobody works on it, and the lock may be held by a thread that is not there.
-    era: u32,
+    fork_generation: u32,
 }
 
 impl Default for Flight {
     fn default() -> Self {
-        Flight { answer: Mutex::default(), landed: Condvar::default(), era: process::era() }
+        Flight { answer: Mutex::default(), landed: Condvar::default(), fork_generation: process::fork_generation() }
     }
 }
 
 impl Flight {
     pub(super) fn is_done(&self) -> bool {
-        process::forked_since(self.era) || self.answer.lock().is_some()
+        process::forked_since(self.fork_generation) || self.answer.lock().is_some()
     }
 
     /// Waits; `None` when the time ran out first.
     pub(super) fn wait(&self, until: Option<Deadline>) -> Option<Result<Image>> {
-        if process::forked_since(self.era) {
+        if process::forked_since(self.fork_generation) {
             return Some(Err(Error::DeviceLost {
                 cause: "this process was forked from the one that compiles".into(),
                 remedy: "fork while nothing compiles, or start another program after the fork".into(),
@@ -65,7 +65,7 @@ impl Flight {
 /// The compilations under way, by what they compile.
 #[derive(Default)]
 pub(super) struct Flights {
-    /// With the era: a forked child has none of its parent's helpers, and waits for none of its flights.
+    /// With the fork generation: a forked child has none of its parent's helpers, and waits for none of its flights.
     under_way: Mutex<(u32, HashMap<Key, Arc<Flight>>)>,
 }
 
@@ -73,9 +73,9 @@ impl Flights {
     /// The flight for `key`; true when the caller is to see that it lands, by [`Flights::fly`].
     pub(super) fn join(&self, key: &Key) -> (Arc<Flight>, bool) {
         let mut guard = self.under_way.lock();
-        let (era, under_way) = &mut *guard;
-        if *era != process::era() {
-            *era = process::era();
+        let (fork_generation, under_way) = &mut *guard;
+        if *fork_generation != process::fork_generation() {
+            *fork_generation = process::fork_generation();
             under_way.clear();
         }
         match under_way.get(key) {
@@ -109,7 +109,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// The helper threads of this process.
 struct Helpers {
-    era: u32,
+    fork_generation: u32,
     jobs: VecDeque<Job>,
     threads: usize,
     idle: usize,
@@ -128,9 +128,9 @@ pub(super) fn help(job: Job) {
     let start = {
         let mut guard = HELPERS.lock();
         // Those of another process are not here, and their jobs hold what was shared before the fork: left alone.
-        if guard.as_ref().is_none_or(|helpers| helpers.era != process::era()) {
-            let (era, jobs, work) = (process::era(), VecDeque::new(), Arc::default());
-            std::mem::forget(guard.replace(Helpers { era, jobs, threads: 0, idle: 0, work }));
+        if guard.as_ref().is_none_or(|helpers| helpers.fork_generation != process::fork_generation()) {
+            let (fork_generation, jobs, work) = (process::fork_generation(), VecDeque::new(), Arc::default());
+            std::mem::forget(guard.replace(Helpers { fork_generation, jobs, threads: 0, idle: 0, work }));
         }
         let Some(helpers) = guard.as_mut() else { return };
         helpers.jobs.push_back(job);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_flight_of_another_process_is_lost_and_not_waited_for() {
-        let flight = Flight { era: process::era() + 1, ..Flight::default() };
+        let flight = Flight { fork_generation: process::fork_generation() + 1, ..Flight::default() };
         // As it may be in a child: held by a thread that is not there.
         let held = flight.answer.lock();
         assert!(flight.is_done());

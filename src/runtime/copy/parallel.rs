@@ -16,7 +16,7 @@ const SINGLE: usize = 4 << 20;
 const SHARE: usize = 256 << 10;
 const MOST: usize = 16;
 
-/// With the era that they were started in: a forked child has none of them.
+/// With the fork generation that they were started in: a forked child has none of them.
 static HELPERS: OnceCell<Option<(u32, rayon::ThreadPool)>> = OnceCell::new();
 
 fn helpers() -> Option<&'static rayon::ThreadPool> {
@@ -28,10 +28,10 @@ fn helpers() -> Option<&'static rayon::ThreadPool> {
             }
             let name = |i| format!("windlass copy {i}");
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(name).build().ok()?;
-            Some((process::era(), pool))
+            Some((process::fork_generation(), pool))
         })
         .as_ref()
-        .filter(|(era, _)| !process::forked_since(*era))
+        .filter(|(fork_generation, _)| !process::forked_since(*fork_generation))
         .map(|(_, pool)| pool)
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Epoch {
     /// The generation the device is in now.
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) owner: Weak<Inner>,
-    era: u32,
+    fork_generation: u32,
     cause: Mutex<Option<Cause>>,
     sleepers: Mutex<Vec<Arc<Parker>>>,
     recent: Mutex<Recent>,
@@ -83,7 +83,7 @@ impl Epoch {
             counters,
             now,
             owner,
-            era: process::era(),
+            fork_generation: process::fork_generation(),
             cause: Mutex::new(None),
             sleepers: Mutex::default(),
             recent: Mutex::default(),
@@ -92,17 +92,17 @@ impl Epoch {
 
     /// May be used: two loads.
     pub(crate) fn alive(&self) -> bool {
-        self.life.alive() && self.era == process::era()
+        self.life.alive() && self.fork_generation == process::fork_generation()
     }
 
     /// This is a forked child, or the process exits: what other threads were about to do may never be done.
     pub(crate) fn is_left_alone(&self) -> bool {
-        self.era != process::era()
+        self.fork_generation != process::fork_generation()
     }
 
     /// This is a child that was forked from the process that it was made in.
     pub(crate) fn is_forked(&self) -> bool {
-        process::forked_since(self.era)
+        process::forked_since(self.fork_generation)
     }
 
     /// It is not the device's yet: nobody uses it but who makes it.
@@ -112,7 +112,7 @@ impl Epoch {
 
     /// What is in flight will not end by itself any more.
     pub(crate) fn dead(&self) -> bool {
-        self.life.dead() || self.era != process::era()
+        self.life.dead() || self.fork_generation != process::fork_generation()
     }
 
     /// Refuses with the reason when this life is over. A buffer's user asks this, so a generation that was followed by
@@ -131,7 +131,7 @@ impl Epoch {
     #[cold]
     fn refusal(&self) -> Error {
         let stale = |reason| Error::GpuRefStale { reason, site: Site::none() };
-        let error = if self.era != process::era() {
+        let error = if self.fork_generation != process::fork_generation() {
             if process::exiting() { stale(Stale::ShuttingDown) } else { Error::forked() }
         } else {
             match self.life.stand() {

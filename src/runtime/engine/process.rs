@@ -1,6 +1,6 @@
 //! What this process is allowed to do: nothing after it began to exit, nothing in a forked child.
 //!
-//! The era is a number that only an exit or a fork changes. An epoch remembers the era it was made in and compares one
+//! The fork generation is a number that only an exit or a fork changes. An epoch remembers the one it was made in and compares one
 //! relaxed load; no system call, no lock, so both handlers are safe where they run (a fork handler may only touch
 //! atomics). After `exit` begins libcuda is going away, and a forked child shares handles that it must not use.
 
@@ -13,21 +13,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const EXITING: u32 = 1 << 31;
 
-static ERA: AtomicU32 = AtomicU32::new(0);
+static FORK_GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The era now.
-pub(crate) fn era() -> u32 {
-    ERA.load(Ordering::Relaxed)
+/// The fork generation now.
+pub(crate) fn fork_generation() -> u32 {
+    FORK_GENERATION.load(Ordering::Relaxed)
 }
 
-/// This process was forked from the one in which the era was `before`.
+/// This process was forked from the one in which the fork generation was `before`.
 pub(crate) fn forked_since(before: u32) -> bool {
-    (before ^ era()) & !EXITING != 0
+    (before ^ fork_generation()) & !EXITING != 0
 }
 
 /// The process has begun to exit.
 pub(crate) fn exiting() -> bool {
-    era() & EXITING != 0
+    fork_generation() & EXITING != 0
 }
 
 /// Closes every epoch, and lets our own threads leave the driver before its exit handler runs: one that is inside then
@@ -36,52 +36,52 @@ pub(crate) fn exiting() -> bool {
 extern "C" fn on_exit() {
     /// It was waited once, by the first handler to run: whoever is still inside then is not coming out.
     static WAITED: AtomicBool = AtomicBool::new(false);
-    ERA.fetch_or(EXITING, Ordering::SeqCst);
+    FORK_GENERATION.fetch_or(EXITING, Ordering::SeqCst);
     if WAITED.swap(true, Ordering::SeqCst) {
         return;
     }
     super::leaving::leave();
     let (start, exit) = (Clock::SYSTEM.start(), &Timing::standard().exit);
-    while KEEPERS.load(Ordering::SeqCst) > 0 && start.elapsed() < exit.driver {
+    while CALLERS.load(Ordering::SeqCst) > 0 && start.elapsed() < exit.driver {
         clock::pause(exit.look);
     }
 }
 
 /// Housekeeping threads that may be inside the driver.
 #[cfg(feature = "cuda")]
-static KEEPERS: AtomicU32 = AtomicU32::new(0);
+static CALLERS: AtomicU32 = AtomicU32::new(0);
 
 /// Runs `f`, which may call the driver, unless the process is exiting; an exit waits for it.
 #[cfg(feature = "cuda")]
 pub(crate) fn unless_exiting<R>(f: impl FnOnce() -> R) -> Option<R> {
-    let _keeper = Keeper::new();
+    let _caller = Caller::new();
     (!exiting()).then(f)
 }
 
-/// One of [`KEEPERS`], also when it leaves by a panic: else every exit would wait for it.
+/// One of [`CALLERS`], also when it leaves by a panic: else every exit would wait for it.
 #[cfg(feature = "cuda")]
-struct Keeper;
+struct Caller;
 
 #[cfg(feature = "cuda")]
-impl Keeper {
+impl Caller {
     fn new() -> Self {
-        KEEPERS.fetch_add(1, Ordering::SeqCst);
-        Keeper
+        CALLERS.fetch_add(1, Ordering::SeqCst);
+        Caller
     }
 }
 
 #[cfg(feature = "cuda")]
-impl Drop for Keeper {
+impl Drop for Caller {
     fn drop(&mut self) {
-        KEEPERS.fetch_sub(1, Ordering::SeqCst);
+        CALLERS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 extern "C" fn in_child() {
-    ERA.fetch_add(1, Ordering::SeqCst);
+    FORK_GENERATION.fetch_add(1, Ordering::SeqCst);
     // The threads that were counted are the parent's.
     #[cfg(feature = "cuda")]
-    KEEPERS.store(0, Ordering::SeqCst);
+    CALLERS.store(0, Ordering::SeqCst);
     #[cfg(feature = "cuda")]
     super::leaving::in_child();
 }
@@ -137,7 +137,7 @@ mod tests {
         let _ = std::panic::catch_unwind(|| unless_exiting(|| panic!("inside")));
         // Those of other tests come and go.
         let start = Clock::SYSTEM.start();
-        while KEEPERS.load(Ordering::SeqCst) != 0 {
+        while CALLERS.load(Ordering::SeqCst) != 0 {
             assert!(start.elapsed().as_secs() < 60, "an exit would wait for nobody");
             std::thread::yield_now();
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_exit_is_no_fork() {
-        let before = era();
+        let before = fork_generation();
         assert!(!forked_since(before) && !forked_since(before | EXITING));
         assert!(forked_since(before + 1) && forked_since((before + 1) | EXITING));
     }

@@ -109,16 +109,16 @@ impl Scene {
         common::let_others_run();
         assert_eq!(driver.calls(), before, "nobody calls a driver whose context is gone");
         // Results that were in flight never come, and nobody waits for them.
-        assert!(common::eventually(30, || keepers() == 0), "{} threads are left", keepers());
+        assert!(common::eventually(30, || housekeepers() == 0), "{} threads are left", housekeepers());
         driver.assert_clean();
     }
 }
 
 /// Housekeeping threads of this process.
-fn keepers() -> usize {
+fn housekeepers() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").expect("this process's threads");
     let names = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
-    names.filter(|name| name.starts_with("windlass keeper")).count()
+    names.filter(|name| name.starts_with("windlass house")).count()
 }
 
 fn in_flight<O: Output>(pending: &PendingDispatch<O>) -> bool

@@ -17,7 +17,7 @@ pub(super) const MOST_WITHOUT: usize = super::tables::MORE;
 
 /// What a dispatch may write its addresses to.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct TableStaging {
     blocks: Vec<Block>,
     /// What is left of a block that the dispatch keeps by now.
     open: Option<(Native<*mut u8>, usize)>,
@@ -26,9 +26,9 @@ pub(crate) struct Room {
 }
 
 impl Core {
-    /// Room for `words` addresses, as far as it can be had: a table that is kept wants none. The caller has no lease.
-    pub(super) fn room(&self, epoch: &Arc<Epoch>, words: usize, patience: Patience) -> Result<Room> {
-        let (mut room, mut left) = (Room::default(), words.saturating_mul(size_of::<u64>()));
+    /// TableStaging for `words` addresses, as far as it can be had: a table that is kept wants none. The caller has no lease.
+    pub(super) fn table_staging(&self, epoch: &Arc<Epoch>, words: usize, patience: Patience) -> Result<TableStaging> {
+        let (mut staging, mut left) = (TableStaging::default(), words.saturating_mul(size_of::<u64>()));
         while left > 0 {
             let bytes = left.min(LARGEST);
             let block = match self.pinned.free_block(bytes) {
@@ -37,20 +37,20 @@ impl Core {
                 None => self.try_block(epoch, bytes, patience)?.map_err(|why| self.no_block(epoch, why, left)),
             };
             match block {
-                Ok(block) => room.blocks.push(block),
+                Ok(block) => staging.blocks.push(block),
                 Err(refused) => {
-                    room.refused = Some(refused);
+                    staging.refused = Some(refused);
                     break;
                 }
             }
             left -= bytes;
         }
-        Ok(room)
+        Ok(staging)
     }
 }
 
 impl Queue<'_> {
-    /// Words in scratch, by way of the room. They are copied before this returns.
+    /// Words in scratch, by way of the staging. They are copied before this returns.
     pub(super) fn write_staged(&mut self, words: &[u64]) -> Result<u64> {
         let data: &[u8] = bytemuck::cast_slice(words);
         let to = self.scratch(data.len())?;
@@ -70,14 +70,17 @@ impl Queue<'_> {
         Ok(to)
     }
 
-    /// Up to `most` bytes of the room.
+    /// Up to `most` bytes of the staging.
     fn piece(&mut self, most: usize) -> Result<(Native<*mut u8>, usize)> {
-        let room = self.state.tables.room();
-        let (at, left) = match room.open.take().filter(|(_, left)| *left > 0) {
+        let staging = self.state.tables.staging();
+        let (at, left) = match staging.open.take().filter(|(_, left)| *left > 0) {
             Some(open) => open,
             None => {
-                let Some(block) = room.blocks.pop() else {
-                    return Err(room.refused.take().unwrap_or_else(|| Error::library("more addresses than operands")));
+                let Some(block) = staging.blocks.pop() else {
+                    return Err(staging
+                        .refused
+                        .take()
+                        .unwrap_or_else(|| Error::library("more addresses than operands")));
                 };
                 let all = (block.at, block.bytes());
                 self.left.keep.push(block);
@@ -86,7 +89,7 @@ impl Queue<'_> {
         };
         let len = left.min(most);
         // SAFETY: at most its end.
-        room.open = Some((Native(unsafe { at.0.add(len) }), left - len));
+        staging.open = Some((Native(unsafe { at.0.add(len) }), left - len));
         Ok((at, len))
     }
 }

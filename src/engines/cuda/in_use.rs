@@ -5,16 +5,16 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 
 /// Those of one pool.
 #[derive(Default)]
-pub(super) struct Hands(Arc<AtomicU64>);
+pub(super) struct InUse(Arc<AtomicU64>);
 
 /// One of them.
-pub(crate) struct InHand(Arc<AtomicU64>);
+pub(crate) struct Used(Arc<AtomicU64>);
 
-impl Hands {
+impl InUse {
     /// The caller has blocks in hand, or is about to, until what this gives is dropped.
-    pub(super) fn hold(&self) -> InHand {
+    pub(super) fn hold(&self) -> Used {
         self.0.fetch_add(1, Ordering::Relaxed);
-        InHand(self.0.clone())
+        Used(self.0.clone())
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -22,7 +22,7 @@ impl Hands {
     }
 }
 
-impl Drop for InHand {
+impl Drop for Used {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }

@@ -15,7 +15,7 @@ use cudarc::driver::sys::{CUevent, CUstream};
 
 /// The blocked waiters' streams and events.
 #[derive(Default)]
-pub(crate) struct Blockers {
+pub(crate) struct BlockingWaits {
     free: SegQueue<(Native<CUstream>, Native<CUevent>)>,
     /// Of waiters who left before their event: the stream may still wait for work that is none of theirs.
     late: SegQueue<(Native<CUstream>, Native<CUevent>)>,
@@ -24,7 +24,7 @@ pub(crate) struct Blockers {
 }
 
 /// Counted as inside the driver.
-pub(crate) struct Inside<'b>(&'b Blockers);
+pub(crate) struct Inside<'b>(&'b BlockingWaits);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
@@ -32,7 +32,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-impl Blockers {
+impl BlockingWaits {
     /// Counts the caller as inside. It must look at the epoch's flag *after* this.
     pub(crate) fn enter(&self) -> Inside<'_> {
         self.inside.fetch_add(1, Ordering::SeqCst);

@@ -10,14 +10,14 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 /// recorded for that ticket or for a later one (also when it is one that was used again), so a "yes" is true of the
 /// ticket.
 #[derive(Debug)]
-pub(crate) struct Newest<T> {
+pub(crate) struct LastEvent<T> {
     event: AtomicPtr<T>,
     ticket: AtomicU64,
 }
 
-impl<T> Newest<T> {
+impl<T> LastEvent<T> {
     pub(crate) fn new() -> Self {
-        Newest { event: AtomicPtr::new(std::ptr::null_mut()), ticket: AtomicU64::new(0) }
+        LastEvent { event: AtomicPtr::new(std::ptr::null_mut()), ticket: AtomicU64::new(0) }
     }
 
     /// `event` was recorded for `ticket`. Only under the slot's lease.
