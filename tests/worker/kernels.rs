@@ -21,7 +21,7 @@ fn add(device: &Device) -> TypedKernel<Add> {
 }
 
 /// Which process a twin runs in: a function as well as a closure.
-fn whereabouts(at: ThreadIndex, (pid,): (windlass::nvrtc::Cells<'_, u32>,)) {
+fn whereabouts(at: ThreadIndex, (pid,): (windlass::nvrtc::SharedSlice<'_, u32>,)) {
     if at.x() == 0 {
         pid.set(0, std::process::id());
     }

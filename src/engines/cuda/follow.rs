@@ -8,7 +8,6 @@ use super::binding::Added;
 use super::slot::{Mark, Shared, Slot, State};
 use super::submit::Around;
 use super::{Core, Late, Native, fault};
-use crate::buffer::Track;
 use crate::engine::{Completion, Epoch};
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
@@ -84,19 +83,16 @@ impl Core {
         let mut known = true;
         for view in writes {
             let heals = view.overwritten && view.whole;
-            let mut add_all = |track: &mut Track| {
-                let mut add = |end, heals: bool| {
-                    known &= match self.add(end, follows) {
-                        Added::Followed => true,
-                        Added::Failed => heals,
-                        Added::Coming => false,
-                    }
-                };
-                track.writers.iter().for_each(|end| add(end, heals));
-                track.readers.iter().for_each(|end| add(end, true));
+            let mut add = |end, heals: bool| {
+                known &= match self.add(end, follows) {
+                    Added::Followed => true,
+                    Added::Failed => heals,
+                    Added::Coming => false,
+                }
             };
-            // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(&mut add_all) };
+            let track = view.region.track.lock();
+            track.writers.iter().for_each(|end| add(end, heals));
+            track.readers.iter().for_each(|end| add(end, true));
         }
         for view in reads {
             if view.region.calm.load(Ordering::Acquire) {

@@ -21,7 +21,7 @@ use super::late::Late;
 use super::late_frame::{Edges, Frame, Work};
 use super::plans::{Cell, Need};
 use super::submit::Around;
-use crate::buffer::{Content, Track, View};
+use crate::buffer::{Content, View};
 use crate::dispatch::{Gate, Submission};
 use crate::engine::Completion;
 use crate::host::{Follower, Runnable};
@@ -83,13 +83,10 @@ fn look(s: Around<'_, '_>) -> Edges {
         } else {
             // What overwrites a window only leaves the rest as it was, failures included.
             let data = !(view.overwritten && view.whole);
-            let mut all = |track: &mut Track| {
-                edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
-                // One that failed too, though it is over: what is not listed here stays beside this as a writer would.
-                edges.extend(track.readers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), false)));
-            };
-            // SAFETY: what is written is moved into the dispatch.
-            unsafe { view.region.of_owned(&mut all) };
+            let track = view.region.track.lock();
+            edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
+            // One that failed too, though it is over: what is not listed here stays beside this as a writer would.
+            edges.extend(track.readers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), false)));
         }
     }
     edges
@@ -110,12 +107,10 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
             view.region.track.lock().publish_read(&end);
             continue;
         }
-        let write = |track: &mut Track| {
-            view.region.calm.store(false, Ordering::Release);
-            track.publish_write_beside(&end, is_followed);
-        };
-        // SAFETY: what is written is moved into the dispatch.
-        unsafe { view.region.of_owned(write) };
+        let mut track = view.region.track.lock();
+        view.region.calm.store(false, Ordering::Release);
+        track.publish_write_beside(&end, is_followed);
+        drop(track);
         if !s.spares {
             written_late(view);
         }

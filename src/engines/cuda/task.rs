@@ -45,7 +45,7 @@ pub(super) enum Landed {
 /// every dispatch.
 pub(crate) struct CudaTask<O: Op> {
     pub(crate) op: Contained<O>,
-    pub(super) flight: Flight,
+    pub(crate) flight: Flight,
 }
 
 /// A phase that is not the last one of its op, which stays where it is.
@@ -349,18 +349,6 @@ impl Flight {
 impl<O: Op> Cargo for CudaTask<O> {
     fn retire(&self) {
         self.flight.conclude(self, true);
-    }
-}
-
-impl<O: Op> CudaTask<O> {
-    /// The op and its flight where they stay. The op is copied there at once, and not by way of the stack.
-    pub(crate) fn placed(op: O, flight: Flight) -> Arc<Self> {
-        let place = Arc::<Self>::new_uninit();
-        // SAFETY: room for a task, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
-        unsafe {
-            Arc::as_ptr(&place).cast_mut().cast::<Self>().write(CudaTask { op: Contained::new(op), flight });
-            place.assume_init()
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::submit::Around;
 use super::task::{Extra, Flight, Landed, Leg};
 use super::timer::Timer;
 use super::{Core, fault};
-use crate::buffer::{Content, Track};
+use crate::buffer::Content;
 use crate::dispatch::Submission;
 use crate::engine::{Completion, Epoch};
 use crate::error::Site;
@@ -217,12 +217,10 @@ impl Core {
                     view.region.track.lock().publish_read(end);
                 }
             } else {
-                let publish = |track: &mut Track| {
-                    view.region.calm.store(false, Ordering::Release);
-                    track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
-                };
-                // SAFETY: what is written is moved into the dispatch.
-                unsafe { view.region.of_owned(publish) };
+                let mut track = view.region.track.lock();
+                view.region.calm.store(false, Ordering::Release);
+                track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
+                drop(track);
                 if ok {
                     view.written();
                 } else if !s.spares {

@@ -1,6 +1,6 @@
 //! One argument of a launch, and all that becomes one.
 
-use super::passed::Written;
+use super::packed::Written;
 use crate::buffer::{AnyBuffer, AnyIn};
 use crate::{DType, DeviceBuffer, Element, GpuRef, In};
 use bytemuck::NoUninit;

@@ -1,14 +1,14 @@
 //! The arguments of a launch, in the order of the kernel's parameters.
 
 use super::arg::{Arg, Value};
-use super::passed::{Passed, Slot, Slots, ValueKind, Written, words_of};
+use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written, words_of};
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::{DType, Element, Error, Result};
 
 /// The arguments of a launch. Made of a tuple of up to sixteen that become [`Arg`]s, or one by one.
 #[derive(Debug, Default)]
 pub struct Args<'a> {
-    pub(super) passed: Passed,
+    pub(super) packed: PackedArguments,
     pub(super) reads: AnyIns<'a>,
     pub(super) writes: AnyBuffers,
 }
@@ -29,16 +29,16 @@ impl<'a> Args<'a> {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.passed.slots.len()
+        self.packed.slots.len()
     }
 
     /// None.
     pub fn is_empty(&self) -> bool {
-        self.passed.slots.is_empty()
+        self.packed.slots.is_empty()
     }
 
     fn push(&mut self, Arg(value): Arg<'a>) {
-        let at = place(self.passed.words.len());
+        let at = place(self.packed.words.len());
         let slot = |len: usize, kind| Slot::Value { at, len: place(len), kind };
         let slot = match &value {
             Value::Read(input) => Slot::Read(input.dtype(), place(self.reads.len())),
@@ -48,7 +48,7 @@ impl<'a> Args<'a> {
             Value::Len => slot(8, ValueKind::Scalar(DType::U64)),
             Value::Plain(bytes) => slot(bytes.len(), ValueKind::Plain),
         };
-        self.passed.slots.push(slot);
+        self.packed.slots.push(slot);
         match value {
             Value::Read(input) => self.read(input),
             Value::Write(buffer, written) => self.write(buffer, written),
@@ -62,8 +62,8 @@ impl<'a> Args<'a> {
     /// No arguments yet, of those that a signature has declared.
     #[inline]
     pub(super) fn declared(slots: &'static [Slot]) -> Self {
-        let passed = Passed { slots: Slots::Declared(slots), ..Passed::default() };
-        Args { passed, reads: AnyIns::new(), writes: AnyBuffers::default() }
+        let packed = PackedArguments { slots: Slots::Declared(slots), ..PackedArguments::default() };
+        Args { packed, reads: AnyIns::new(), writes: AnyBuffers::default() }
     }
 
     // What follows is also called by typed launches, whose slots are known: so an argument is no more than its value.
@@ -76,7 +76,7 @@ impl<'a> Args<'a> {
     #[inline]
     pub(super) fn write(&mut self, buffer: AnyBuffer, written: Written) {
         if written == Written::All {
-            self.passed.overwritten |= 1u64.checked_shl(self.writes.len() as u32).unwrap_or(0);
+            self.packed.overwritten |= 1u64.checked_shl(self.writes.len() as u32).unwrap_or(0);
         }
         self.writes.push(buffer);
     }
@@ -97,19 +97,19 @@ impl<'a> Args<'a> {
     /// A value in one word.
     #[inline]
     pub(super) fn word(&mut self, word: u64) {
-        self.passed.words.push(word);
+        self.packed.words.push(word);
     }
 
     #[inline]
     pub(super) fn value(&mut self, bytes: &[u8]) {
         for word in words_of(bytes) {
-            self.passed.words.push(word);
+            self.packed.words.push(word);
         }
     }
 
     #[inline]
     pub(super) fn length(&mut self) {
-        self.passed.len_at.push(place(self.passed.words.len()));
+        self.packed.len_at.push(place(self.packed.words.len()));
         self.word(0);
     }
 }
@@ -125,7 +125,7 @@ fn place(index: usize) -> u16 {
 impl Args<'_> {
     /// Elements of argument `index`, a buffer.
     pub(super) fn len_of(&self, index: usize) -> Option<usize> {
-        match self.passed.slots.get(index)? {
+        match self.packed.slots.get(index)? {
             Slot::Read(_, place) => self.reads.get(*place as usize).map(AnyIn::len),
             Slot::Write(_, place, _) => self.writes.get(*place as usize).map(AnyBuffer::len),
             Slot::Value { .. } => None,
@@ -135,10 +135,10 @@ impl Args<'_> {
     /// Looks whether any kernel could take so much, and fills in the length where [`Len`] was passed.
     pub(super) fn complete(&mut self) -> Result<()> {
         // In words that are full, and so at least as much as it is.
-        if 8 * (self.passed.words.len() + self.len()) > MOST_BYTES {
+        if 8 * (self.packed.words.len() + self.len()) > MOST_BYTES {
             self.few_enough()?;
         }
-        if self.passed.len_at.is_empty() {
+        if self.packed.len_at.is_empty() {
             return Ok(());
         }
         let lens = || self.reads.iter().map(AnyIn::len).chain(self.writes.iter().map(AnyBuffer::len));
@@ -146,8 +146,8 @@ impl Args<'_> {
         if lens().any(|other| other != len) {
             return Err(self.lengths_differ());
         }
-        for at in &self.passed.len_at {
-            if let Some(place) = self.passed.words.get_mut(*at as usize) {
+        for at in &self.packed.len_at {
+            if let Some(place) = self.packed.words.get_mut(*at as usize) {
                 *place = len as u64;
             }
         }
@@ -165,7 +165,7 @@ impl Args<'_> {
 
     #[cold]
     fn few_enough(&self) -> Result<()> {
-        let bytes: usize = self.passed.slots.iter().map(|slot| slot.bytes()).sum();
+        let bytes: usize = self.packed.slots.iter().map(|slot| slot.bytes()).sum();
         if bytes > MOST_BYTES || self.len() > MOST_BYTES {
             return Err(Error::invalid("args", format!("{bytes} bytes, a kernel takes {MOST_BYTES} at most")));
         }

@@ -9,9 +9,9 @@
 //! ```
 
 use super::cache::{Disk, DiskCache, Memory};
-use super::flight::{Flight, Flights, help};
 use super::job::{Job, Request};
 use super::produce::Maker;
+use super::single_flight::{Compilation, SingleFlight, help};
 use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Program, backend};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::{Error, Result};
@@ -47,7 +47,7 @@ pub struct Compiler {
 }
 
 struct Inner {
-    flights: Flights,
+    compilations: SingleFlight,
     maker: Maker,
     memory_misses: AtomicU64,
     joined: AtomicU64,
@@ -56,7 +56,7 @@ struct Inner {
 /// What a request comes to at once.
 enum Begun {
     Kept(Image),
-    UnderWay(Arc<Flight>),
+    UnderWay(Arc<Compilation>),
 }
 
 impl Compiler {
@@ -153,7 +153,7 @@ impl Compiler {
     pub(super) fn pending_for(&self, program: &Program, device: Option<Arch>) -> Result<PendingCompile> {
         match self.begin(Request::Compile(program.clone()), device) {
             Ok(Begun::Kept(image)) => Ok(PendingCompile::done(image)),
-            Ok(Begun::UnderWay(flight)) => Ok(PendingCompile::under_way(flight)),
+            Ok(Begun::UnderWay(compilation)) => Ok(PendingCompile::under_way(compilation)),
             Err(error) => Err(error.in_op("compile", "nvrtc")),
         }
     }
@@ -165,7 +165,7 @@ impl Compiler {
     fn answer(&self, request: Request, device: Option<Arch>) -> Result<Image> {
         match self.begin(request, device)? {
             Begun::Kept(image) => Ok(image),
-            Begun::UnderWay(flight) => PendingCompile::under_way(flight).await_result(),
+            Begun::UnderWay(compilation) => PendingCompile::under_way(compilation).await_result(),
         }
     }
 
@@ -173,28 +173,28 @@ impl Compiler {
         let inner = &self.inner;
         let job = Job::new(request, device)?;
         let key = job.key()?;
-        let flight = match &key {
+        let compilation = match &key {
             // Whether two of these are the same is not known either.
-            None => Arc::<Flight>::default(),
+            None => Arc::<Compilation>::default(),
             Some(key) => {
                 if let Some(image) = inner.maker.in_memory(key, &job.request) {
                     return Ok(Begun::Kept(image));
                 }
                 inner.memory_misses.fetch_add(1, Ordering::Relaxed);
-                let (flight, leads) = inner.flights.join(key);
+                let (compilation, leads) = inner.compilations.join(key);
                 if !leads {
                     inner.joined.fetch_add(1, Ordering::Relaxed);
-                    return Ok(Begun::UnderWay(flight));
+                    return Ok(Begun::UnderWay(compilation));
                 }
-                flight
+                compilation
             }
         };
-        let (inner, landing) = (inner.clone(), flight.clone());
-        help(Box::new(move || {
+        let (inner, finishing) = (inner.clone(), compilation.clone());
+        help(move || {
             let work = || backend::unless_exiting(|| inner.maker.make(&job, key.as_ref()));
-            inner.flights.fly(&landing, key.as_ref(), work);
-        }));
-        Ok(Begun::UnderWay(flight))
+            inner.compilations.run(&finishing, key.as_ref(), work);
+        });
+        Ok(Begun::UnderWay(compilation))
     }
 }
 
@@ -264,7 +264,7 @@ impl CompilerBuilder {
         let disk = folder.map(|folder| Disk::new(&folder, self.disk_bytes));
         let zero = || AtomicU64::new(0);
         let inner = Inner {
-            flights: Flights::default(),
+            compilations: SingleFlight::default(),
             maker: Maker::new(Memory::new(self.memory_images, self.memory_bytes), disk),
             memory_misses: zero(),
             joined: zero(),

@@ -1,11 +1,11 @@
 //! How a launch crosses to a worker: which code, the configuration, and the arguments as bytes. The buffers are named by
 //! the order itself.
 
-use super::launch::{Code, Launch};
+use super::launch::{KernelCode, Launch};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
-use super::passed::{Passed, Slot, Slots, words_of};
-use super::standing::Function as TwinFunction;
+use super::packed::{PackedArguments, Slot, Slots, words_of};
+use super::static_twin::Function as TwinFunction;
 use crate::launch::LaunchConfig;
 use crate::worker::{Incoming, Outgoing, Wire, garbled};
 use crate::{Error, Result};
@@ -38,23 +38,25 @@ pub(super) fn wire() -> Option<Wire<Launch>> {
 }
 
 fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
-    let Launch { kernel, code, config, passed, bytes } = launch;
+    let Launch { kernel, code, config, packed, bytes } = launch;
     let what = match code {
-        Code::Twin(twin) => {
-            let (standing, function) = twin.distances(kernel)?;
-            What::Twin(standing, function)
+        KernelCode::Twin(twin) => {
+            let (static_twin, function) = twin.distances(kernel)?;
+            What::Twin(static_twin, function)
         }
         #[cfg(feature = "cuda")]
-        Code::Cuda(Function::There(distant)) => What::Kernel { module: distant.module.address, number: distant.number },
+        KernelCode::Cuda(Function::There(distant)) => {
+            What::Kernel { module: distant.module.address, number: distant.number }
+        }
         _ => return Err(Error::library("a kernel of this process in a worker")),
     };
-    out.bytes.reserve(64 + 8 * passed.slots.len() + 8 * passed.words.len());
-    let slots = passed.slots.len() as u32;
-    out.value(&Head { kernel, what, config: *config, moved: *bytes, overwritten: passed.overwritten, slots })?;
-    for slot in &*passed.slots {
+    out.bytes.reserve(64 + 8 * packed.slots.len() + 8 * packed.words.len());
+    let slots = packed.slots.len() as u32;
+    out.value(&Head { kernel, what, config: *config, moved: *bytes, overwritten: packed.overwritten, slots })?;
+    for slot in &*packed.slots {
         out.value(slot)?;
     }
-    out.bytes.extend_from_slice(bytemuck::cast_slice(&passed.words));
+    out.bytes.extend_from_slice(bytemuck::cast_slice(&packed.words));
     Ok(())
 }
 
@@ -75,19 +77,20 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         return Err(Error::library("a value that did not come"));
     }
     let code = match head.what {
-        What::Twin(standing, function) => {
+        What::Twin(static_twin, function) => {
             // SAFETY: the parent runs the same file (the handshake has compared them) and took both from such a function;
             // should it not have, the mark tells.
-            let found = unsafe { TwinFunction::found(standing, function) };
-            Code::Standing(found.ok_or_else(|| Error::library("no twin at a twin's place"))?)
+            let found = unsafe { TwinFunction::found(static_twin, function) };
+            KernelCode::StaticTwin(found.ok_or_else(|| Error::library("no twin at a twin's place"))?)
         }
         #[cfg(feature = "cuda")]
-        What::Kernel { module, number } => Code::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),
+        What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),
         #[cfg(not(feature = "cuda"))]
         What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
     };
-    let mut passed = Passed { slots: Slots::Found(slots), overwritten: head.overwritten, ..Passed::default() };
-    passed.words.extend(words_of(rest));
+    let mut packed =
+        PackedArguments { slots: Slots::Found(slots), overwritten: head.overwritten, ..PackedArguments::default() };
+    packed.words.extend(words_of(rest));
     let kernel = super::intern::name(head.kernel);
-    Ok(Launch { kernel, code, config: head.config, passed, bytes: head.moved })
+    Ok(Launch { kernel, code, config: head.config, packed, bytes: head.moved })
 }

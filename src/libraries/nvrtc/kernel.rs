@@ -2,12 +2,12 @@
 
 use super::args::Args;
 use super::kind;
-use super::launch::{Code, Launch};
+use super::launch::{KernelCode, Launch};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::module::{Held, Module};
+use super::packed::PackedArguments;
 use super::parameters;
-use super::passed::Passed;
 use super::signature::Signature;
 use super::twin::{ThreadIndex, Twin, TwinFn};
 use super::typed::{Check, TypedKernel};
@@ -143,7 +143,7 @@ impl Kernel {
     /// With a twin for the host engine: `f` is called once for each thread of the grid, in parallel and in no order, with
     /// the thread's index and what it was launched with, typed by the signature `S`. On a GPU it is kept and not used.
     ///
-    /// Buffers that are written are shared by all threads ([`Cells`](super::Cells)); an access past the end of a buffer
+    /// Buffers that are written are shared by all threads ([`SharedSlice`](super::SharedSlice)); an access past the end of a buffer
     /// fails the launch. Threads of a block cannot wait for each other and share no memory of their own; a twin of a
     /// kernel that uses either computes the same another way.
     ///
@@ -296,20 +296,20 @@ impl Kernel {
 
     /// Everything of a launch but the promise. The arguments are [complete](Args::complete).
     pub(super) fn submit<'a>(&'a self, config: LaunchConfig, args: &mut Args<'a>, fit: Fit) -> Submitted<AnyBuffers> {
-        let code = match self.check(&config, &args.passed, fit) {
+        let code = match self.check(&config, &args.packed, fit) {
             Ok(code) => code,
             Err(error) => return Err(self.refuse(error, std::mem::take(&mut args.writes))),
         };
         // Of a GPU's, nobody but a trace asks for it.
         #[cfg(feature = "cuda")]
-        let asked = !matches!(code, Code::Cuda(_)) || self.device.inner().counters.trace().is_some();
+        let asked = !matches!(code, KernelCode::Cuda(_)) || self.device.inner().counters.trace().is_some();
         #[cfg(not(feature = "cuda"))]
         let asked = true;
         let moved = if asked { args.bytes_moved() } else { 0 };
         #[cfg(feature = "cuda")]
         args.reads.extend(self.inner.module.globals_in());
-        let passed = std::mem::take(&mut args.passed);
-        let op = Launch { kernel: self.inner.name, code, config, passed, bytes: moved };
+        let packed = std::mem::take(&mut args.packed);
+        let op = Launch { kernel: self.inner.name, code, config, packed, bytes: moved };
         self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes))
     }
 
@@ -322,11 +322,11 @@ impl Kernel {
         Rejected::new(error, writes)
     }
 
-    fn check(&self, config: &LaunchConfig, passed: &Passed, fit: Fit) -> Result<Code> {
+    fn check(&self, config: &LaunchConfig, packed: &PackedArguments, fit: Fit) -> Result<KernelCode> {
         let inner = &*self.inner;
         inner.module.epoch().admit()?;
         if let (Some(own), Fit::Unknown) = (&inner.parameters, fit) {
-            parameters::check(inner.name, passed, own)?;
+            parameters::check(inner.name, packed, own)?;
         }
         #[cfg(feature = "cuda")]
         if let Some(function) = &inner.function {
@@ -334,7 +334,7 @@ impl Kernel {
             if config.is_cooperative() {
                 self.check_cooperative(config, function.limits().processors)?;
             }
-            return Ok(Code::Cuda(function.clone()));
+            return Ok(KernelCode::Cuda(function.clone()));
         }
         let Some(twin) = &inner.twin else {
             return Err(Error::unsupported(format!(
@@ -342,13 +342,13 @@ impl Kernel {
                 inner.name
             )));
         };
-        kind::check(inner.name, passed, twin.kinds)?;
+        kind::check(inner.name, packed, twin.kinds)?;
         config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
         #[cfg(target_os = "linux")]
         if let Some(worker) = inner.module.epoch().engine.as_worker() {
             twin.crosses(inner.name, worker.is_same_program())?;
         }
-        Ok(Code::Twin(twin.clone()))
+        Ok(KernelCode::Twin(twin.clone()))
     }
 
     /// Its code on a GPU, and the life of the device that it is of.

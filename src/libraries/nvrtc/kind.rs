@@ -1,6 +1,6 @@
 //! What a parameter of a signature is, at run time: to be compared with what is passed, and with a kernel's own.
 
-use super::passed::{Passed, Slot, Slots, ValueKind, Written};
+use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written};
 use crate::launch::Parameter;
 use crate::{DType, Error, Result};
 
@@ -42,7 +42,7 @@ pub(super) const fn slots<const N: usize>(kinds: [Kind; N]) -> [Slot; N] {
 }
 
 impl Kind {
-    /// Passed for it would be this.
+    /// PackedArguments for it would be this.
     const fn slot(self, before: &Before) -> Slot {
         let (len, kind) = match self {
             Kind::Read(dtype) => return Slot::Read(dtype, before.reads),
@@ -72,9 +72,9 @@ impl Kind {
 }
 
 /// Whether what is passed is what a signature says.
-pub(super) fn check(name: &str, passed: &Passed, kinds: &[Kind]) -> Result<()> {
-    super::parameters::count(name, passed.slots.len(), kinds.len())?;
-    for (i, (slot, kind)) in passed.slots.iter().zip(kinds).enumerate() {
+pub(super) fn check(name: &str, packed: &PackedArguments, kinds: &[Kind]) -> Result<()> {
+    super::parameters::count(name, packed.slots.len(), kinds.len())?;
+    for (i, (slot, kind)) in packed.slots.iter().zip(kinds).enumerate() {
         if !kind.takes(slot) {
             let (got, want) = (super::parameters::words(slot), super::parameters::words(&kind.alone()));
             let reason = format!("{got} passed, but this parameter of `{name}` is {want}");
@@ -87,7 +87,7 @@ pub(super) fn check(name: &str, passed: &Passed, kinds: &[Kind]) -> Result<()> {
 /// Whether a signature fits a kernel's own parameters.
 pub(super) fn fits(name: &str, kinds: &[Kind], parameters: &[Parameter]) -> Result<()> {
     let slots = Slots::Found(kinds.iter().map(|kind| kind.alone()).collect());
-    super::parameters::check(name, &Passed { slots, ..Passed::default() }, parameters)
+    super::parameters::check(name, &PackedArguments { slots, ..PackedArguments::default() }, parameters)
 }
 
 /// Whether two signatures take the same.

@@ -2,9 +2,9 @@
 
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
-use super::passed::{Passed, Slot};
+use super::packed::{PackedArguments, Slot};
 #[cfg(target_os = "linux")]
-use super::standing::Function as TwinFunction;
+use super::static_twin::Function as TwinFunction;
 use super::twin::{self, Twin};
 use crate::buffer::{AnyBuffers, Dyn};
 use crate::launch::LaunchConfig;
@@ -21,11 +21,11 @@ const FEW: usize = 16;
 
 /// What runs. Nothing in it holds an epoch: work in flight holds it.
 #[derive(Clone)]
-pub(super) enum Code {
+pub(super) enum KernelCode {
     Twin(Arc<Twin>),
     /// A twin of the client's, in a worker.
     #[cfg(target_os = "linux")]
-    Standing(TwinFunction),
+    StaticTwin(TwinFunction),
     #[cfg(feature = "cuda")]
     Cuda(Function),
     /// A GPU's, which holds it until it has run.
@@ -36,16 +36,16 @@ pub(super) enum Code {
 /// Made by a kernel only, which has checked everything against its own parameters and limits.
 pub(super) struct Launch {
     pub(super) kernel: &'static &'static str,
-    pub(super) code: Code,
+    pub(super) code: KernelCode,
     pub(super) config: LaunchConfig,
-    pub(super) passed: Passed,
+    pub(super) packed: PackedArguments,
     pub(super) bytes: u64,
 }
 
 impl Launch {
     /// The place among the arguments of the one that `is`.
     fn argument(&self, is: impl Fn(&Slot) -> bool) -> Option<usize> {
-        self.passed.slots.iter().position(is)
+        self.packed.slots.iter().position(is)
     }
 }
 
@@ -62,12 +62,12 @@ impl Op for Launch {
     }
 
     fn overwrites_each(&self, _: &Spans<Dyn>, index: usize) -> bool {
-        self.passed.overwrites(index)
+        self.packed.overwrites(index)
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
         let of = |pick: fn(&Slot) -> Option<DType>| -> SmallVec<[DType; 16]> {
-            self.passed.slots.iter().filter_map(pick).collect()
+            self.packed.slots.iter().filter_map(pick).collect()
         };
         let reads = of(|slot| if let Slot::Read(dtype, _) = slot { Some(*dtype) } else { None });
         let writes = of(|slot| if let Slot::Write(dtype, ..) = slot { Some(*dtype) } else { None });
@@ -89,8 +89,8 @@ impl Op for Launch {
     /// The driver has read the arguments when the call returns; the code must stay.
     #[cfg(feature = "cuda")]
     fn keeps(&mut self) -> Keeps {
-        match std::mem::replace(&mut self.code, Code::Sent) {
-            Code::Cuda(Function::Here(function)) => Keeps::this(function),
+        match std::mem::replace(&mut self.code, KernelCode::Sent) {
+            KernelCode::Cuda(Function::Here(function)) => Keeps::this(function),
             other => {
                 self.code = other;
                 Keeps::ALL
@@ -104,34 +104,36 @@ impl Op for Launch {
 
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
         match &self.code {
-            Code::Twin(twin) => twin::run(&*twin.threads, self.kernel, &self.config, &self.passed, &reads, writes),
+            KernelCode::Twin(twin) => {
+                twin::run(&*twin.threads, self.kernel, &self.config, &self.packed, &reads, writes)
+            }
             #[cfg(target_os = "linux")]
-            Code::Standing(twin) => {
+            KernelCode::StaticTwin(twin) => {
                 let twin = *twin;
                 let threads = move |run: &twin::Run<'_>, config: &LaunchConfig, first, count| {
                     twin.threads(run, config, first, count)
                 };
-                twin::run(&threads, self.kernel, &self.config, &self.passed, &reads, writes)
+                twin::run(&threads, self.kernel, &self.config, &self.packed, &reads, writes)
             }
             #[cfg(feature = "cuda")]
-            Code::Cuda(_) | Code::Sent => Err(Error::library("a GPU's kernel on a host device")),
+            KernelCode::Cuda(_) | KernelCode::Sent => Err(Error::library("a GPU's kernel on a host device")),
         }
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let Code::Cuda(Function::Here(function)) = &self.code else {
+        let KernelCode::Cuda(Function::Here(function)) = &self.code else {
             return Err(Error::library("a launch that this process has no code for"));
         };
         let (reads, writes) = (queue.reads(), queue.writes());
         let missing = || Error::library("an argument without its buffer");
-        let (slots, words) = (&*self.passed.slots, &self.passed.words[..]);
+        let (slots, words) = (&*self.packed.slots, &self.packed.words[..]);
         // Of a buffer the parameter is its address, which lies in the operands as it is wanted.
         let place = |slot: &Slot| -> Option<*const u64> {
             Some(match slot {
                 Slot::Read(_, i) => reads.get(*i as usize)?.place(),
                 Slot::Write(_, i, _) => writes.get(*i as usize)?.place(),
-                // All of its words are there: see `Passed`. Of nothing no word need be.
+                // All of its words are there: see `PackedArguments`. Of nothing no word need be.
                 Slot::Value { at, .. } => words.get(*at as usize..)?.as_ptr(),
             })
         };

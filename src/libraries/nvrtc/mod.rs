@@ -22,20 +22,20 @@
 //! - `program.rs`: what is compiled; `options.rs`: how (`check.rs`: what may be passed on); `arch.rs`: for what.
 //! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are, `extent.rs` how many
 //!   there must be.
-//! - `compiler.rs`: the way from one to the other; `flight.rs`: one compilation under way and all who wait for it;
+//! - `compiler.rs`: the way from one to the other; `single_flight.rs`: one compilation under way and all who wait for it;
 //!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
 //! - `job.rs`: one piece of work and what its answer depends on; `key.rs`: that, hashed; `files.rs` and `scan.rs`: the
 //!   headers on disk that it may have read; `cache/`: where it is kept.
 //! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
 //! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, of this process or of a worker; `global.rs` and
 //!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: a function of it. A kernel is launched
-//!   with `args.rs`, each an `arg.rs`, as `config.rs` says; `passed.rs`: what of them stays with the launch.
+//!   with `args.rs`, each an `arg.rs`, as `config.rs` says; `packed.rs`: what of them stays with the launch.
 //!   `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows; `launch.rs` is the launch as an
 //!   operation.
 //! - `typed.rs`: launches that are safe, by a `signature.rs`. Each parameter of it is a `param.rs`, at run time a
 //!   `kind.rs`.
-//! - `twin.rs` and `cells.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
-//! - `cross.rs`: how a launch crosses to a worker, and `standing.rs`: which twins do.
+//! - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
+//! - `cross.rs`: how a launch crosses to a worker, and `static_twin.rs`: which twins do.
 //!
 //! # What holds
 //! - An image is never given out for another program, option, header, name, architecture or compiler than its own:
@@ -51,7 +51,6 @@ mod arch;
 mod arg;
 mod args;
 mod cache;
-mod cells;
 mod check;
 mod compiler;
 #[cfg(target_os = "linux")]
@@ -59,7 +58,6 @@ mod cross;
 mod cudas;
 mod extent;
 mod files;
-mod flight;
 mod global;
 mod image;
 mod intern;
@@ -76,18 +74,20 @@ mod module;
 pub(crate) mod native;
 mod occupancy;
 mod options;
+mod packed;
 mod param;
 mod parameters;
-mod passed;
 mod pending;
 mod produce;
 mod program;
 mod ptx;
 mod recognise;
 mod scan;
+mod shared_slice;
 mod signature;
+mod single_flight;
 #[cfg(target_os = "linux")]
-mod standing;
+mod static_twin;
 #[cfg(test)]
 pub(crate) mod testing;
 mod twin;
@@ -106,7 +106,6 @@ pub use arch::Arch;
 pub use arg::{Arg, DevicePtr, Len, Plain};
 pub use args::Args;
 pub use cache::DiskCache;
-pub use cells::{Cells, OneWord, Values};
 pub use compiler::{Compiler, CompilerBuilder};
 pub use global::Global;
 pub use image::{Image, ImageKind};
@@ -117,6 +116,7 @@ pub use options::{CompileOptions, CppStandard};
 pub use param::{Out, Param, Passes, Read, Write};
 pub use pending::PendingCompile;
 pub use program::{Emit, Program};
+pub use shared_slice::{OneWord, SharedSlice, Values};
 pub use signature::{Arguments, Signature};
 pub use twin::{ThreadIndex, TwinFn};
 pub use typed::TypedKernel;

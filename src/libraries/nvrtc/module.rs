@@ -16,7 +16,7 @@ use crate::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
 
-/// Code for the kernels of one device, in one generation of it. Cheap to clone.
+/// ModuleCode for the kernels of one device, in one generation of it. Cheap to clone.
 ///
 /// It is loaded when it is first used ([`load`](Self::load), [`kernel`](Self::kernel)), on the thread that asks. Loading
 /// may wait for everything that the device is doing, so load ahead of time what must not wait. It is unloaded when the
@@ -32,7 +32,7 @@ pub struct Module {
 
 /// What the handles of a module share.
 pub(super) struct Held {
-    code: Code,
+    code: ModuleCode,
     epoch: Arc<Epoch>,
     #[cfg(feature = "cuda")]
     loaded: OnceCell<OnGpu>,
@@ -50,7 +50,7 @@ struct OnGpu {
 
 /// Where a module's code is.
 #[derive(Clone)]
-pub(super) enum Code {
+pub(super) enum ModuleCode {
     /// Nowhere: a host device runs twins. With the source, where there is one.
     Twins(Option<Program>),
     Image(Image, Option<Arc<PtxText>>),
@@ -76,7 +76,7 @@ impl Nvrtc {
             return Err(Error::unsupported("LTO-IR is for the linker: link it to a CUBIN, and load that"));
         }
         let text = image.text().map(|text| Arc::new(PtxText::new(text)));
-        Ok(self.module_of(Code::Image(image.clone(), text)))
+        Ok(self.module_of(ModuleCode::Image(image.clone(), text)))
     }
 
     /// A module of a program: compiled for this device ([`compile`](Self::compile), so found in the caches where it was
@@ -110,7 +110,7 @@ impl Nvrtc {
         match self.device().kind() {
             DeviceKind::Host => {
                 program.check()?;
-                Ok(self.module_of(Code::Twins(Some(program.clone()))))
+                Ok(self.module_of(ModuleCode::Twins(Some(program.clone()))))
             }
             DeviceKind::Cuda => self.load(&self.compile(program)?),
         }
@@ -119,10 +119,10 @@ impl Nvrtc {
     /// A module without code, whose kernels have any name, for twins alone: a host device runs nothing else. On a GPU it
     /// has no kernels. For one kernel that is nothing but its twin see [`twin`](Self::twin).
     pub fn twins(&self) -> Module {
-        self.module_of(Code::Twins(None))
+        self.module_of(ModuleCode::Twins(None))
     }
 
-    fn module_of(&self, code: Code) -> Module {
+    fn module_of(&self, code: ModuleCode) -> Module {
         let device = self.device();
         Module { device: device.clone(), held: Arc::new(Held::new(code, device.epoch())) }
     }
@@ -184,16 +184,16 @@ impl Module {
     /// The program that it is of, where that is known.
     pub fn program(&self) -> Option<&Program> {
         match &self.held.code {
-            Code::Image(image, _) => image.program(),
-            Code::Twins(program) => program.as_ref(),
+            ModuleCode::Image(image, _) => image.program(),
+            ModuleCode::Twins(program) => program.as_ref(),
         }
     }
 
     /// Its image; `None` for a module of twins.
     pub fn image(&self) -> Option<&Image> {
         match &self.held.code {
-            Code::Image(image, _) => Some(image),
-            Code::Twins(_) => None,
+            ModuleCode::Image(image, _) => Some(image),
+            ModuleCode::Twins(_) => None,
         }
     }
 
@@ -219,7 +219,7 @@ impl std::fmt::Debug for Module {
 }
 
 impl Held {
-    fn new(code: Code, epoch: Arc<Epoch>) -> Self {
+    fn new(code: ModuleCode, epoch: Arc<Epoch>) -> Self {
         Held {
             code,
             epoch,
@@ -252,15 +252,15 @@ impl Held {
     /// The name that it has in the image.
     fn lowered<'n>(&'n self, name: &'n str) -> &'n str {
         match &self.code {
-            Code::Image(image, _) => image.lowered_name(name).unwrap_or(name),
-            Code::Twins(_) => name,
+            ModuleCode::Image(image, _) => image.lowered_name(name).unwrap_or(name),
+            ModuleCode::Twins(_) => name,
         }
     }
 
     fn text(&self) -> Option<&PtxText> {
         match &self.code {
-            Code::Image(_, text) => text.as_deref(),
-            Code::Twins(_) => None,
+            ModuleCode::Image(_, text) => text.as_deref(),
+            ModuleCode::Twins(_) => None,
         }
     }
 
@@ -295,7 +295,7 @@ impl Held {
             return Ok(None);
         }
         let load = || {
-            let Code::Image(image, text) = &self.code else {
+            let ModuleCode::Image(image, text) = &self.code else {
                 return Err(Error::unsupported("a module without code, for twins alone: a GPU needs an image"));
             };
             let code = Loaded::load(&self.epoch, image)?;
@@ -335,7 +335,9 @@ impl Held {
         };
         // A program asks for the name of a variable by its address: `&factor`.
         let lowered = match (&self.code, self.lowered(name)) {
-            (Code::Image(image, _), same) if same == name => image.lowered_name(&format!("&{name}")).unwrap_or(name),
+            (ModuleCode::Image(image, _), same) if same == name => {
+                image.lowered_name(&format!("&{name}")).unwrap_or(name)
+            }
             (_, lowered) => lowered,
         };
         let found = module.variable(&self.epoch, lowered)?;

@@ -2,9 +2,9 @@
 
 use super::arg::{DevicePtr, Len, Plain};
 use super::args::Args;
-use super::cells::{Cells, Values};
 use super::kind::Kind;
-use super::passed::Written;
+use super::packed::Written;
+use super::shared_slice::{SharedSlice, Values};
 use super::twin::Run;
 use crate::{DType, DeviceBuffer, Element, GpuRef, In};
 use bytemuck::Pod;
@@ -16,9 +16,9 @@ pub(super) mod sealed {
 
 /// A buffer that the kernel reads. A twin sees [`Values`].
 pub struct Read<T>(PhantomData<T>);
-/// A buffer that the kernel writes, and may read. A twin sees [`Cells`].
+/// A buffer that the kernel writes, and may read. A twin sees [`SharedSlice`].
 pub struct Write<T>(PhantomData<T>);
-/// A buffer of which the kernel writes every element and reads none. A twin sees [`Cells`].
+/// A buffer of which the kernel writes every element and reads none. A twin sees [`SharedSlice`].
 pub struct Out<T>(PhantomData<T>);
 /// The types of the written buffers, one after the other.
 #[doc(hidden)]
@@ -74,12 +74,12 @@ impl<T: Element> Param for Read<T> {
 macro_rules! writes { ($($p:ident, $written:expr;)*) => { $(
     impl<T: Element> sealed::Sealed for $p<T> {}
     impl<T: Element> Param for $p<T> {
-        type View<'t> = Cells<'t, T>;
+        type View<'t> = SharedSlice<'t, T>;
         type Given = usize;
         type Outs<Tail> = Cons<T, Tail>;
         const KIND: Kind = Kind::$p(T::DTYPE);
-        fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Cells<'t, T>> {
-            run.cells(index)
+        fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<SharedSlice<'t, T>> {
+            run.shared_slice(index)
         }
         fn given(args: &Args<'_>, index: usize) -> Option<usize> {
             args.len_of(index)
@@ -107,7 +107,7 @@ impl<T: Element> Param for T {
         run.value(index)
     }
     fn given(args: &Args<'_>, index: usize) -> Option<T> {
-        args.passed.read_value(index)
+        args.packed.read_value(index)
     }
 }
 impl<'a, T: Element> Passes<'a, T> for T {
@@ -128,7 +128,7 @@ macro_rules! lengths { ($($t:ty, |$to:ident, $value:ident| $pass:expr;)*) => { $
             run.value::<u64>(index).map(|value| value as usize)
         }
         fn given(args: &Args<'_>, index: usize) -> Option<usize> {
-            args.passed.read_value::<u64>(index).map(|value| value as usize)
+            args.packed.read_value::<u64>(index).map(|value| value as usize)
         }
     }
     impl<'a> Passes<'a, $t> for $t {
@@ -154,7 +154,7 @@ impl<S: Pod + Send + Sync> Param for Plain<S> {
         run.value(index)
     }
     fn given(args: &Args<'_>, index: usize) -> Option<S> {
-        args.passed.read_value(index)
+        args.packed.read_value(index)
     }
 }
 impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
@@ -174,7 +174,7 @@ impl Param for DevicePtr {
         run.value(index).map(DevicePtr)
     }
     fn given(args: &Args<'_>, index: usize) -> Option<DevicePtr> {
-        args.passed.read_value(index).map(DevicePtr)
+        args.packed.read_value(index).map(DevicePtr)
     }
 }
 impl<'a> Passes<'a, DevicePtr> for DevicePtr {

@@ -1,13 +1,13 @@
-//! A kernel's own parameters, and whether what is passed fits them.
+//! A kernel's own parameters, and whether what is packed fits them.
 
-use super::passed::{Passed, Slot, ValueKind};
+use super::packed::{PackedArguments, Slot, ValueKind};
 use crate::launch::{Parameter, ParameterClass as Class};
 use crate::{DType, Error, Result};
 
 /// Compares number, sizes and kinds, in order.
-pub(super) fn check(name: &str, passed: &Passed, parameters: &[Parameter]) -> Result<()> {
-    count(name, passed.slots.len(), parameters.len())?;
-    for (i, (slot, parameter)) in passed.slots.iter().zip(parameters).enumerate() {
+pub(super) fn check(name: &str, packed: &PackedArguments, parameters: &[Parameter]) -> Result<()> {
+    count(name, packed.slots.len(), parameters.len())?;
+    for (i, (slot, parameter)) in packed.slots.iter().zip(parameters).enumerate() {
         let (bytes, class) = shape(slot);
         let other_kind =
             matches!((class, parameter.class), (Class::Integer, Class::Float) | (Class::Float, Class::Integer));
@@ -27,7 +27,7 @@ pub(super) fn count(name: &str, passed: usize, wanted: usize) -> Result<()> {
     Err(Error::invalid("args", format!("{passed} arguments, but `{name}` has {wanted} parameters")))
 }
 
-/// Bytes and class of what is passed.
+/// Bytes and class of what is packed.
 fn shape(slot: &Slot) -> (usize, Class) {
     match slot {
         Slot::Read(..) | Slot::Write(..) => (8, Class::Integer),
@@ -46,7 +46,7 @@ fn class_of(dtype: DType) -> Class {
     }
 }
 
-/// What is passed, for a message.
+/// What is packed, for a message.
 pub(super) fn words(slot: &Slot) -> String {
     match slot {
         Slot::Read(dtype, _) => format!("a buffer of {dtype} to be read (an address of 8 bytes)"),

@@ -1,7 +1,7 @@
 //! A compilation on a helper thread.
 
 use super::Image;
-use super::flight::Flight;
+use super::single_flight::Compilation;
 use crate::clock::Clock;
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -17,7 +17,7 @@ pub struct PendingCompile {
 
 enum State {
     Done(Result<Image>),
-    UnderWay(Arc<Flight>),
+    UnderWay(Arc<Compilation>),
 }
 
 impl PendingCompile {
@@ -25,15 +25,15 @@ impl PendingCompile {
         PendingCompile { state: State::Done(Ok(image)) }
     }
 
-    pub(super) fn under_way(flight: Arc<Flight>) -> Self {
-        PendingCompile { state: State::UnderWay(flight) }
+    pub(super) fn under_way(compilation: Arc<Compilation>) -> Self {
+        PendingCompile { state: State::UnderWay(compilation) }
     }
 
     /// The answer is there, also when it is an error.
     pub fn is_ready(&self) -> bool {
         match &self.state {
             State::Done(_) => true,
-            State::UnderWay(flight) => flight.is_done(),
+            State::UnderWay(compilation) => compilation.is_done(),
         }
     }
 
@@ -44,8 +44,8 @@ impl PendingCompile {
     pub fn await_result(self) -> Result<Image> {
         match self.state {
             State::Done(answer) => answer,
-            State::UnderWay(flight) => {
-                flight.wait(None).unwrap_or_else(|| Err(Error::library("a compilation without an answer")))
+            State::UnderWay(compilation) => {
+                compilation.wait(None).unwrap_or_else(|| Err(Error::library("a compilation without an answer")))
             }
         }
     }
@@ -58,7 +58,7 @@ impl PendingCompile {
         let answer = match &self.state {
             State::Done(answer) => return Ok(answer.clone()),
             // A compiler belongs to no device.
-            State::UnderWay(flight) => flight.wait(Clock::SYSTEM.after(limit)),
+            State::UnderWay(compilation) => compilation.wait(Clock::SYSTEM.after(limit)),
         };
         answer.ok_or(self)
     }

@@ -52,7 +52,7 @@ impl Maker {
             count(&self.uncacheable, 1);
             return Ok(job.image(answer));
         };
-        // Between the caller's look and this one another flight may have landed.
+        // Between the caller's look and this one another compilation may have finished.
         if let Some(image) = self.in_memory(key, &job.request) {
             return Ok(image);
         }

@@ -5,8 +5,8 @@
 
 use super::args::Args;
 use super::kind::{Kind, slots};
+use super::packed::Slot;
 use super::param::{Cons, Param, Passes, sealed};
-use super::passed::Slot;
 use super::twin::Run;
 use crate::buffer::TypedOutput;
 use crate::{DeviceBuffer, Element};
@@ -137,8 +137,8 @@ pub struct Declared(pub(super) &'static [Slot]);
 #[cfg(all(test, feature = "host"))]
 mod tests {
     use super::super::arg::{Arg, DevicePtr, Len, Plain};
+    use super::super::packed::Slots;
     use super::super::param::{Out, Read, Write};
-    use super::super::passed::Slots;
     use super::*;
     use crate::Device;
     use num_complex::Complex64;
@@ -154,11 +154,11 @@ mod tests {
         let (plain, complex) = ([1u32, 2, 3], Complex64::new(4.0, 5.0));
         let (a, b, c) = written();
         let typed = (1.5f32, &x, plain, a, complex, 6usize, b, DevicePtr(7), &y, Len, c);
-        let typed = Arguments::<All>::pass(typed).passed;
+        let typed = Arguments::<All>::pass(typed).packed;
         let (a, b, c) = written();
         let found =
             (1.5f32, &x, Plain(plain), a, complex, 6usize, Arg::out(b), DevicePtr(7), &y, Len, Arg::out::<f32>(c));
-        let found = Args::from(found).passed;
+        let found = Args::from(found).packed;
         assert_eq!(typed.slots[..], found.slots[..]);
         assert_eq!((typed.words, typed.len_at, typed.overwritten), (found.words, found.len_at, found.overwritten));
         assert!(matches!((typed.slots, found.slots), (Slots::Declared(_), Slots::Found(_))));

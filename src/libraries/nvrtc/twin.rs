@@ -1,11 +1,11 @@
 //! A kernel's twin on the CPU: a Rust function called once for each thread of the grid.
 
-use super::cells::{Cells, Fault, Values};
 use super::kind::Kind;
-use super::passed::{Passed, Slot};
+use super::packed::{PackedArguments, Slot};
+use super::shared_slice::{Fault, SharedSlice, Values};
 use super::signature::Signature;
 #[cfg(target_os = "linux")]
-use super::standing::Function;
+use super::static_twin::Function;
 use crate::buffer::{AnySlice, AnySliceMut};
 use crate::launch::{Dim3, LaunchConfig};
 use crate::{DType, Element, Error, Result};
@@ -110,7 +110,7 @@ pub(super) fn run(
     threads: &Threads,
     name: &str,
     config: &LaunchConfig,
-    passed: &Passed,
+    packed: &PackedArguments,
     reads: &[AnySlice<'_>],
     writes: SmallVec<[AnySliceMut<'_>; 4]>,
 ) -> Result<()> {
@@ -118,7 +118,7 @@ pub(super) fn run(
     const PIECE: u64 = 4096;
     let fault = Fault::default();
     let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::of).collect();
-    let run = Run { passed, reads, writes: &writes, fault: &fault };
+    let run = Run { packed, reads, writes: &writes, fault: &fault };
     // 2^31 * 65535^2 blocks at most: checked, so neither product overflows.
     let blocks = config.grid().count() as u64;
     let per_piece = (PIECE / (config.block().count() as u64).max(1)).max(1);
@@ -165,7 +165,7 @@ struct Area<'a> {
     _data: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: it stands for an exclusive slice, whose memory is accessed through `Cells` alone.
+// SAFETY: it stands for an exclusive slice, whose memory is accessed through `SharedSlice` alone.
 unsafe impl Send for Area<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Area<'_> {}
@@ -181,7 +181,7 @@ impl<'a> Area<'a> {
 /// What the threads of one launch share.
 #[doc(hidden)]
 pub struct Run<'t> {
-    passed: &'t Passed,
+    packed: &'t PackedArguments,
     reads: &'t [AnySlice<'t>],
     writes: &'t [Area<'t>],
     fault: &'t Fault,
@@ -189,20 +189,20 @@ pub struct Run<'t> {
 
 impl<'t> Run<'t> {
     pub(super) fn values<T: Element>(&'t self, index: usize) -> Option<Values<'t, T>> {
-        let Slot::Read(_, place) = self.passed.slots.get(index)? else { return None };
+        let Slot::Read(_, place) = self.packed.slots.get(index)? else { return None };
         let data = self.reads.get(*place as usize)?.downcast()?;
         Some(Values::new(data, index as u32, self.fault))
     }
 
-    pub(super) fn cells<T: Element>(&'t self, index: usize) -> Option<Cells<'t, T>> {
-        let Slot::Write(_, place, _) = self.passed.slots.get(index)? else { return None };
+    pub(super) fn shared_slice<T: Element>(&'t self, index: usize) -> Option<SharedSlice<'t, T>> {
+        let Slot::Write(_, place, _) = self.packed.slots.get(index)? else { return None };
         let area = self.writes.get(*place as usize).filter(|area| area.dtype == T::DTYPE)?;
         // SAFETY: the area stands for an exclusive slice of `T`s, which lasts for 't, and which nobody has meanwhile but
         // this launch's views.
-        Some(unsafe { Cells::new(area.data.cast(), area.len, index as u32, self.fault) })
+        Some(unsafe { SharedSlice::new(area.data.cast(), area.len, index as u32, self.fault) })
     }
 
     pub(super) fn value<S: Pod>(&self, index: usize) -> Option<S> {
-        self.passed.read_value(index)
+        self.packed.read_value(index)
     }
 }

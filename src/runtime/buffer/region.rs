@@ -5,9 +5,9 @@ use super::content::{Content, Worth};
 use super::handles::Handles;
 use super::track::Track;
 use crate::engine::{Completion, Epoch};
-use crate::sync::{Arc, Mutex, RwLock};
 #[cfg(feature = "cuda")]
-use crate::sync::{AtomicBool, Ordering, fence};
+use crate::sync::AtomicBool;
+use crate::sync::{Arc, Mutex, RwLock};
 use std::ops::Range;
 
 /// What handles and operands share. `window` counts elements of the handle's type from the allocation's beginning.
@@ -71,24 +71,6 @@ impl Region {
 
 #[cfg(feature = "cuda")]
 impl Region {
-    /// Runs `f` on the track of an operand that is written. Two locked instructions less where the handle is the only
-    /// one of its region, as it is but for aliases and windows that are shared.
-    ///
-    /// # Safety
-    /// The caller owns a handle of the region, or has borrowed it from who gave it up for the call: nobody else can come
-    /// to use that one meanwhile.
-    #[inline]
-    pub(crate) unsafe fn of_owned<R>(self: &Arc<Self>, f: impl FnOnce(&mut Track) -> R) -> R {
-        if Arc::strong_count(self) != 1 {
-            return f(&mut self.track.lock());
-        }
-        // What others did before they let go of their share is seen from here on.
-        fence(Ordering::Acquire);
-        // SAFETY: the one share there is belongs to the handle that the caller has for itself, so nobody else is at the
-        // track, and nobody can come.
-        f(unsafe { &mut *self.track.data_ptr() })
-    }
-
     /// Of no bytes, and of no one owner.
     pub(super) fn gated(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
         allocation.add_region();

@@ -18,7 +18,7 @@ use crate::{
 #[cfg(feature = "cuda")]
 use crate::{
     cuda::{Cargo, CudaTask, Flight, LateFrame, LateJob, LateTask, Leg, Queue},
-    op::{Keeps, Make, Next, Prepare},
+    op::{Contained, Keeps, Make, Next, Prepare},
 };
 #[cfg(feature = "host")]
 use crate::{
@@ -303,7 +303,7 @@ impl<O: Op> Call for Typed<'_, O> {
             _ => Keeps::ALL,
         };
         let Some(op) = self.op.take() else { return Err(taken()) };
-        let task = CudaTask::placed(op, flight);
+        let task = Arc::new(CudaTask { op: Contained::new(op), flight });
         let cargo = keeps.cargo(&task);
         self.enqueued = Some(task);
         Ok(cargo)

@@ -11,24 +11,28 @@ use crate::engine::process;
 use crate::error::Site;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Error, Result};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A compilation under way.
-pub(super) struct Flight {
+pub(super) struct Compilation {
     answer: Mutex<Option<Result<Image>>>,
-    landed: Condvar,
+    finished: Condvar,
     /// In a forked child nobody works on it, and the lock may be held by a thread that is not there.
     fork_generation: u32,
 }
 
-impl Default for Flight {
+impl Default for Compilation {
     fn default() -> Self {
-        Flight { answer: Mutex::default(), landed: Condvar::default(), fork_generation: process::fork_generation() }
+        Compilation {
+            answer: Mutex::default(),
+            finished: Condvar::default(),
+            fork_generation: process::fork_generation(),
+        }
     }
 }
 
-impl Flight {
+impl Compilation {
     pub(super) fn is_done(&self) -> bool {
         process::forked_since(self.fork_generation) || self.answer.lock().is_some()
     }
@@ -45,9 +49,9 @@ impl Flight {
         let mut answer = self.answer.lock();
         while answer.is_none() {
             match until {
-                None => self.landed.wait(&mut answer),
+                None => self.finished.wait(&mut answer),
                 Some(until) => {
-                    if self.landed.wait_until(&mut answer, until.wake_at()).timed_out() && until.is_over() {
+                    if self.finished.wait_until(&mut answer, until.wake_at()).timed_out() && until.is_over() {
                         break;
                     }
                 }
@@ -56,22 +60,22 @@ impl Flight {
         answer.clone()
     }
 
-    fn land(&self, answer: Result<Image>) {
+    fn finish(&self, answer: Result<Image>) {
         *self.answer.lock() = Some(answer);
-        self.landed.notify_all();
+        self.finished.notify_all();
     }
 }
 
 /// The compilations under way, by what they compile.
 #[derive(Default)]
-pub(super) struct Flights {
-    /// With the fork generation: a forked child has none of its parent's helpers, and waits for none of its flights.
-    under_way: Mutex<(u32, HashMap<Key, Arc<Flight>>)>,
+pub(super) struct SingleFlight {
+    /// With the fork generation: a forked child has none of its parent's helpers, and waits for none of its compilations.
+    under_way: Mutex<(u32, HashMap<Key, Arc<Compilation>>)>,
 }
 
-impl Flights {
-    /// The flight for `key`; true when the caller is to see that it lands, by [`Flights::fly`].
-    pub(super) fn join(&self, key: &Key) -> (Arc<Flight>, bool) {
+impl SingleFlight {
+    /// The compilation for `key`; true when the caller is to see that it lands, by [`SingleFlight::run`].
+    pub(super) fn join(&self, key: &Key) -> (Arc<Compilation>, bool) {
         let mut guard = self.under_way.lock();
         let (fork_generation, under_way) = &mut *guard;
         if *fork_generation != process::fork_generation() {
@@ -79,18 +83,18 @@ impl Flights {
             under_way.clear();
         }
         match under_way.get(key) {
-            Some(flight) => (flight.clone(), false),
+            Some(compilation) => (compilation.clone(), false),
             None => {
-                let flight = Arc::<Flight>::default();
-                under_way.insert(key.clone(), flight.clone());
-                (flight, true)
+                let compilation = Arc::<Compilation>::default();
+                under_way.insert(key.clone(), compilation.clone());
+                (compilation, true)
             }
         }
     }
 
-    /// Lands `flight` with what `work` answers, whatever becomes of it. With a key, the flight is found by others until
+    /// Finishes `compilation` with what `work` answers, whatever becomes of it. With a key, the compilation is found by others until
     /// then.
-    pub(super) fn fly(&self, flight: &Flight, key: Option<&Key>, work: impl FnOnce() -> Result<Image>) {
+    pub(super) fn run(&self, compilation: &Compilation, key: Option<&Key>, work: impl FnOnce() -> Result<Image>) {
         let answer = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
             let message = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -100,79 +104,39 @@ impl Flights {
         if let Some(key) = key {
             self.under_way.lock().1.remove(key);
         }
-        flight.land(answer);
+        compilation.finish(answer);
     }
 }
 
-/// Work for a helper thread.
-type Job = Box<dyn FnOnce() + Send>;
-
-/// The helper threads of this process.
-struct Helpers {
-    fork_generation: u32,
-    jobs: VecDeque<Job>,
-    threads: usize,
-    idle: usize,
-    work: Arc<Condvar>,
-}
-
-static HELPERS: Mutex<Option<Helpers>> = Mutex::new(None);
+/// The helper threads of this process, with the fork generation in which they were started.
+static HELPERS: Mutex<Option<(u32, rayon::ThreadPool)>> = Mutex::new(None);
 
 /// Enough for the deepest templates, which overflow the stack of a usual pool's thread. Only what is used is real.
 const STACK: usize = 64 << 20;
 
-/// Runs `job` on a helper thread: at most one a core. They stay, asleep: a thread that ends takes down what the library
-/// keeps for each thread, which must not meet the exit of the process.
-pub(super) fn help(job: Job) {
-    let most = std::thread::available_parallelism().map_or(1, usize::from);
-    let start = {
-        let mut guard = HELPERS.lock();
-        // Those of another process are not here, and their jobs hold what was shared before the fork: left alone.
-        if guard.as_ref().is_none_or(|helpers| helpers.fork_generation != process::fork_generation()) {
-            let (fork_generation, jobs, work) = (process::fork_generation(), VecDeque::new(), Arc::default());
-            std::mem::forget(guard.replace(Helpers { fork_generation, jobs, threads: 0, idle: 0, work }));
-        }
-        let Some(helpers) = guard.as_mut() else { return };
-        helpers.jobs.push_back(job);
-        let start = helpers.idle < helpers.jobs.len() && helpers.threads < most;
-        helpers.threads += usize::from(start);
-        helpers.work.notify_one();
-        start
-    };
-    if start {
-        let spawned = std::thread::Builder::new().name("windlass-nvrtc".into()).stack_size(STACK).spawn(stay);
-        if spawned.is_err() {
-            // No thread to be had: this one will do.
-            let jobs = HELPERS.lock().as_mut().map(|helpers| {
-                helpers.threads = helpers.threads.saturating_sub(1);
-                std::mem::take(&mut helpers.jobs)
-            });
-            jobs.into_iter().flatten().for_each(|job| job());
-        }
+/// Runs `job` on a helper thread: one a core, which stay to the end of the process: a thread that ends takes down what the
+/// library keeps for each thread, and that must not meet the exit of the process.
+pub(super) fn help(job: impl FnOnce() + Send + 'static) {
+    let job = move || drop(catch_unwind(AssertUnwindSafe(job)));
+    let mut helpers = HELPERS.lock();
+    // Those of another process are not here, and what they share may be locked: left alone.
+    if helpers.as_ref().is_none_or(|(made_in, _)| process::forked_since(*made_in)) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .stack_size(STACK)
+            .thread_name(|_| "windlass-nvrtc".into())
+            .build();
+        let before = std::mem::replace(&mut *helpers, pool.ok().map(|pool| (process::fork_generation(), pool)));
+        std::mem::forget(before);
     }
-}
-
-/// A helper's life.
-fn stay() {
-    loop {
-        let job = {
-            let mut guard = HELPERS.lock();
-            loop {
-                let Some(helpers) = guard.as_mut() else { return };
-                match helpers.jobs.pop_front() {
-                    Some(job) => break job,
-                    None => {
-                        helpers.idle += 1;
-                        let work = helpers.work.clone();
-                        work.wait(&mut guard);
-                        if let Some(helpers) = guard.as_mut() {
-                            helpers.idle = helpers.idle.saturating_sub(1);
-                        }
-                    }
-                }
-            }
-        };
-        let _ = catch_unwind(AssertUnwindSafe(job));
+    match &*helpers {
+        Some((_, pool)) => pool.spawn(job),
+        None => {
+            // No threads to be had: this one will do.
+            drop(helpers);
+            job();
+        }
     }
 }
 
@@ -190,42 +154,42 @@ mod tests {
 
     #[test]
     fn who_asks_while_it_is_under_way_waits_for_the_same_answer() {
-        let (flights, runs) = (Arc::new(Flights::default()), Arc::new(AtomicUsize::new(0)));
+        let (compilations, runs) = (Arc::new(SingleFlight::default()), Arc::new(AtomicUsize::new(0)));
         let (start, key) = (Arc::new(Barrier::new(8)), Key::test(1));
         let threads: Vec<_> = (0..8)
             .map(|_| {
-                let (flights, runs, start, key) = (flights.clone(), runs.clone(), start.clone(), key.clone());
+                let (compilations, runs, start, key) = (compilations.clone(), runs.clone(), start.clone(), key.clone());
                 std::thread::spawn(move || {
-                    let (flight, leads) = flights.join(&key);
+                    let (compilation, leads) = compilations.join(&key);
                     start.wait(); // all have joined before the leader begins
                     if leads {
-                        flights.fly(&flight, Some(&key), || {
+                        compilations.run(&compilation, Some(&key), || {
                             runs.fetch_add(1, Ordering::SeqCst);
                             Ok(image())
                         });
                     }
-                    flight.wait(None).unwrap().unwrap()
+                    compilation.wait(None).unwrap().unwrap()
                 })
             })
             .collect();
         let images: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
         assert_eq!(runs.load(Ordering::SeqCst), 1);
         assert!(images.iter().all(|i| i.is_same(&images[0])));
-        assert!(flights.join(&key).1, "the flight is over: the next one leads anew");
+        assert!(compilations.join(&key).1, "the compilation is over: the next one leads anew");
     }
 
     #[test]
     fn failures_and_panics_reach_all_who_wait() {
-        let flights = Flights::default();
-        let (flight, leads) = flights.join(&Key::test(1));
-        let (other, follows) = flights.join(&Key::test(1));
+        let compilations = SingleFlight::default();
+        let (compilation, leads) = compilations.join(&Key::test(1));
+        let (other, follows) = compilations.join(&Key::test(1));
         assert!(leads && !follows && !other.is_done());
         assert_eq!(other.wait(Clock::SYSTEM.after(Duration::from_millis(1))).map(|_| ()), None);
-        flights.fly(&flight, Some(&Key::test(1)), || Err(Error::invalid("source", "bad")));
+        compilations.run(&compilation, Some(&Key::test(1)), || Err(Error::invalid("source", "bad")));
         assert!(matches!(other.wait(None), Some(Err(Error::InvalidArgument { .. }))));
-        let (flight, _) = flights.join(&Key::test(1));
-        let (other, _) = flights.join(&Key::test(1));
-        flights.fly(&flight, Some(&Key::test(1)), || panic!("a wall"));
+        let (compilation, _) = compilations.join(&Key::test(1));
+        let (other, _) = compilations.join(&Key::test(1));
+        compilations.run(&compilation, Some(&Key::test(1)), || panic!("a wall"));
         match other.wait(None) {
             Some(Err(Error::Panicked { message, .. })) => assert_eq!(message, "a wall"),
             answer => panic!("{answer:?}"),
@@ -234,16 +198,16 @@ mod tests {
 
     #[test]
     fn a_flight_of_another_process_is_lost_and_not_waited_for() {
-        let flight = Flight { fork_generation: process::fork_generation() + 1, ..Flight::default() };
+        let compilation = Compilation { fork_generation: process::fork_generation() + 1, ..Compilation::default() };
         // As it may be in a child: held by a thread that is not there.
-        let held = flight.answer.lock();
-        assert!(flight.is_done());
-        match flight.wait(None) {
+        let held = compilation.answer.lock();
+        assert!(compilation.is_done());
+        match compilation.wait(None) {
             Some(Err(Error::DeviceLost { remedy, .. })) => assert!(remedy.contains("fork")),
             answer => panic!("{answer:?}"),
         }
         drop(held);
-        let own = Flight::default();
+        let own = Compilation::default();
         assert!(!own.is_done() && own.wait(Clock::SYSTEM.after(Duration::ZERO)).is_none());
     }
 
@@ -252,12 +216,12 @@ mod tests {
         let (send, receive) = std::sync::mpsc::channel();
         for i in 0..50 {
             let send = send.clone();
-            help(Box::new(move || {
+            help(move || {
                 if i % 7 == 0 {
                     panic!("job {i}");
                 }
                 send.send(i).unwrap();
-            }));
+            });
         }
         drop(send);
         assert_eq!(receive.iter().count(), 42);

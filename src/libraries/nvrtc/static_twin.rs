@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 /// How functions of one signature are called.
 #[repr(C)]
-pub(crate) struct Standing {
+pub(crate) struct StaticTwin {
     mark: u64,
     threads: unsafe fn(&Run<'_>, &LaunchConfig, u64, u64, *const ()) -> Option<()>,
 }
@@ -23,7 +23,7 @@ const MARK: u64 = 0x7477_696e_7374_616e;
 struct Of<S>(PhantomData<S>);
 
 impl<S: Signature> Of<S> {
-    const STANDING: Standing = Standing { mark: MARK, threads: stand::<S> };
+    const STATIC: StaticTwin = StaticTwin { mark: MARK, threads: stand::<S> };
 }
 
 /// Runs a function's threads.
@@ -45,32 +45,32 @@ unsafe fn stand<S: Signature>(
 /// A function with what calls it. Made of a function of the signature alone, here or from its two distances.
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
-    standing: &'static Standing,
+    static_twin: &'static StaticTwin,
     at: u64,
 }
 
 impl Function {
     pub(super) fn of<S: Signature>(function: TwinFn<S>) -> Self {
-        Function { standing: &Of::<S>::STANDING, at: function as usize as u64 }
+        Function { static_twin: &Of::<S>::STATIC, at: function as usize as u64 }
     }
 
     /// Some blocks of it.
     pub(super) fn threads(self, run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64) -> Option<()> {
         // SAFETY: both are of one signature: nothing else makes a pair of them (`of`), and what another process says it took
         // from such a pair.
-        unsafe { (self.standing.threads)(run, config, first, count, self.at as *const ()) }
+        unsafe { (self.static_twin.threads)(run, config, first, count, self.at as *const ()) }
     }
 
     /// What lies at these distances.
     ///
     /// # Safety
     /// They are those of a function of another process of this very file.
-    pub(super) unsafe fn found(standing: u64, function: u64) -> Option<Self> {
-        let at = crate::worker::place::<Standing>(standing)?;
+    pub(super) unsafe fn found(static_twin: u64, function: u64) -> Option<Self> {
+        let at = crate::worker::place::<StaticTwin>(static_twin)?;
         // SAFETY: it lies in this file, aligned and whole; the caller promises that it is such a constant.
-        let standing = unsafe { &*at };
+        let static_twin = unsafe { &*at };
         let at = crate::worker::code_at(function)?;
-        (standing.mark == MARK).then_some(Function { standing, at })
+        (static_twin.mark == MARK).then_some(Function { static_twin, at })
     }
 }
 
@@ -88,13 +88,13 @@ impl Twin {
 
     /// Where a worker finds it: what calls it, and the function.
     pub(super) fn distances(&self, name: &str) -> Result<(u64, u64)> {
-        let Function { standing, at } = self.function.ok_or_else(|| {
+        let Function { static_twin, at } = self.function.ok_or_else(|| {
             Error::unsupported(format!(
                 "the twin of `{name}` is a closure, and what it captures its worker process does not have: give it as a \
                  function (`twin_fn`, which takes a closure that captures nothing too), and pass what it needs as an \
                  argument"
             ))
         })?;
-        Ok((crate::worker::distance(standing)?, crate::worker::code_distance(at)?))
+        Ok((crate::worker::distance(static_twin)?, crate::worker::code_distance(at)?))
     }
 }

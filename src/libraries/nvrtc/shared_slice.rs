@@ -84,7 +84,7 @@ impl<'t, T: Element> Values<'t, T> {
 ///
 /// Reading what another thread of the same launch writes gives the old or the new value; see `atomic_update` for sums.
 #[derive(Debug)]
-pub struct Cells<'t, T> {
+pub struct SharedSlice<'t, T> {
     data: *mut T,
     len: usize,
     argument: u32,
@@ -92,26 +92,26 @@ pub struct Cells<'t, T> {
     _data: PhantomData<&'t mut [T]>,
 }
 
-impl<T> Clone for Cells<'_, T> {
+impl<T> Clone for SharedSlice<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Cells<'_, T> {}
+impl<T> Copy for SharedSlice<'_, T> {}
 
 // SAFETY: the elements are accessed through atomics only while views of them exist.
-unsafe impl<T: Element> Send for Cells<'_, T> {}
+unsafe impl<T: Element> Send for SharedSlice<'_, T> {}
 // SAFETY: as above.
-unsafe impl<T: Element> Sync for Cells<'_, T> {}
+unsafe impl<T: Element> Sync for SharedSlice<'_, T> {}
 
-impl<'t, T: Element> Cells<'t, T> {
+impl<'t, T: Element> SharedSlice<'t, T> {
     /// A view of a buffer that is `len` elements at `data`.
     ///
     /// # Safety
     /// All accesses during `'t` go through such views.
     pub(super) unsafe fn new(data: *mut T, len: usize, argument: u32, fault: &'t Fault) -> Self {
-        Cells { data, len, argument, fault, _data: PhantomData }
+        SharedSlice { data, len, argument, fault, _data: PhantomData }
     }
 
     /// Elements.

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 /// The arguments without their buffers: what stays with the op.
 #[derive(Debug, Default)]
-pub(crate) struct Passed {
+pub(crate) struct PackedArguments {
     pub(super) slots: Slots,
     /// The values of all that are no buffers, each in words of its own; what is left of a value's last word is zero.
     pub(super) words: SmallVec<[u64; 12]>,
@@ -17,7 +17,7 @@ pub(crate) struct Passed {
     pub(super) overwritten: u64,
 }
 
-impl Passed {
+impl PackedArguments {
     /// Every element of the written operand of this number is written, and none is read.
     pub(super) fn overwrites(&self, index: usize) -> bool {
         match u32::try_from(index).ok().and_then(|index| self.overwritten.checked_shr(index)) {
