@@ -98,8 +98,8 @@ pub use fp8::{F8E4M3, F8E5M2};
 pub use host::{FaultPlan, HostPool};
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{
-    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, Output, Outs, PlanKey, Prepare, Raw, Slices,
-    SlicesMut, Spans, WritesOf,
+    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
+    Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
 pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
 pub use rng::Rng;

@@ -85,6 +85,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// It writes its outputs only to come between others: when it fails, they are what they were.
     #[doc(hidden)]
     const SPARES: ours::Ours = ours::Ours::NO;
+    /// What errors call its operands: those of [`Reads`](Self::Reads), then those that it writes, in order. They are the names
+    /// of the arguments as the caller knows them. An operand without a name is `input 0` or `output 0`, by its place.
+    const OPERANDS: OperandNames = (&[], &[]);
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives; which buffers it writes is part of that.
@@ -141,10 +144,11 @@ pub trait Op: Sized + Send + Sync + 'static {
         None
     }
 
-    /// What errors call an operand: its place in the declaration, or a name of its own.
+    /// What errors call an operand where [`OPERANDS`](Self::OPERANDS) cannot tell.
     #[doc(hidden)]
-    fn operand_name(&self, index: usize, read_count: usize) -> String {
-        crate::dispatch::operand_name(index, read_count)
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
+        let _ = (index, read_count);
+        None
     }
 
     /// How much work it is, for traces; and on an isolated host device, what is said to be small (some KiB) is done by the
@@ -238,6 +242,9 @@ pub trait Op: Sized + Send + Sync + 'static {
         self.finish(raw)
     }
 }
+
+/// The names of operands that are read, and of those that are written.
+pub type OperandNames = (&'static [&'static str], &'static [&'static str]);
 
 /// What of an op the device needs until its work is over. Opaque.
 #[doc(hidden)]

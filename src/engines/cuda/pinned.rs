@@ -3,6 +3,8 @@
 //! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class, and handed on when the
 //! epoch ends (`handed_on.rs`): giving it back to the driver holds up everybody else's launches. It is given back when the
 //! limit leaves no room for a class and what others have lies idle ([`PinnedPool::give_back`]).
+//! Without that a program that once had many small transfers in flight is refused a large one for good (`standin
+//! oom::staging::many_small_transfers_leave_room_for_a_large_one`).
 //! Portable, touched, not write-combined: the CPU reads it. A block goes back to its pool in `Drop`, which is only a push;
 //! who uses blocks for asynchronous copies keeps them on the slot's ring until then.
 

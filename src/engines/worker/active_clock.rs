@@ -1,12 +1,13 @@
-//! Time as a thread has lived it.
+//! The time during which this process ran, for the watchdog: a program that was stopped and continued (`SIGSTOP`, a frozen
+//! container, a laptop's lid) must not lose its worker for that. The test that would be missed is `worker
+//! ends::time_in_which_the_program_and_its_worker_are_stopped_is_nobodys_slowness`.
 
 use std::time::{Duration, Instant};
 
 /// How many stretches are told apart; of more, the oldest are taken together.
 const STRETCHES: usize = 64;
 
-/// A clock that stands still while the thread that looks at it does: a program that is stopped or frozen together with its
-/// worker finds on waking that hours have gone by, in which neither could do anything.
+/// A clock that stands still while the thread that reads it does.
 pub(super) struct ActiveClock {
     last: Instant,
     /// When each stretch that did not count was over, and its length.

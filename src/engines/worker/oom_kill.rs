@@ -1,4 +1,5 @@
-//! Whether it was for want of memory that the system killed.
+//! Whether the system's out-of-memory killer ended the worker: the one cause of a SIGKILL that the user can do something
+//! about, and the error says so.
 //!
 //! A SIGKILL says nothing of who sent it. The kernel counts the processes that it has killed for want of memory, in all
 //! (`/proc/vmstat`) and for each control group, and does so before it sends the signal. So a count that has not moved since

@@ -136,6 +136,7 @@ struct Product<T: GemmElement, K> {
 
 impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
     const NAME: &'static str = if K::MIXED { "gemm_mixed" } else { "gemm" };
+    const OPERANDS: OperandNames = (&["a", "b", "alpha", "beta"], &["c"]);
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<K::Out>;
     type Raw = ();

@@ -21,6 +21,6 @@ pub(super) use super::{
 pub(super) use crate::blas::native::PointerMode;
 #[cfg(feature = "host")]
 pub(super) use crate::numerics;
-pub(super) use crate::op::{Cost, Spans};
+pub(super) use crate::op::{Cost, OperandNames, Spans};
 pub(super) use crate::{DeviceBuffer, Error, In, List, PendingDispatch, Result, Submitted};
 pub(super) use std::marker::PhantomData;

@@ -3,7 +3,7 @@
 use super::modes::Modes;
 use super::{Blas, Submitted};
 use crate::buffer::{Elems, Views, Visit};
-use crate::op::{Bufs, Cost, HostOf, Op, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{DType, Enqueue, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +12,8 @@ use serde::de::DeserializeOwned;
 pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
+    /// As [`Op::OPERANDS`].
+    const OPERANDS: OperandNames;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives.
@@ -65,6 +67,7 @@ pub(super) struct Call<R> {
 
 impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
+    const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = "blas";
     type Reads = R::Reads;
     type Output = R::Output;

@@ -252,6 +252,9 @@ pub struct WriteSlices<'x, D> {
 pub trait Extra<D: Element>: sealed::Sealed + 'static {
     /// D, alone or in a tuple with what is written beside it.
     type Output: Immediate;
+    /// What errors call what is written.
+    #[doc(hidden)]
+    const NAMES: &'static [&'static str];
     #[doc(hidden)]
     fn bufs(self, d: DeviceBuffer<D>) -> Bufs<Self::Output>;
     /// Buffers of zeros of the same lengths.
@@ -278,6 +281,7 @@ fn bytes<X: Element>(x: &mut [X]) -> &mut [u8] {
 impl sealed::Sealed for () {}
 impl<D: Element> Extra<D> for () {
     type Output = DeviceBuffer<D>;
+    const NAMES: &'static [&'static str] = &["d"];
     fn bufs(self, d: DeviceBuffer<D>) -> (DeviceBuffer<D>,) {
         (d,)
     }
@@ -295,6 +299,7 @@ impl<D: Element> Extra<D> for () {
 impl<X: Element> sealed::Sealed for DeviceBuffer<X> {}
 impl<D: Element, X: Element> Extra<D> for DeviceBuffer<X> {
     type Output = (DeviceBuffer<D>, DeviceBuffer<X>);
+    const NAMES: &'static [&'static str] = &["d", "beside"];
     fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
         (d, self)
     }
@@ -312,6 +317,7 @@ impl<D: Element, X: Element> Extra<D> for DeviceBuffer<X> {
 impl sealed::Sealed for Amax<()> {}
 impl<D: Element> Extra<D> for Amax<()> {
     type Output = (DeviceBuffer<D>, DeviceBuffer<f32>);
+    const NAMES: &'static [&'static str] = &["d", "amax"];
     fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
         (d, self.1)
     }
@@ -329,6 +335,7 @@ impl<D: Element> Extra<D> for Amax<()> {
 impl<X: Element> sealed::Sealed for Amax<DeviceBuffer<X>> {}
 impl<D: Element, X: Element> Extra<D> for Amax<DeviceBuffer<X>> {
     type Output = (DeviceBuffer<D>, DeviceBuffer<X>, DeviceBuffer<f32>);
+    const NAMES: &'static [&'static str] = &["d", "beside", "amax"];
     fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
         (d, self.0, self.1)
     }

@@ -5,7 +5,7 @@ use super::operands::{ReadPlaces, Reading};
 use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
 use super::types::MatmulTypes;
 use super::way::Way;
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, WritesOf};
 use crate::{DType, Element, Enqueue, Error, Result, Wire};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -196,6 +196,7 @@ fn exactly(name: &'static str, need: usize, place: &Place) -> Result<()> {
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
     const NAME: &'static str = "matmul";
     const LIBRARY: &'static str = "blaslt";
+    const OPERANDS: OperandNames = (R::NAMES, W::NAMES);
     type Reads = R::Elems;
     type Output = W::Output;
     type Raw = ();

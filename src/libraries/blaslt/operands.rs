@@ -195,6 +195,7 @@ pub(super) struct ReadSlices<'x, T: MatmulTypes> {
 /// Which operands an op names.
 pub(super) trait Reading<T: MatmulTypes>: 'static {
     type Elems: Elems;
+    const NAMES: &'static [&'static str];
     fn places(spans: &Spans<Self::Elems>) -> ReadPlaces;
     fn slices<'x>(slices: <Self::Elems as Elems>::Slices<'x>) -> ReadSlices<'x, T>;
 }
@@ -204,6 +205,7 @@ pub(super) enum Two {}
 
 impl<T: MatmulTypes> Reading<T> for Two {
     type Elems = (T::A, T::B);
+    const NAMES: &'static [&'static str] = &["a", "b"];
 
     fn places((a, b): &Spans<Self::Elems>) -> ReadPlaces {
         let (scales, factors) = (SmallVec::new(), SmallVec::new());
@@ -221,6 +223,7 @@ pub(super) enum All {}
 
 impl<T: MatmulTypes> Reading<T> for All {
     type Elems = (T::A, T::B, Option<T::C>, Option<T::Bias>, Option<u8>, Option<T::Aux>, List<f32>, List<T::Scalar>);
+    const NAMES: &'static [&'static str] = &["a", "b", "c", "bias", "mask", "aux", "scales", "factors"];
 
     fn places((a, b, c, bias, mask, pre, scales, factors): &Spans<Self::Elems>) -> ReadPlaces {
         ReadPlaces {

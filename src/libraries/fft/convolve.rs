@@ -7,7 +7,7 @@ use super::frequencies::next_fast_len;
 use super::spec::Fft;
 #[cfg(feature = "fft")]
 use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -237,6 +237,7 @@ pub(super) struct Convolution<K> {
 
 impl<K: Numbers> Op for Convolution<K> {
     const NAME: &'static str = "convolve";
+    const OPERANDS: OperandNames = (&["x", "h"], &["y"]);
     const LIBRARY: &'static str = "fft";
     const PREPARED: bool = true;
     type Reads = (K::Element, K::Element);

@@ -4,7 +4,7 @@ use super::spec::{Direction, Fft, Norm};
 use super::{FftReal, Front};
 #[cfg(feature = "fft")]
 use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -279,6 +279,7 @@ macro_rules! halves_of_engines {
 
 impl<R: FftReal> Op for Apart<R> {
     const NAME: &'static str = "stft";
+    const OPERANDS: OperandNames = (&["x", "window"], &["y"]);
     const LIBRARY: &'static str = "fft";
     const PREPARED: bool = true;
     type Reads = (R, R);
@@ -307,6 +308,7 @@ impl<R: FftReal> Op for Apart<R> {
 
 impl<R: FftReal> Op for Together<R> {
     const NAME: &'static str = "istft";
+    const OPERANDS: OperandNames = (&["x", "window"], &["y"]);
     const LIBRARY: &'static str = "fft";
     const PREPARED: bool = true;
     type Reads = (R::Complex, R);

@@ -7,7 +7,7 @@ use super::memo::{Memo, recall};
 use super::spec::{Fft, Kind};
 #[cfg(feature = "fft")]
 use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -93,6 +93,11 @@ fn check_in_place(geometry: &Geometry) -> Result<()> {
 impl<F: Form> Op for Transform<F> {
     const NAME: &'static str = F::NAME;
     const LIBRARY: &'static str = "fft";
+    const OPERANDS: OperandNames = match F::PLACE {
+        Place::Out => (&["x"], &["y"]),
+        Place::In => (&[], &["x"]),
+        Place::Destroying => (&[], &["x", "y"]),
+    };
     const PREPARED: bool = true;
     type Reads = F::Reads;
     type Output = F::Output;

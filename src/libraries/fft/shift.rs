@@ -3,7 +3,7 @@
 use super::{Dims, Front};
 #[cfg(feature = "fft")]
 use crate::Enqueue;
-use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -37,6 +37,7 @@ impl<T: Element> Shift<T> {
 
 impl<T: Element> Op for Shift<T> {
     const NAME: &'static str = "fftshift";
+    const OPERANDS: OperandNames = (&["x"], &["y"]);
     const LIBRARY: &'static str = "fft";
     type Reads = (T,);
     type Output = DeviceBuffer<T>;

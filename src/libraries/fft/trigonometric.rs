@@ -5,7 +5,7 @@ use super::spec::{Direction, Fft, Norm};
 use super::{Dims, FftReal, Front};
 #[cfg(feature = "fft")]
 use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
@@ -180,6 +180,7 @@ pub(super) struct Trigonometric<R> {
 
 impl<R: FftReal> Op for Trigonometric<R> {
     const NAME: &'static str = "real_transform";
+    const OPERANDS: OperandNames = (&["x"], &["y"]);
     const LIBRARY: &'static str = "fft";
     const PREPARED: bool = true;
     type Reads = (R,);

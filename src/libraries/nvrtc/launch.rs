@@ -78,12 +78,12 @@ impl Op for Launch {
         Some(self.kernel)
     }
 
-    fn operand_name(&self, index: usize, read_count: usize) -> String {
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
         let place = match index.checked_sub(read_count) {
             None => self.argument(|slot| matches!(slot, Slot::Read(_, i) if *i as usize == index)),
             Some(write) => self.argument(|slot| matches!(slot, Slot::Write(_, i, _) if *i as usize == write)),
         };
-        place.map_or_else(|| "globals".into(), |place| format!("argument {place}"))
+        Some(place.map_or_else(|| "globals".into(), |place| format!("argument {place}")))
     }
 
     /// The driver has read the arguments when the call returns; the code must stay.

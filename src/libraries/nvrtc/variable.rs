@@ -6,7 +6,7 @@ use crate::cuda::CudaEngine;
 use crate::cuda::{Reserved, Staging};
 #[cfg(target_os = "linux")]
 use crate::engine::Epoch;
-use crate::op::{Cost, Op, Output, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Output, Slices, SlicesMut, Spans};
 use crate::sync::Mutex;
 #[cfg(target_os = "linux")]
 use crate::worker::{Block, Incoming, Outgoing, Wire};
@@ -58,6 +58,7 @@ pub(super) struct GlobalRead<T> {
 
 impl<T: Element> Op for GlobalRead<T> {
     const NAME: &'static str = "read_global";
+    const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
     const GATED: crate::op::Ours = crate::op::Ours::YES;
     /// What it is given to write only stands for the variables.
@@ -115,6 +116,7 @@ pub(super) struct GlobalWrite {
 
 impl Op for GlobalWrite {
     const NAME: &'static str = "write_global";
+    const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
     const GATED: crate::op::Ours = crate::op::Ours::YES;
     type Reads = ();

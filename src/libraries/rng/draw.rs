@@ -4,7 +4,7 @@ use super::distribution::{Distribution, Random, name};
 use super::layout::Layout;
 use super::spec::{Method, Place, Spec};
 use super::stream::{Generator, Stream, spent};
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result, Wire};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -143,6 +143,7 @@ fn check(place: &Place, layout: Layout, len: usize) -> Result<()> {
 
 impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
     const NAME: &'static str = name::<T, D>();
+    const OPERANDS: OperandNames = (&["table"], &["out"]);
     const LIBRARY: &'static str = "rng";
     /// The directions of a quasi-random sequence, for a GPU.
     type Reads = (Option<u64>,);

@@ -5,7 +5,7 @@ use super::distribution::Bits;
 use super::draw::{Draw, supported};
 use super::layout::Layout;
 use super::spec::Spec;
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, PendingDispatch, Result, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,7 @@ fn check(n: u64, len: usize) -> Result<()> {
 
 impl Op for Permute {
     const NAME: &'static str = "permutation";
+    const OPERANDS: OperandNames = (&[], &["out"]);
     const LIBRARY: &'static str = "rng";
     type Reads = ();
     type Output = DeviceBuffer<u32>;

@@ -105,6 +105,7 @@ triangle! { Potrf Potri }
 
 impl<T: SolverElement> Routine for Potrf<T> {
     const NAME: &'static str = "potrf";
+    const OPERANDS: OperandNames = (&[], &["a", "info"]);
     type Reads = ();
     type Output = Cholesky<T>;
     type Raw = First;
@@ -154,6 +155,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
 
 impl<T: SolverElement> Routine for Potri<T> {
     const NAME: &'static str = "potri";
+    const OPERANDS: OperandNames = (&[], &["a"]);
     type Reads = ();
     type Output = Inverse<T>;
     type Raw = First;
@@ -206,6 +208,7 @@ pub(super) struct Potrs<T> {
 
 impl<T: SolverElement> Routine for Potrs<T> {
     const NAME: &'static str = "potrs";
+    const OPERANDS: OperandNames = (&["a"], &["b"]);
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

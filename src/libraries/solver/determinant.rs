@@ -113,6 +113,7 @@ pub(super) struct Diagonal<T> {
 
 impl<T: SolverElement> Routine for Diagonal<T> {
     const NAME: &'static str = "diagonal";
+    const OPERANDS: OperandNames = (&["a"], &["determinant"]);
     const CALLS: bool = false;
     type Reads = (T,);
     type Output = DeviceBuffer<T>;

@@ -45,6 +45,7 @@ impl<T: SolverElement> Geev<T> {
 
 impl<T: SolverElement> Routine for Geev<T> {
     const NAME: &'static str = "geev";
+    const OPERANDS: OperandNames = (&[], &["a", "w", "vectors", "info"]);
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Eig<T>;

@@ -134,6 +134,7 @@ type Written<T> = (T, <T as crate::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     const NAME: &'static str = if BATCHED { "syev_batched" } else { "syevd" };
+    const OPERANDS: OperandNames = (&[], &["a", "w", "info"]);
     const BLOCKING: bool = !BATCHED;
     type Reads = ();
     type Output = Eigh<T>;

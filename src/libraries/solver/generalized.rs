@@ -38,6 +38,7 @@ type Written<T> = (T, T, <T as crate::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement> Routine for Sygvd<T> {
     const NAME: &'static str = "sygvd";
+    const OPERANDS: OperandNames = (&[], &["a", "b", "w", "info"]);
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Generalized<T>;

@@ -104,6 +104,7 @@ pub(super) struct Sytrf<T> {
 
 impl<T: SolverElement> Routine for Sytrf<T> {
     const NAME: &'static str = "sytrf";
+    const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Ldl<T>;
@@ -175,6 +176,7 @@ pub(super) struct Sytrs<T> {
 
 impl<T: SolverElement> Routine for Sytrs<T> {
     const NAME: &'static str = "sytrs";
+    const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     type Reads = (T, i64);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -40,6 +40,7 @@ impl<T: SolverElement> Pinv<T> {
 impl<T: SolverElement> Routine for Pinv<T> {
     const NAME: &'static str = "pinv";
     const BLOCKING: bool = true;
+    const OPERANDS: OperandNames = (&[], &["a", "c"]);
     type Reads = ();
     type Output = PseudoInverse<T>;
     type Raw = First;

@@ -14,6 +14,6 @@ pub(super) use super::verdict::{First, Meaning};
 pub(super) use super::{Solver, SolverElement};
 #[cfg(feature = "solver")]
 pub(super) use crate::Enqueue;
-pub(super) use crate::op::{Bufs, Cost, Output, Spans};
+pub(super) use crate::op::{Bufs, Cost, OperandNames, Output, Spans};
 pub(super) use crate::{DeviceBuffer, Diag, Error, In, Result, Submitted, Transpose, Uplo};
 pub(super) use std::marker::PhantomData;

@@ -71,6 +71,7 @@ pub(super) struct Refine<T> {
 
 impl<T: WideElement> Routine for Refine<T> {
     const NAME: &'static str = "gesv_refined";
+    const OPERANDS: OperandNames = (&["a", "b"], &["x"]);
     const BLOCKING: bool = true;
     type Reads = (T, T);
     type Output = Refined<T>;

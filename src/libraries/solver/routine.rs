@@ -1,7 +1,7 @@
 //! What the routines have in common, so that one's file is its data, its check, one library call and one host call.
 
 use crate::buffer::Elems;
-use crate::op::{Cost, HostOf, Kind, Op, Ours, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Cost, HostOf, Kind, Op, OperandNames, Ours, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
+    /// As [`Op::OPERANDS`].
+    const OPERANDS: OperandNames;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives.
@@ -64,6 +66,7 @@ pub(super) struct Call<R>(pub(super) R);
 
 impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
+    const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = "solver";
     const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
     const POOLED: Ours = if R::CALLS { Ours::YES } else { Ours::NO };

@@ -39,6 +39,7 @@ pub(super) struct Gesv<T> {
 
 impl<T: SolverElement> Routine for Gesv<T> {
     const NAME: &'static str = "gesv";
+    const OPERANDS: OperandNames = (&[], &["a", "b", "info"]);
     type Reads = ();
     type Output = Solved<T>;
     type Raw = First;
@@ -165,6 +166,7 @@ impl<T: SolverElement> Sysv<T> {
 
 impl<T: SolverElement> Routine for Sysv<T> {
     const NAME: &'static str = "sysv";
+    const OPERANDS: OperandNames = (&[], &["a", "b", "info"]);
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Solved<T>;

@@ -14,6 +14,7 @@ pub(super) struct Trtri<T> {
 
 impl<T: SolverElement> Routine for Trtri<T> {
     const NAME: &'static str = "trtri";
+    const OPERANDS: OperandNames = (&[], &["a"]);
     type Reads = ();
     type Output = Inverse<T>;
     type Raw = First;

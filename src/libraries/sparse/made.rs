@@ -7,7 +7,7 @@ use super::Sparse;
 use super::element::{SparseElement, SparseIndex};
 use super::routine::{Call, Routine};
 use crate::buffer::Elems;
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,8 @@ use serde::de::DeserializeOwned;
 pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// The operation's name, when it counts and when it fills.
     const NAMES: [&'static str; 2];
+    /// The names of what it reads.
+    const READS: &'static [&'static str];
     /// What it is made of.
     type Reads: Elems;
     /// Its values.
@@ -96,6 +98,7 @@ impl<P: Producer> Routine for Count<P> {
         let [name, _] = P::NAMES;
         name
     };
+    const OPERANDS: OperandNames = (P::READS, &["offsets"]);
     type Reads = P::Reads;
     type Output = Counted<P::Index>;
     type Raw = u64;
@@ -153,6 +156,7 @@ impl<P: Producer> Routine for Fill<P> {
         let [_, name] = P::NAMES;
         name
     };
+    const OPERANDS: OperandNames = (P::READS, &["offsets", "indices", "values"]);
     type Reads = P::Reads;
     type Output = Arrays<P>;
     type Raw = ();

@@ -2,7 +2,7 @@
 
 use super::Sparse;
 use crate::buffer::Elems;
-use crate::op::{Bufs, Cost, HostOf, Op, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Submitted, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The operation's name.
     const NAME: &'static str;
+    /// As [`Op::OPERANDS`].
+    const OPERANDS: OperandNames;
     /// The element types it reads.
     type Reads: Elems;
     /// What it gives.
@@ -59,6 +61,7 @@ pub(super) struct Call<R>(pub(super) R);
 
 impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
+    const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = "sparse";
     type Reads = R::Reads;
     type Output = R::Output;

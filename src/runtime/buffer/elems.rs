@@ -36,6 +36,9 @@ pub trait Operand: sealed::Operand + 'static {
     /// There may be any number of it.
     #[doc(hidden)]
     const LISTED: bool = false;
+    /// How many there are is not said by the type: [`shape`](Self::shape) tells.
+    #[doc(hidden)]
+    const OPEN: bool = false;
 
     #[doc(hidden)]
     fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span;
@@ -151,6 +154,7 @@ impl<T: Element> Operand for Option<T> {
     type Slice<'a> = Option<&'a [T]>;
     type SliceMut<'a> = Option<&'a mut [T]>;
     const DTYPE: DType = T::DTYPE;
+    const OPEN: bool = true;
 
     fn read<'x>(input: &'x Option<In<'_, T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
         input.as_ref().map(|i| T::read(i, visit))
@@ -188,6 +192,7 @@ impl<T: Element> Operand for List<T> {
     type SliceMut<'a> = Vec<&'a mut [T]>;
     const DTYPE: DType = T::DTYPE;
     const LISTED: bool = true;
+    const OPEN: bool = true;
 
     fn read<'x>(input: &'x &[In<'_, T>], visit: &mut Visit<'_, 'x>) -> Self::Span {
         input.iter().map(|i| T::read(i, visit)).collect()
@@ -231,6 +236,9 @@ pub trait Elems: sealed::Elems + 'static {
     /// One of them is a [`List`].
     #[doc(hidden)]
     const LISTED: bool = false;
+    /// Which of them are [`Operand::OPEN`]; none where the types say nothing of their number.
+    #[doc(hidden)]
+    const OPEN: &'static [bool] = &[];
 
     #[doc(hidden)]
     fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans;
@@ -263,6 +271,7 @@ macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
         type SlicesMut<'a> = ($($t::SliceMut<'a>,)*);
         const DTYPES: &'static [DType] = &[$($t::DTYPE),*];
         const LISTED: bool = false $(|| $t::LISTED)*;
+        const OPEN: &'static [bool] = &[$($t::OPEN),*];
 
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]

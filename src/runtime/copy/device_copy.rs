@@ -1,6 +1,6 @@
 //! Device to device.
 
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{Device, DeviceBuffer, Element, Enqueue, In, PendingDispatch, Result, Submitted, Wire};
 use std::marker::PhantomData;
 
@@ -14,6 +14,7 @@ pub(super) struct DeviceCopy<T> {
 
 impl<T: Element> Op for DeviceCopy<T> {
     const NAME: &'static str = "copy";
+    const OPERANDS: OperandNames = (&["source"], &["target"]);
     const LIBRARY: &'static str = "copy";
     type Reads = (T,);
     type Output = DeviceBuffer<T>;

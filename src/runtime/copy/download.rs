@@ -1,6 +1,6 @@
 //! Device to host.
 
-use crate::op::{Cost, HostOf, Op, Output, Slices, SlicesMut, Spans};
+use crate::op::{Cost, HostOf, Op, OperandNames, Output, Slices, SlicesMut, Spans};
 use crate::{Device, Element, Enqueue, Error, In, Landed, PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
@@ -46,6 +46,7 @@ pub(super) struct Download<T, F> {
 
 impl<T: Element, F: Form<T>> Op for Download<T, F> {
     const NAME: &'static str = "download";
+    const OPERANDS: OperandNames = (&["source"], &[]);
     const LIBRARY: &'static str = "copy";
     type Reads = (T,);
     type Output = F::Output;

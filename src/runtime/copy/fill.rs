@@ -1,6 +1,6 @@
 //! One value everywhere.
 
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{Device, DeviceBuffer, Element, Enqueue, Result, Submitted, Wire};
 
 /// Sets every element.
@@ -13,6 +13,7 @@ pub(super) struct Fill<T> {
 
 impl<T: Element> Op for Fill<T> {
     const NAME: &'static str = "fill";
+    const OPERANDS: OperandNames = (&[], &["target"]);
     const LIBRARY: &'static str = "copy";
     type Reads = ();
     type Output = DeviceBuffer<T>;

@@ -1,6 +1,6 @@
 //! From one device to another of the same kind.
 
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{Device, DeviceBuffer, Element, Enqueue, In, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -14,6 +14,7 @@ struct PeerCopy<T> {
 
 impl<T: Element> Op for PeerCopy<T> {
     const NAME: &'static str = "peer_copy";
+    const OPERANDS: OperandNames = (&["source"], &["target"]);
     const LIBRARY: &'static str = "copy";
     const FROM_PEER: crate::op::Ours = crate::op::Ours::YES;
     type Reads = (T,);

@@ -3,7 +3,7 @@
 use super::loan::{Lender, Loan};
 use super::{HostData, parallel};
 use crate::engine::Engine;
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::sync::{Arc, Mutex};
 use crate::{
     Device, DeviceBuffer, DeviceKind, Element, Enqueue, Error, PendingDispatch, Rejected, Result, Submitted, Wire,
@@ -49,6 +49,7 @@ pub(super) enum Payload<T> {
 
 impl<T: Element> Op for Upload<T> {
     const NAME: &'static str = "upload";
+    const OPERANDS: OperandNames = (&[], &["target"]);
     const LIBRARY: &'static str = "copy";
     type Reads = ();
     type Output = DeviceBuffer<T>;

@@ -134,7 +134,8 @@ pub(crate) trait Call {
     fn take_ongoing(&mut self) -> Option<Arc<dyn Ongoing>>;
 }
 
-/// An op and its operands, which stay where they are until an engine takes them.
+/// An op and its operands, which stay where they are until an engine takes them: through `&mut dyn Call` nothing can be moved
+/// in by value, and of a launch each move copies 300 bytes. The price are the errors of [`taken`], which no caller sees.
 pub(crate) struct Typed<'a, O: Op> {
     op: &'a mut Option<O>,
     spans: &'a mut Option<SpansOf<O>>,
@@ -187,9 +188,9 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     fn operand_name(&self, index: usize, read_count: usize) -> String {
-        match &self.op {
-            Some(op) => op.operand_name(index, read_count),
-            None => super::operand_name(index, read_count),
+        match (&self.op, &self.spans) {
+            (Some(op), Some(spans)) => super::operand_name(op, spans, index, read_count),
+            _ => format!("operand {index}"),
         }
     }
 

@@ -16,12 +16,14 @@
 //! `bound.rs`: how much may be in flight; `trial.rs`: what a dispatch would refuse. `wait.rs`: how a thread waits for a
 //! pending, `parker.rs`: one that sleeps, `collect.rs`: for several. `settle.rs`: from submitted to settled on the host
 //! engine; `raw.rs`: what a device leaves for the host. `submission.rs`: what goes to an engine, which is compiled once;
-//! `call.rs`: the few calls that are compiled for each op. `gate.rs`: operands that nobody owns.
+//! `call.rs`: the few calls that are compiled for each op. `gate.rs`: operands that nobody owns; `names.rs`: what errors call
+//! them.
 
 mod bound;
 mod call;
 mod collect;
 mod gate;
+mod names;
 mod parker;
 mod pending;
 pub(crate) mod raw;
@@ -34,6 +36,7 @@ pub use bound::InFlight;
 pub(crate) use call::{Call, Facts, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
 pub(crate) use gate::Gate;
+pub(crate) use names::operand_name;
 pub(crate) use parker::Parker;
 pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
 pub use pending::{PendingDispatch, PendingHost, Timed};
@@ -234,14 +237,6 @@ impl View<'_> {
         if self.whole {
             self.region.worth.set(Content::Valid);
         }
-    }
-}
-
-/// `read 0`, `write 1`: an operand's place in the op's declaration.
-pub(crate) fn operand_name(index: usize, read_count: usize) -> String {
-    match index.checked_sub(read_count) {
-        None => format!("read {index}"),
-        Some(write) => format!("write {write}"),
     }
 }
 

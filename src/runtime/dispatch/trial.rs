@@ -1,6 +1,6 @@
 //! What a dispatch would refuse, without one.
 
-use super::SpansOf;
+use super::{SpansOf, operand_name};
 use crate::buffer::{Elems, Views, Visit};
 use crate::op::{Ins, Op, Outs, WritesOf};
 use crate::{Device, Result};
@@ -18,9 +18,10 @@ impl Device {
         }
         let current = self.epoch();
         let epoch = views.get(read_count).or(views.first()).map_or(&current, |view| &view.region.epoch);
-        let name = |index| op.operand_name(index, read_count);
+        let spans = (reads, writes);
+        let name = |index| operand_name(op, &spans, index, read_count);
         let outcome = self.admit(epoch, (&views, read_count), O::FROM_PEER.said(), &name);
-        outcome.and_then(|()| op.check(&reads, &writes)).map_err(|error| error.in_op(O::NAME, O::LIBRARY))?;
-        Ok((reads, writes))
+        outcome.and_then(|()| op.check(&spans.0, &spans.1)).map_err(|error| error.in_op(O::NAME, O::LIBRARY))?;
+        Ok(spans)
     }
 }

@@ -99,14 +99,14 @@ impl Op for Replay {
         self.plan.operands.get(index).is_none_or(|operand| operand.fresh)
     }
 
-    fn operand_name(&self, index: usize, read_count: usize) -> String {
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
         let plan = &*self.plan;
-        match index.checked_sub(read_count) {
+        Some(match index.checked_sub(read_count) {
             None if index < plan.inputs.len() => format!("input {index}"),
             None => format!("captured {}", index - plan.inputs.len()),
             Some(write) if write < plan.operands.len() => format!("operand {write}"),
             Some(_) => "the program's own memory".into(),
-        }
+        })
     }
 
     fn cost(&self) -> Cost {

@@ -153,14 +153,14 @@ fn a_rotation_is_made_into_new_buffers() {
         assert!((down(device, &c)[0].parts()[0].abs() - real(0.6)).abs() < 16.0 * T::UNIT);
         assert!((down(device, &s)[0].parts()[0].abs() - real(0.8)).abs() < 16.0 * T::UNIT);
         let of = |x: f64| up(device, [T::real(x)]);
-        for (c, s, operand) in [(2, 1, "write 2"), (1, 2, "write 3")] {
+        for (c, s, operand) in [(2, 1, "c"), (1, 2, "s")] {
             let (c, s) = (device.uninit::<R>(c).unwrap(), device.uninit::<T>(s).unwrap());
             let rejected = device.blas().rotg(of(3.0), of(4.0), c, s).unwrap_err();
             assert_eq!(refused(&rejected.error).0, operand, "an element that is not written stays without contents");
         }
         let (c, s) = (device.room::<R>(1).unwrap(), device.room::<T>(1).unwrap());
         let rejected = device.blas().rotg(of(3.0), device.uninit(1).unwrap(), c, s).unwrap_err();
-        assert_eq!(refused(&rejected.error).0, "write 1", "b is read");
+        assert_eq!(refused(&rejected.error).0, "b", "b is read");
     }
     for device in devices() {
         all::<f32, f32>(&device);

@@ -36,15 +36,15 @@ fn buffers_of_another_device_are_refused() {
         let (device, other) = (builder.clone().open().unwrap(), builder.open().unwrap());
         let (x, stranger) = (up(&device, [1.0f64, 2.0]), up(&other, [3.0f64, 4.0]));
         let names = [other.name(), device.name()];
-        assert_refused(&device.download(&stranger).unwrap_err(), "read 0", &names);
-        assert_refused(&device.blas().dot(&x, &stranger).unwrap_err(), "read 1", &names);
-        assert_refused(&device.blas().dot(&stranger, &x).unwrap_err(), "read 0", &names);
+        assert_refused(&device.download(&stranger).unwrap_err(), "source", &names);
+        assert_refused(&device.blas().dot(&x, &stranger).unwrap_err(), "y", &names);
+        assert_refused(&device.blas().dot(&stranger, &x).unwrap_err(), "x", &names);
         let rejected = device.blas().axpy(1.0, &x, stranger).unwrap_err();
-        assert_refused(&rejected.error, "write 0", &names);
+        assert_refused(&rejected.error, "y", &names);
         let (stranger,) = rejected.back.expect("the stranger comes back");
         assert_eq!(down(&other, &stranger), [3.0, 4.0]);
         let rejected = device.blas().axpy(1.0, &stranger, x).unwrap_err();
-        assert_refused(&rejected.error, "read 0", &names);
+        assert_refused(&rejected.error, "x", &names);
         assert_eq!(down(&device, &rejected.back.expect("the output").0), [1.0, 2.0]);
     }
 }
@@ -79,21 +79,21 @@ fn memory_that_was_never_written_is_not_read() {
     for device in devices() {
         let x = device.uninit::<f64>(4).unwrap();
         let fresh = up(&device, [1.0f64; 4]);
-        assert_refused(&device.download(&x).unwrap_err(), "read 0", &["never written"]);
-        assert_refused(&device.blas().dot(&fresh, &x).unwrap_err(), "read 1", &["never written"]);
-        assert_refused(&device.duplicate(&x).unwrap_err(), "read 0", &["never written"]);
+        assert_refused(&device.download(&x).unwrap_err(), "source", &["never written"]);
+        assert_refused(&device.blas().dot(&fresh, &x).unwrap_err(), "y", &["never written"]);
+        assert_refused(&device.duplicate(&x).unwrap_err(), "source", &["never written"]);
         // An update reads what it writes.
         let rejected = device.blas().axpy(1.0, &fresh, x).unwrap_err();
-        assert_refused(&rejected.error, "write 0", &["never written"]);
+        assert_refused(&rejected.error, "y", &["never written"]);
         let spec = Gemm::<f64>::new(2, 2, 2);
         let (x,) = rejected.back.unwrap();
         let rejected = device.blas().gemm(spec.beta(1.0), &fresh, &fresh, x).unwrap_err();
-        assert_refused(&rejected.error, "write 0", &["never written"]);
+        assert_refused(&rejected.error, "c", &["never written"]);
         // So does a product that leaves gaps, or something behind its last column.
         let gaps = device.blas().gemm(Gemm::<f64>::new(1, 2, 2).ldc(2), &fresh, &fresh, device.uninit(3).unwrap());
-        assert_refused(&gaps.unwrap_err().error, "write 0", &["never written"]);
+        assert_refused(&gaps.unwrap_err().error, "c", &["never written"]);
         let behind = device.blas().gemm(spec, &fresh, &fresh, device.uninit(5).unwrap());
-        assert_refused(&behind.unwrap_err().error, "write 0", &["never written"]);
+        assert_refused(&behind.unwrap_err().error, "c", &["never written"]);
         // One that overwrites all of it is welcome.
         let (x,) = rejected.back.unwrap();
         let x = device.blas().gemm(spec, &fresh, &fresh, x).unwrap().into_output();
@@ -106,16 +106,33 @@ fn memory_that_was_written_in_part_is_not_read() {
     for device in devices() {
         let x = device.uninit::<u8>(4).unwrap().narrow(0..2).unwrap();
         let x = device.fill(x, 1).unwrap().into_output().widen();
-        assert_refused(&device.download(&x).unwrap_err(), "read 0", &["never written"]);
+        assert_refused(&device.download(&x).unwrap_err(), "source", &["never written"]);
         // Two parts, one of them written: the whole is not.
         let (left, right) = x.split_at(2).unwrap();
         let left = device.fill(left, 2).unwrap().into_output();
         assert_eq!(down(&device, &left), [2, 2]);
         let x = left.join(right).unwrap();
-        assert_refused(&device.download(&x).unwrap_err(), "read 0", &["never written"]);
+        assert_refused(&device.download(&x).unwrap_err(), "source", &["never written"]);
         let (left, right) = x.split_at(2).unwrap();
         let left = device.fill(left, 3).unwrap().into_output();
         let right = device.fill(right, 4).unwrap().into_output();
         assert_eq!(down(&device, &left.join(right).unwrap()), [3, 3, 4, 4]);
+    }
+}
+
+#[test]
+fn an_operand_of_a_list_is_called_by_its_argument_and_its_place() {
+    for builder in builders() {
+        let (device, other) = (builder.clone().open().unwrap(), builder.open().unwrap());
+        let (x, stranger) = (up(&device, [1.0f64; 4]), up(&other, [3.0f64; 4]));
+        let (names, two) = ([other.name(), device.name()], || vec![up(&device, [0.0f64; 4]), up(&device, [0.0f64; 4])]);
+        let (own, mixed) = ([x.as_in(), x.as_in()], [x.as_in(), stranger.as_in()]);
+        let spec = Gemm::new(2, 2, 2);
+        assert_refused(&device.blas().gemm_batched(spec, &mixed, &own, two()).unwrap_err().error, "a[1]", &names);
+        assert_refused(&device.blas().gemm_batched(spec, &own, &mixed, two()).unwrap_err().error, "b[1]", &names);
+        // Behind the operands that are always there, one that is there only on the device.
+        let alpha = up(&other, [2.0f64]);
+        let rejected = device.blas().axpy_at(&alpha, &x, up(&device, [0.0f64; 4])).unwrap_err();
+        assert_refused(&rejected.error, "alpha", &names);
     }
 }

@@ -12,6 +12,7 @@ pub(super) struct Asum<T> {
 
 impl<T: BlasElement> Reduction for Asum<T> {
     const NAME: &'static str = "asum";
+    const READS: &'static [&'static str] = &["x"];
     type Reads = (T,);
     type Number = T::Real;
     type Raw = T::Real;

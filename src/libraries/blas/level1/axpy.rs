@@ -12,6 +12,7 @@ pub(super) struct Axpy<T: VectorElement> {
 
 impl<T: VectorElement> Routine for Axpy<T> {
     const NAME: &'static str = "axpy";
+    const OPERANDS: OperandNames = (&["x", "alpha"], &["y"]);
     type Reads = (T, Option<T::Scalar>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -12,6 +12,7 @@ pub(super) struct Copy<T> {
 
 impl<T: BlasElement> Routine for Copy<T> {
     const NAME: &'static str = "copy";
+    const OPERANDS: OperandNames = (&["x"], &["y"]);
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -59,6 +60,7 @@ pub(super) struct Swap<T> {
 
 impl<T: BlasElement> Routine for Swap<T> {
     const NAME: &'static str = "swap";
+    const OPERANDS: OperandNames = (&[], &["x", "y"]);
     type Reads = ();
     type Output = (DeviceBuffer<T>, DeviceBuffer<T>);
     type Raw = ();

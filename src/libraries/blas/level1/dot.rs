@@ -19,6 +19,7 @@ impl<T: VectorElement, const CONJUGATE: bool> Dot<T, CONJUGATE> {
 
 impl<T: VectorElement, const CONJUGATE: bool> Reduction for Dot<T, CONJUGATE> {
     const NAME: &'static str = if CONJUGATE { "dotc" } else { "dot" };
+    const READS: &'static [&'static str] = &["x", "y"];
     type Reads = (T, T);
     type Number = T;
     type Raw = T;

@@ -20,6 +20,7 @@ impl<T: BlasElement, const LARGEST: bool> Find<T, LARGEST> {
 
 impl<T: BlasElement, const LARGEST: bool> Reduction for Find<T, LARGEST> {
     const NAME: &'static str = if LARGEST { "iamax" } else { "iamin" };
+    const READS: &'static [&'static str] = &["x"];
     type Reads = (T,);
     /// From 1; 0 where there is none.
     type Number = i64;

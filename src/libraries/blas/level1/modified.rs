@@ -15,6 +15,7 @@ pub(super) struct Rotm<T> {
 
 impl<T: RealElement> Routine for Rotm<T> {
     const NAME: &'static str = "rotm";
+    const OPERANDS: OperandNames = (&["param"], &["x", "y"]);
     type Reads = (Option<T>,);
     type Output = (DeviceBuffer<T>, DeviceBuffer<T>);
     type Raw = ();
@@ -70,6 +71,7 @@ pub(super) struct Rotmg<T>(PhantomData<T>);
 
 impl<T: RealElement> Routine for Rotmg<T> {
     const NAME: &'static str = "rotmg";
+    const OPERANDS: OperandNames = (&["y1"], &["d1", "d2", "x1", "param"]);
     type Reads = (T,);
     type Output = (DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>);
     type Raw = ();

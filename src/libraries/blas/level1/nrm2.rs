@@ -12,6 +12,7 @@ pub(super) struct Nrm2<T> {
 
 impl<T: VectorElement> Reduction for Nrm2<T> {
     const NAME: &'static str = "nrm2";
+    const READS: &'static [&'static str] = &["x"];
     type Reads = (T,);
     type Number = T::Norm;
     type Raw = T::Norm;

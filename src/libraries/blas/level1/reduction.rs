@@ -4,7 +4,7 @@
 use super::super::routine::Queue;
 use super::super::routine::Routine;
 use crate::buffer::Elems;
-use crate::op::{Cost, Output, Raw, Spans};
+use crate::op::{Cost, OperandNames, Output, Raw, Spans};
 use crate::{DeviceBuffer, Element, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 pub(super) trait Reduction: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
+    /// The names of what it reads.
+    const READS: &'static [&'static str];
     /// The element types it reads.
     type Reads: Elems;
     /// What the device leaves.
@@ -51,6 +53,7 @@ pub(super) struct Returned<R>(pub(super) R);
 
 impl<R: Reduction> Routine for Returned<R> {
     const NAME: &'static str = R::NAME;
+    const OPERANDS: OperandNames = (R::READS, &[]);
     type Reads = R::Reads;
     type Output = R::Answer;
     type Raw = R::Raw;
@@ -85,6 +88,7 @@ pub(super) struct Left<R>(pub(super) R);
 
 impl<R: Reduction> Routine for Left<R> {
     const NAME: &'static str = R::NAME;
+    const OPERANDS: OperandNames = (R::READS, &["result"]);
     type Reads = R::Reads;
     type Output = DeviceBuffer<R::Number>;
     type Raw = ();

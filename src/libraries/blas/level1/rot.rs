@@ -16,6 +16,7 @@ macro_rules! rotation {
 
         impl<$t: BlasElement> Routine for $Rot<$t> {
             const NAME: &'static str = $name;
+            const OPERANDS: OperandNames = (&["c", "s"], &["x", "y"]);
             type Reads = (Option<$t::Real>, Option<$s>);
             type Output = (DeviceBuffer<$t>, DeviceBuffer<$t>);
             type Raw = ();
@@ -67,6 +68,7 @@ pub(super) struct Rotg<T>(PhantomData<T>);
 
 impl<T: BlasElement> Routine for Rotg<T> {
     const NAME: &'static str = "rotg";
+    const OPERANDS: OperandNames = (&[], &["a", "b", "c", "s"]);
     type Reads = ();
     type Output = (DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T::Real>, DeviceBuffer<T>);
     type Raw = ();

@@ -11,6 +11,7 @@ pub(super) struct Scal<T: VectorElement> {
 
 impl<T: VectorElement> Routine for Scal<T> {
     const NAME: &'static str = "scal";
+    const OPERANDS: OperandNames = (&["alpha"], &["x"]);
     type Reads = (Option<T::Scalar>,);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -127,6 +128,7 @@ pub(super) struct ScalReal<T: BlasElement> {
 
 impl<T: BlasElement> Routine for ScalReal<T> {
     const NAME: &'static str = "scal_real";
+    const OPERANDS: OperandNames = (&["alpha"], &["x"]);
     type Reads = (Option<T::Real>,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

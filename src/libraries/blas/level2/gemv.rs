@@ -93,6 +93,7 @@ pub(super) struct Product<T: BlasElement> {
 
 impl<T: BlasElement> Routine for Product<T> {
     const NAME: &'static str = "gemv";
+    const OPERANDS: OperandNames = (&["a", "x", "alpha", "beta"], &["y"]);
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

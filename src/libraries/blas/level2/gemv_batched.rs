@@ -93,6 +93,7 @@ pub(super) struct StridedBatch<T: BlasElement> {
 
 impl<T: BlasElement> Routine for StridedBatch<T> {
     const NAME: &'static str = "gemv_strided_batched";
+    const OPERANDS: OperandNames = (&["a", "x", "alpha", "beta"], &["y"]);
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -200,6 +201,7 @@ type BatchReads<T> = (List<T>, List<T>, Option<T>, Option<T>);
 
 impl<T: BlasElement> Routine for Batch<T> {
     const NAME: &'static str = "gemv_batched";
+    const OPERANDS: OperandNames = (&["a", "x", "alpha", "beta"], &["y"]);
     type Reads = BatchReads<T>;
     type Output = Vec<DeviceBuffer<T>>;
     type Raw = ();

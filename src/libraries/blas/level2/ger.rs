@@ -42,6 +42,7 @@ pub(super) struct Update<T: BlasElement, const CONJUGATE: bool> {
 
 impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
     const NAME: &'static str = if CONJUGATE { "gerc" } else { "ger" };
+    const OPERANDS: OperandNames = (&["x", "y", "alpha"], &["a"]);
     type Reads = (T, T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

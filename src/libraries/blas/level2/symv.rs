@@ -30,6 +30,7 @@ pub(super) struct Product<T: BlasElement, const HERMITIAN: bool> {
 
 impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
     const NAME: &'static str = if HERMITIAN { "hemv" } else { "symv" };
+    const OPERANDS: OperandNames = (&["a", "x", "alpha", "beta"], &["y"]);
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -47,6 +47,7 @@ macro_rules! update {
 
         impl<$t: $bound> Routine for $Update<$t> {
             const NAME: &'static str = $name;
+            const OPERANDS: OperandNames = (&["x", "alpha"], &["a"]);
             type Reads = ($t, Option<$alpha>);
             type Output = DeviceBuffer<$t>;
             type Raw = ();

@@ -29,6 +29,7 @@ pub(super) struct Update<T: BlasElement, const HERMITIAN: bool> {
 
 impl<T: BlasElement, const HERMITIAN: bool> Routine for Update<T, HERMITIAN> {
     const NAME: &'static str = if HERMITIAN { "her2" } else { "syr2" };
+    const OPERANDS: OperandNames = (&["x", "y", "alpha"], &["a"]);
     type Reads = (T, T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -35,6 +35,7 @@ pub(super) struct Triangular<T: BlasElement, const SOLVE: bool> {
 
 impl<T: BlasElement, const SOLVE: bool> Routine for Triangular<T, SOLVE> {
     const NAME: &'static str = if SOLVE { "trsv" } else { "trmv" };
+    const OPERANDS: OperandNames = (&["a"], &["x"]);
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

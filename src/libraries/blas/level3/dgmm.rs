@@ -50,6 +50,7 @@ impl<T> Scale<T> {
 
 impl<T: BlasElement> Routine for Scale<T> {
     const NAME: &'static str = "dgmm";
+    const OPERANDS: OperandNames = (&["a", "x"], &["c"]);
     type Reads = (T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -56,6 +56,7 @@ scalars!(Geam<T: BlasElement>, alpha: T, beta: T);
 
 impl<T: BlasElement> Routine for Geam<T> {
     const NAME: &'static str = "geam";
+    const OPERANDS: OperandNames = (&["a", "b", "alpha", "beta"], &["c"]);
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

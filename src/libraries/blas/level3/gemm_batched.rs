@@ -55,6 +55,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Routine for Grouped<T, K, G
         (false, false) => "gemm_batched",
         (false, true) => "gemm_mixed_batched",
     };
+    const OPERANDS: OperandNames = (&["a", "b", "alphas", "betas"], &["c"]);
     type Reads = Reads<T>;
     type Output = Vec<DeviceBuffer<K::Out>>;
     type Raw = ();

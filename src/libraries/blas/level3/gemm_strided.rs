@@ -41,6 +41,7 @@ impl<T: GemmElement, K> Strided<T, K> {
 
 impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
     const NAME: &'static str = if K::MIXED { "gemm_mixed_strided_batched" } else { "gemm_strided_batched" };
+    const OPERANDS: OperandNames = (&["a", "b", "alpha", "beta"], &["c"]);
     type Reads = (T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<K::Out>;
     type Raw = ();

@@ -62,6 +62,7 @@ pub(super) struct Product<T: BlasElement, const HERMITIAN: bool> {
 
 impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
     const NAME: &'static str = if HERMITIAN { "hemm" } else { "symm" };
+    const OPERANDS: OperandNames = (&["a", "b", "alpha", "beta"], &["c"]);
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -106,6 +106,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
         (true, true) => "her2k",
         (true, false) => "herkx",
     };
+    const OPERANDS: OperandNames = (&["a", "b", "alpha", "beta"], &["c"]);
     type Reads = (T, T, Option<T>, Option<S>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -109,6 +109,7 @@ pub(super) struct Rank<T, S, const HERMITIAN: bool> {
 
 impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine for Rank<T, S, HERMITIAN> {
     const NAME: &'static str = if HERMITIAN { "herk" } else { "syrk" };
+    const OPERANDS: OperandNames = (&["a", "alpha", "beta"], &["c"]);
     type Reads = (T, Option<S>, Option<S>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

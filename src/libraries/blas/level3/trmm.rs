@@ -47,6 +47,7 @@ fn enqueue<T: BlasElement, R: Routine>(
 
 impl<T: BlasElement> Routine for InPlace<T> {
     const NAME: &'static str = "trmm";
+    const OPERANDS: OperandNames = (&["a", "alpha"], &["b"]);
     type Reads = (T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -76,6 +77,7 @@ impl<T: BlasElement> Routine for InPlace<T> {
 
 impl<T: BlasElement> Routine for Apart<T> {
     const NAME: &'static str = "trmm";
+    const OPERANDS: OperandNames = (&["a", "b", "alpha"], &["c"]);
     type Reads = (T, T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

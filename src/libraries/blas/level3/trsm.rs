@@ -91,6 +91,7 @@ pub(super) struct Trsm<T: BlasElement>(Triangular<T>);
 
 impl<T: BlasElement> Routine for Trsm<T> {
     const NAME: &'static str = "trsm";
+    const OPERANDS: OperandNames = (&["a", "alpha"], &["b"]);
     type Reads = (T, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -29,6 +29,7 @@ impl<T: BlasElement, L: Spread> Solve<T, L> {
 
 impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     const NAME: &'static str = if L::LISTED { "trsm_batched" } else { "trsm_strided_batched" };
+    const OPERANDS: OperandNames = (&["a", "alpha"], &["b"]);
     type Reads = (L::Of<T>, Option<T>);
     type Output = L::Matrices<T>;
     type Raw = ();

@@ -21,6 +21,7 @@ impl<T: SolverElement> Output for Lu<T> {
 
 impl<T: SolverElement> Routine for Getrf<T> {
     const NAME: &'static str = "getrf";
+    const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     type Reads = ();
     type Output = Lu<T>;
     type Raw = First;

@@ -13,6 +13,7 @@ pub(in crate::libraries::solver) struct Getri<T> {
 
 impl<T: SolverElement> Routine for Getri<T> {
     const NAME: &'static str = "getri";
+    const OPERANDS: OperandNames = (&["a", "pivots"], &["c"]);
     type Reads = (T, i64);
     type Output = Inverse<T>;
     type Raw = First;

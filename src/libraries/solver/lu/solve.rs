@@ -13,6 +13,7 @@ pub(in crate::libraries::solver) struct Getrs<T> {
 
 impl<T: SolverElement> Routine for Getrs<T> {
     const NAME: &'static str = "getrs";
+    const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     type Reads = (T, i64);
     type Output = DeviceBuffer<T>;
     type Raw = ();

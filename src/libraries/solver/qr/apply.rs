@@ -15,6 +15,7 @@ pub(in crate::libraries::solver) struct Ormqr<T> {
 
 impl<T: SolverElement> Routine for Ormqr<T> {
     const NAME: &'static str = "ormqr";
+    const OPERANDS: OperandNames = (&["a", "tau"], &["c"]);
     type Reads = (T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

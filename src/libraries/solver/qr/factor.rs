@@ -21,6 +21,7 @@ impl<T: SolverElement> Output for Qr<T> {
 
 impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
     const NAME: &'static str = if PIVOTED { "geqp3" } else { "geqrf" };
+    const OPERANDS: OperandNames = (&[], &["a", "tau", "columns"]);
     type Reads = ();
     type Output = Qr<T>;
     type Raw = ();

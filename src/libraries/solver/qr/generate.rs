@@ -19,6 +19,7 @@ impl<T: SolverElement> Orgqr<T> {
 
 impl<T: SolverElement> Routine for Orgqr<T> {
     const NAME: &'static str = "orgqr";
+    const OPERANDS: OperandNames = (&["a", "tau"], &["q"]);
     type Reads = (T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -15,6 +15,7 @@ type Reads<T> = (T, T, Option<i64>);
 
 impl<T: SolverElement> Routine for Qrs<T> {
     const NAME: &'static str = "geqrs";
+    const OPERANDS: OperandNames = (&["a", "tau", "columns"], &["b"]);
     type Reads = Reads<T>;
     type Output = Solution<T>;
     type Raw = First;

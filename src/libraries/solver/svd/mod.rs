@@ -116,6 +116,7 @@ type Written<T> = (T, <T as crate::blas::BlasElement>::Real, Option<T>, Option<T
 
 impl<T: SolverElement> Routine for Gesvd<T> {
     const NAME: &'static str = "gesvd";
+    const OPERANDS: OperandNames = (&[], &["a", "s", "u", "vh", "info"]);
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Svd<T>;

@@ -23,6 +23,7 @@ pub(super) struct Add<T: SparseElement, I> {
 
 impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
     const NAMES: [&'static str; 2] = ["sparse_add_count", "sparse_add"];
+    const READS: &'static [&'static str] = &["a", "a", "a", "b", "b", "b"];
     type Reads = (I, I, T, I, I, T);
     type Value = T;
     type Index = I;

@@ -10,7 +10,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 #[cfg(feature = "sparse")]
 use crate::Span;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
@@ -23,6 +23,7 @@ pub(super) struct Scale<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
     const NAME: &'static str = "sparse_scale";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "rows", "columns"], &["values"]);
     type Reads = (I, I, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -25,6 +25,7 @@ pub(super) struct Select<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
     const NAMES: [&'static str; 2] = ["select_count", "select"];
+    const READS: &'static [&'static str] = &["a", "a", "a"];
     type Reads = (I, I, T);
     type Value = T;
     type Index = I;

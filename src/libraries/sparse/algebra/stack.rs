@@ -8,7 +8,7 @@ use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
 use std::marker::PhantomData;
 
@@ -23,6 +23,7 @@ pub(super) struct Stack<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
     const NAME: &'static str = "sparse_stack";
+    const OPERANDS: OperandNames = (&["parts", "parts", "parts"], &["offsets", "indices", "values"]);
     type Reads = (List<I>, List<I>, List<T>);
     type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
     type Raw = ();

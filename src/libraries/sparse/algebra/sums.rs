@@ -8,7 +8,7 @@ use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, DeviceKind, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
@@ -23,6 +23,7 @@ pub(super) struct Sums<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
     const NAME: &'static str = "sparse_sums";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["sums"]);
     type Reads = (I, I, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -82,6 +83,7 @@ pub(super) struct Diagonal<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
     const NAME: &'static str = "sparse_diagonal";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["diagonal"]);
     type Reads = (I, I, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

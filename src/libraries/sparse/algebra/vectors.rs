@@ -9,7 +9,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
 #[cfg(feature = "sparse")]
 use crate::Ptx;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -42,7 +42,7 @@ impl Places {
 }
 
 macro_rules! routine {
-    ($(#[$doc:meta])* $name:ident<$t:ident, $i:ident> { $($field:ident: $type:ty),* } $label:literal,
+    ($(#[$doc:meta])* $name:ident<$t:ident, $i:ident> { $($field:ident: $type:ty),* } $label:literal of $operands:expr,
         ($($read:ty),* $(,)?) => $output:ty, $raw:ty, $flops:literal,
         check $check:expr, overwrites $over:expr, host $host:expr, cuda $cuda:expr) => {
         $(#[$doc])*
@@ -56,6 +56,7 @@ macro_rules! routine {
 
         impl<$t: SparseElement, $i: SparseIndex> Routine for $name<$t, $i> {
             const NAME: &'static str = $label;
+            const OPERANDS: OperandNames = $operands;
             type Reads = ($($read,)*);
             type Output = $output;
             type Raw = $raw;
@@ -102,7 +103,7 @@ macro_rules! routine {
 
 routine! {
     /// `y = alpha * x + beta * y`.
-    Axpby<T, I> { alpha: T::Scalar, beta: T::Scalar } "sparse_axpby", (I, T) => DeviceBuffer<T>, (), 2,
+    Axpby<T, I> { alpha: T::Scalar, beta: T::Scalar } "sparse_axpby" of (&["x", "x"], &["y"]), (I, T) => DeviceBuffer<T>, (), 2,
     check |this, (indices, values), (y,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |this| this.beta == T::Scalar::default(),
     host |this: &Self, (indices, values), (y,): (&mut [T],)| {
@@ -127,7 +128,7 @@ routine! {
 
 routine! {
     /// The elements of y at the places of x.
-    Gather<T, I> {} "gather", (I, T) => DeviceBuffer<T>, (), 0,
+    Gather<T, I> {} "gather" of (&["x", "y"], &["x"]), (I, T) => DeviceBuffer<T>, (), 0,
     check |this, (indices, y), (values,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| true,
     host |_, (indices, y): (&[I], &[T]), (values,): (&mut [T],)| vectors::gather(y, indices, values),
@@ -141,7 +142,7 @@ routine! {
 
 routine! {
     /// The values of x to their places in y.
-    Scatter<T, I> {} "scatter", (I, T) => DeviceBuffer<T>, (), 0,
+    Scatter<T, I> {} "scatter" of (&["x", "x"], &["y"]), (I, T) => DeviceBuffer<T>, (), 0,
     check |this, (indices, values), (y,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
     host |_, (indices, values): (&[I], &[T]), (y,): (&mut [T],)| vectors::scatter((indices, values), y),
@@ -155,7 +156,7 @@ routine! {
 
 routine! {
     /// A rotation of x and y at the places of x.
-    Rot<T, I> { c: T::Scalar, s: T::Scalar } "sparse_rot", (I,) => (DeviceBuffer<T>, DeviceBuffer<T>), (), 6,
+    Rot<T, I> { c: T::Scalar, s: T::Scalar } "sparse_rot" of (&["x"], &["x", "y"]), (I,) => (DeviceBuffer<T>, DeviceBuffer<T>), (), 6,
     check |this, (indices,), (values, y)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
     host |this: &Self, (indices,): (&[I],), (values, y): (&mut [T], &mut [T])| {
@@ -171,7 +172,7 @@ routine! {
 
 routine! {
     /// The sum of products.
-    Dot<T, I> { conj: bool } "sparse_dot", (I, T, T) => T, T, 2,
+    Dot<T, I> { conj: bool } "sparse_dot" of (&["x", "x", "y"], &[]), (I, T, T) => T, T, 2,
     check |this, (indices, values, y), ()| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
     host |this: &Self, (indices, values, y): (&[I], &[T], &[T]), ()| vectors::dot((indices, values), this.conj, y),

@@ -14,7 +14,7 @@ use super::super::made::Producer;
 use super::super::native::{ARRANGE, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Bsr, Csr, Sparse};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Order, Result};
 use std::marker::PhantomData;
 
@@ -28,6 +28,7 @@ pub(super) struct Unblock<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
     const NAME: &'static str = "bsr_to_csr";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "columns", "values"]);
     type Reads = (I, I, T);
     type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
     type Raw = ();
@@ -109,6 +110,7 @@ impl<T: SparseElement, I: SparseIndex> ToBlocks<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
     const NAMES: [&'static str; 2] = ["csr_to_bsr_count", "csr_to_bsr"];
+    const READS: &'static [&'static str] = &["a", "a", "a"];
     type Reads = (I, I, T);
     type Value = T;
     type Index = I;

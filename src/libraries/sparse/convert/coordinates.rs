@@ -7,7 +7,7 @@ use super::super::host;
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Csr, Sparse};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
@@ -36,6 +36,7 @@ fn check_offsets(rows: usize, offsets: usize) -> Result<()> {
 
 impl<I: SparseIndex> Routine for Expand<I> {
     const NAME: &'static str = "csr_to_coo";
+    const OPERANDS: OperandNames = (&["a"], &["rows"]);
     type Reads = (I,);
     type Output = DeviceBuffer<I>;
     type Raw = ();
@@ -74,6 +75,7 @@ impl<I: SparseIndex> Routine for Expand<I> {
 
 impl<I: SparseIndex> Routine for Compress<I> {
     const NAME: &'static str = "coo_to_csr";
+    const OPERANDS: OperandNames = (&["a"], &["offsets"]);
     type Reads = (I,);
     type Output = DeviceBuffer<I>;
     type Raw = ();

@@ -16,7 +16,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 #[cfg(feature = "sparse")]
 use crate::cuda::KernelArg;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -54,6 +54,7 @@ pub(super) struct ToDense<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
     const NAME: &'static str = "sparse_to_dense";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["dense"]);
     type Reads = (I, I, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -136,6 +137,7 @@ pub(super) struct FromDense<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     const NAMES: [&'static str; 2] = ["dense_to_sparse_count", "dense_to_sparse"];
+    const READS: &'static [&'static str] = &["dense"];
     type Reads = (T,);
     type Value = T;
     type Index = I;

@@ -7,7 +7,7 @@ use super::super::host;
 use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
@@ -49,6 +49,7 @@ const FAULT: u64 = 1 << 63;
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
     const NAME: &'static str = "sort_coordinates";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
     type Output = Sorted<T, I>;
     type Raw = u64;
@@ -125,6 +126,7 @@ pub(super) struct Sum<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
     const NAME: &'static str = "sum_duplicates";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
     type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
     type Raw = ();

@@ -9,7 +9,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csc, Csr, Major, Sparse};
 #[cfg(feature = "sparse")]
 use crate::Span;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
@@ -25,6 +25,7 @@ pub(super) struct Turn<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
     const NAME: &'static str = "csr_to_csc";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "indices", "values"]);
     type Reads = (I, I, T);
     type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
     type Raw = ();

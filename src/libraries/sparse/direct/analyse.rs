@@ -5,7 +5,7 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::host::direct;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Uplo};
 use std::marker::PhantomData;
 
@@ -89,6 +89,7 @@ impl<I: SparseIndex> Output for Found<I> {
 
 impl<I: SparseIndex> Routine for Analyse<I> {
     const NAME: &'static str = "direct_analysis";
+    const OPERANDS: OperandNames = (&["a", "a"], &["order", "parents", "starts"]);
     type Reads = (I, I);
     type Output = Found<I>;
     type Raw = u64;

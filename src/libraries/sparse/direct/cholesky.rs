@@ -7,7 +7,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
 use crate::error::Site;
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Submitted, Uplo};
 use std::marker::PhantomData;
 
@@ -66,6 +66,7 @@ impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     const NAME: &'static str = "sparse_cholesky";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "plan", "plan"], &["rows", "values"]);
     /// Offsets, indices and values of A; order, parents and offsets of the factor.
     type Reads = (I, I, T, I, I, I);
     type Output = Factored<T, I>;
@@ -127,6 +128,7 @@ pub(in super::super) struct Solve<T, I> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     const NAME: &'static str = "sparse_cholesky_solve";
+    const OPERANDS: OperandNames = (&["plan", "factor", "factor", "factor"], &["b"]);
     /// Order, offsets, rows and values of the factor.
     type Reads = (I, I, I, T);
     type Output = DeviceBuffer<T>;

@@ -7,7 +7,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
 use crate::error::Site;
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -39,6 +39,7 @@ pub(in super::super) struct Solve<T, I> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     const NAME: &'static str = "sparse_qr";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "plan", "plan", "b"], &["x"]);
     /// Offsets, indices and values of A; order, parents and offsets of R; B.
     type Reads = (I, I, T, I, I, I, T);
     type Output = LeastSquares<T>;

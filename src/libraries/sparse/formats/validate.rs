@@ -12,7 +12,7 @@ use super::super::routine::{Call, Routine};
 use super::bsr::BlockExtent;
 use super::compressed::Arrays;
 use super::{Bsr, Compressed, Coo, Csc, Csr, Major};
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Order, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -59,6 +59,7 @@ pub(in super::super) struct Validate<B> {
 
 impl<B: Built> Routine for Validate<B> {
     const NAME: &'static str = "validate";
+    const OPERANDS: OperandNames = (&[], &["a", "a", "a"]);
     type Reads = ();
     type Output = B;
     type Raw = u64;

@@ -8,7 +8,7 @@ use super::super::host;
 #[cfg(feature = "sparse")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Output, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -113,6 +113,7 @@ pub(in super::super) struct ValidateVector<T, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
     const NAME: &'static str = "validate_vector";
+    const OPERANDS: OperandNames = (&[], &["indices", "values"]);
     type Reads = ();
     type Output = SparseVector<T, I>;
     type Raw = u64;

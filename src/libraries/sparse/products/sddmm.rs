@@ -10,7 +10,7 @@ use super::super::layout::operation;
 use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
@@ -85,6 +85,7 @@ pub(super) struct Sampled<T: SparseElement, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
     const NAME: &'static str = "sddmm";
+    const OPERANDS: OperandNames = (&["pattern", "pattern", "a", "b"], &["values"]);
     type Reads = (I, I, T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

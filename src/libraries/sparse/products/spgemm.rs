@@ -8,7 +8,7 @@ use super::super::made::Producer;
 use super::super::native::{PRODUCTS, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -60,6 +60,7 @@ pub(super) struct Product<T: SparseElement, I> {
 
 impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
     const NAMES: [&'static str; 2] = ["spgemm_count", "spgemm"];
+    const READS: &'static [&'static str] = &["a", "a", "a", "b", "b", "b"];
     type Reads = (I, I, T, I, I, T);
     type Value = T;
     type Index = I;
@@ -142,6 +143,7 @@ pub(super) struct Masked<T: SparseElement, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
     const NAME: &'static str = "spgemm_masked";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "b", "b", "b", "mask", "mask"], &["values"]);
     type Reads = (I, I, T, I, I, T, I, I);
     type Output = DeviceBuffer<T>;
     type Raw = ();

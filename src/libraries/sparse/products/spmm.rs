@@ -17,7 +17,7 @@ use super::super::native::{
 use super::super::routine::{Call, Routine};
 #[cfg(feature = "sparse")]
 use crate::library::Code;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
@@ -114,6 +114,7 @@ pub(super) struct Product<T: SparseElement, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
     const NAME: &'static str = "spmm";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "b"], &["c"]);
     type Reads = (I, I, T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -18,7 +18,7 @@ use super::super::routine::{Call, Routine};
 use super::check_scalar;
 #[cfg(feature = "sparse")]
 use crate::library::Code;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
@@ -75,6 +75,7 @@ pub(super) struct Product<T: SparseElement, I> {
 
 impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
     const NAME: &'static str = "spmv";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "x", "alpha", "beta"], &["y"]);
     type Reads = (I, I, T, T, Option<T::Scalar>, Option<T::Scalar>);
     type Output = DeviceBuffer<T>;
     type Raw = ();

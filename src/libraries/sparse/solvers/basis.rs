@@ -7,7 +7,7 @@ use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 #[cfg(feature = "host")]
 use super::scalars::quotient;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
 use std::marker::PhantomData;
 
@@ -39,6 +39,7 @@ fn check_list<T: SolveElement>(v: &[crate::Span<T>], w: usize, h: usize) -> Resu
 
 impl<T: SolveElement> Routine for Dots<T> {
     const NAME: &'static str = "basis_dots";
+    const OPERANDS: OperandNames = (&["v", "w"], &["h"]);
     type Reads = (List<T>, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -101,6 +102,7 @@ impl<T: SolveElement> Routine for Dots<T> {
 
 impl<T: SolveElement> Routine for Combine<T> {
     const NAME: &'static str = "basis_combine";
+    const OPERANDS: OperandNames = (&["v", "h"], &["w"]);
     type Reads = (List<T>, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -164,6 +166,7 @@ pub(super) struct Rotate<T> {
 
 impl<T: SolveElement> Routine for Rotate<T> {
     const NAME: &'static str = "gmres_rotate";
+    const OPERANDS: OperandNames = (&["h", "again", "square"], &["state"]);
     type Reads = (T, T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -251,6 +254,7 @@ pub(super) struct BackSolve<T> {
 
 impl<T: SolveElement> Routine for BackSolve<T> {
     const NAME: &'static str = "gmres_coefficients";
+    const OPERANDS: OperandNames = (&["state"], &["y"]);
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -5,7 +5,7 @@ use super::super::element::SolveElement;
 #[cfg(feature = "sparse")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
@@ -27,6 +27,7 @@ pub(super) struct Quotient<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Quotient<T> {
     const NAME: &'static str = "quotient";
+    const OPERANDS: OperandNames = (&["a", "b", "c", "d"], &["to"]);
     type Reads = (T, T, Option<T>, Option<T>);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -107,6 +108,7 @@ pub(super) struct Lanczos<T> {
 
 impl<T: SolveElement> Routine for Lanczos<T> {
     const NAME: &'static str = "minres_scalars";
+    const OPERANDS: OperandNames = (&["product"], &["state"]);
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

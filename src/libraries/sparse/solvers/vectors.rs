@@ -6,7 +6,7 @@ use super::super::element::SolveElement;
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 use super::scalars::quotient;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
@@ -25,6 +25,7 @@ pub(super) struct Xpby<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Xpby<T> {
     const NAME: &'static str = "xpby";
+    const OPERANDS: OperandNames = (&["x", "s"], &["y"]);
     type Reads = (T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -68,6 +69,7 @@ pub(super) struct Times<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Times<T> {
     const NAME: &'static str = "times";
+    const OPERANDS: OperandNames = (&["d", "x"], &["z"]);
     type Reads = (T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -115,6 +117,7 @@ pub(super) struct Reciprocal<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Reciprocal<T> {
     const NAME: &'static str = "reciprocal";
+    const OPERANDS: OperandNames = (&[], &["x"]);
     type Reads = ();
     type Output = DeviceBuffer<T>;
     type Raw = ();

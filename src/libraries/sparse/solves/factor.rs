@@ -9,7 +9,7 @@ use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use crate::error::Site;
-use crate::op::{Cost, Output, Spans};
+use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
@@ -42,6 +42,7 @@ impl<T: SolveElement> Output for Factored<T> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     const NAME: &'static str = "incomplete_factors";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["factors"]);
     type Reads = (I, I, T);
     type Output = Factored<T>;
     /// One past the first row without a pivot, or 0.

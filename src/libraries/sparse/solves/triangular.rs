@@ -11,7 +11,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
 #[cfg(feature = "sparse")]
 use crate::cuda::KernelArg;
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
 use std::marker::PhantomData;
 
@@ -77,6 +77,7 @@ pub(super) struct Levels<T, I> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
     const NAME: &'static str = "spsv_analysis";
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["order", "starts"]);
     type Reads = (I, I, T);
     type Output = (DeviceBuffer<I>, DeviceBuffer<I>);
     type Raw = ();
@@ -136,6 +137,7 @@ pub(super) struct Solve<T: SolveElement, I> {
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     const NAME: &'static str = "spsm";
+    const OPERANDS: OperandNames = (&["a", "a", "a", "b", "order", "starts"], &["x"]);
     type Reads = (I, I, T, T, I, I);
     type Output = DeviceBuffer<T>;
     type Raw = ();

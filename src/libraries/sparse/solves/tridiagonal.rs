@@ -7,7 +7,7 @@ use super::super::host::{split, tridiagonal::Diagonals};
 #[cfg(feature = "sparse")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, Spans};
+use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
 use std::marker::PhantomData;
 
@@ -66,6 +66,7 @@ pub(super) struct Solve<T> {
 
 impl<T: SolveElement> Routine for Solve<T> {
     const NAME: &'static str = "gtsv";
+    const OPERANDS: OperandNames = (&["lower", "d", "upper"], &["b"]);
     type Reads = (T, T, T);
     type Output = DeviceBuffer<T>;
     type Raw = ();

@@ -12,6 +12,7 @@ pub(in crate::libraries::blas::level3) struct Factor<T, L>(Lu, PhantomData<(T, L
 
 impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
     const NAME: &'static str = if L::LISTED { "getrf_batched" } else { "getrf_strided_batched" };
+    const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     type Reads = ();
     type Output = L::Factors<T>;
     type Raw = ();

@@ -23,6 +23,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
         (false, true) => "matinv_batched",
         (false, false) => "matinv_strided_batched",
     };
+    const OPERANDS: OperandNames = (&["a", "pivots"], &["c", "info"]);
     type Reads = (L::Of<T>, Option<i32>);
     type Output = L::Inverses<T>;
     type Raw = ();

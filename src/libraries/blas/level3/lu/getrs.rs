@@ -18,6 +18,7 @@ pub(in crate::libraries::blas::level3) struct Solve<T, L> {
 
 impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     const NAME: &'static str = if L::LISTED { "getrs_batched" } else { "getrs_strided_batched" };
+    const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     type Reads = (L::Of<T>, i32);
     type Output = L::Matrices<T>;
     type Raw = ();
