@@ -4,11 +4,13 @@
 //! ```text
 //! cargo run --release --example replay
 //! WINDLASS_DEVICE=host cargo run --release --example replay
+//! cargo run --release --example replay -- trace.json    # both side by side: open it in https://ui.perfetto.dev
 //! ```
 
 use std::error::Error;
 use std::time::Instant;
 use windlass::blas::Gemv;
+use windlass::timeline::Recorder;
 use windlass::{Device, DeviceBuffer, Enqueue, In, Op, Result, Slices, SlicesMut, Spans};
 
 /// Unknowns.
@@ -95,6 +97,27 @@ fn begin(device: &Device) -> Result<State> {
     Ok((device.zeros(N)?, ones()?, ones()?, device.upload(vec![N as f64])?.into_output()))
 }
 
+/// One step each way on a device that is recorded.
+fn trace_both(path: &str) -> std::result::Result<(), Box<dyn Error>> {
+    let recorder = Recorder::new();
+    let device = Device::builder().from_env()?.timeline(&recorder).open()?;
+    let a = device.upload(vec![0.5; N * N])?.into_output();
+    let (program, ()) = device.record(|r| {
+        let a = r.input(N * N)?;
+        let state = (r.operand(N)?, r.operand(N)?, r.operand(N)?, r.operand(1)?);
+        step(r, a.as_in(), state).map(drop)
+    })?;
+    let mut state = begin(&device)?;
+    for _ in 0..3 {
+        recorder.mark("operation by operation");
+        state = step(&device, a.as_in(), state)?;
+        recorder.mark("replayed");
+        state = program.replay((&a,), state)?.into_buffers()?;
+    }
+    drop(device.download(&state.0)?.await_result()?);
+    Ok(recorder.save(path)?)
+}
+
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let device = Device::from_env()?;
     println!("device    {} ({})", device.name(), device.info().name);
@@ -146,5 +169,9 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         println!("{name:<9} {each:.1?} a step");
     }
     println!("          {:?}", program.stats());
+    if let Some(trace) = std::env::args().nth(1) {
+        trace_both(&trace)?;
+        println!("timeline  in {trace}");
+    }
     Ok(())
 }

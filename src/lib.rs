@@ -106,9 +106,10 @@ pub use rng::Rng;
 #[doc(hidden)]
 pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
+pub use runtime::timeline;
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};
-pub use trace::{Loss, OpInfo, Recovery, Stats, Trace};
+pub use trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;
 
 /// Slow, independent answers and their error bounds, for tests of this crate. Not part of the API.

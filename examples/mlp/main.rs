@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example mlp
 //! WINDLASS_DEVICE=host cargo run --release --example mlp
+//! cargo run --release --example mlp -- trace.json    # where the time went: open it in https://ui.perfetto.dev
 //! ```
 //!
 //! It learns eight waves over a square. `network.rs` has the layers: biases, activations and their gradients ride on
@@ -13,6 +14,7 @@ mod network;
 use network::{Batch, Network, OUTPUTS};
 use std::error::Error;
 use windlass::Device;
+use windlass::timeline::Recorder;
 
 /// Points of the square, all seen in every step.
 const POINTS: usize = 512;
@@ -21,7 +23,9 @@ const RATE: f32 = 0.1;
 
 fn main() -> Result<(), Box<dyn Error>> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
-    let device = Device::from_env()?;
+    let (trace, recorder) = (std::env::args().nth(1), Recorder::new());
+    let builder = Device::builder().from_env()?;
+    let device = if trace.is_some() { builder.timeline(&recorder) } else { builder }.open()?;
     println!("device    {} ({})", device.name(), device.info().name);
     let (points, waves) = samples();
     let batch = Batch::new(&device, &points, &waves)?;
@@ -41,6 +45,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("the network did not learn: mean squared error {loss}").into());
     }
     println!("learnt    {OUTPUTS} waves at {POINTS} points to a mean squared error of {loss:.5}");
+    if let Some(trace) = trace {
+        recorder.save(&trace)?;
+        println!("timeline  of the last steps in {trace}");
+    }
     Ok(())
 }
 

@@ -16,4 +16,5 @@ pub(crate) mod pipeline;
 pub(crate) mod program;
 pub(crate) mod supervisor;
 pub(crate) mod sync;
+pub mod timeline;
 pub(crate) mod trace;

@@ -13,6 +13,7 @@ mod in_place;
 mod laid;
 mod sample;
 mod shift;
+pub mod timeline;
 mod work;
 
 pub use asleep::{Asleep, lasts_an_hour, let_others_run};

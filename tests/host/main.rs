@@ -29,4 +29,5 @@ mod solver;
 mod sparse;
 mod supervision;
 mod time;
+mod timeline;
 mod tracing;

@@ -45,4 +45,5 @@ mod selftest;
 mod solver;
 mod sparse;
 mod tables;
+mod timeline;
 mod waits;

@@ -24,8 +24,10 @@ mod ops;
 #[cfg(feature = "worker-program")]
 mod program;
 mod programs;
+mod replays;
 mod settings;
 mod system;
+mod timeline;
 mod torn;
 
 use common::{LONG, host};

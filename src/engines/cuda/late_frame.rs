@@ -45,6 +45,8 @@ pub(crate) struct Frame {
     facts: &'static Facts,
     /// In the flow of what is late.
     pub(super) number: u64,
+    /// For traces.
+    traced: u64,
     options: Options,
     /// The half runs, or ran.
     begun: AtomicBool,
@@ -68,19 +70,15 @@ pub(super) struct Work {
 }
 
 impl Frame {
-    pub(super) fn new(
-        core: &Arc<Core>,
-        (epoch, options): (&Arc<Epoch>, Options),
-        late: Arc<Late>,
-        facts: &'static Facts,
-    ) -> Self {
+    pub(super) fn new(core: &Arc<Core>, s: &Submission<'_, '_>, late: Arc<Late>) -> Self {
         Frame {
             late,
             core: core.clone(),
-            epoch: epoch.clone(),
-            facts,
+            epoch: s.epoch.clone(),
+            facts: s.facts,
             number: core.late.enter(),
-            options,
+            traced: s.number,
+            options: *s.options,
             begun: AtomicBool::new(false),
             error: OnceLock::new(),
             touched: OnceLock::new(),
@@ -209,7 +207,7 @@ impl Frame {
             let outcome = {
                 let views: Views<'_> = made.views().collect();
                 let mut s = Submission::new(&mut *call, epoch, options, (&views, 0));
-                (s.relay, s.was_admitted) = (work.relay.take(), true);
+                (s.relay, s.was_admitted, s.number) = (work.relay.take(), true, self.traced);
                 let mut enqueue = |patience| {
                     let of = Behind { edges: &work.edges, operands: work.operands, member, patience, plans: &plans };
                     let phase = Phase { index, made: Some(&made), leg: (!is_last).then_some(&mut leg) };
@@ -266,7 +264,7 @@ pub(super) fn run(task: Arc<dyn LateJob>) {
         frame.carry_out(call, &mut work, member.as_ref(), &mut end)?;
         if let Some(trace) = frame.epoch.counters.trace() {
             let slot = end.as_ref().map(|end| end.slot.index);
-            trace.emit(Event::AfterEnqueue, &call.info(frame.options.label, slot)?);
+            trace.emit(Event::AfterEnqueue, &call.info(frame.options.label, slot)?.numbered(frame.traced));
         }
         Ok(())
     });

@@ -36,7 +36,7 @@ impl Core {
         let around = Around::of(&s);
         let late = Late::new();
         // What it becomes first: behind the publication nothing may fail.
-        let frame = Frame::new(self, (s.epoch, *s.options), late.clone(), s.facts);
+        let frame = Frame::new(self, &s, late.clone());
         let number = frame.number;
         let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
         let edges = {

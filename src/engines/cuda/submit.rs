@@ -104,7 +104,7 @@ fn announce(s: &Submission<'_, '_>) -> Result<()> {
     match s.epoch.counters.trace() {
         None => Ok(()),
         Some(trace) => {
-            trace.emit(Event::BeforeEnqueue, &s.call.info(s.options.label, None)?);
+            trace.emit(Event::BeforeEnqueue, &s.info(None)?);
             Ok(())
         }
     }
@@ -148,7 +148,7 @@ impl Core {
         patience: Patience,
         plans: &[AnyPlan],
     ) -> Result<(), Undone> {
-        let (around, label, facts) = (Around::of(s), s.options.label, s.facts);
+        let (around, facts) = (Around::of(s), s.facts);
         let trace = s.epoch.counters.trace();
         // The target's too: its events are what the sources' streams are made to follow.
         let inside = if facts.from_peer { Some((self.blocking_waits.enter(), foreign(around)?)) } else { None };
@@ -183,7 +183,7 @@ impl Core {
         retired.iter().for_each(|cargo| cargo.retire());
         result?;
         if let Some(trace) = trace {
-            trace.emit(Event::AfterEnqueue, &s.call.info(label, Some(index))?);
+            trace.emit(Event::AfterEnqueue, &s.info(Some(index))?);
             self.housekeeper.nudge.nudge(); // somebody must see the completion, also when nobody waits
         }
         Ok(())

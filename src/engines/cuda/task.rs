@@ -16,7 +16,7 @@ use crate::dispatch::{Backoff, Ongoing, Parker, Spinner, Subscribed, Task, Wait,
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Made, Op, Output};
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
-use crate::trace::{Event, OpInfo, Told};
+use crate::trace::{DeviceTime, Event, OpInfo, Told};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::ops::Deref;
@@ -89,6 +89,8 @@ pub(super) struct Extra {
     /// When it was submitted, where a trace is told of its end.
     pub(super) submitted: Option<Stopwatch>,
     pub(super) label: Option<&'static str>,
+    /// For traces.
+    pub(super) number: u64,
 }
 
 /// Values of any type that the work needs until it is over.
@@ -167,17 +169,28 @@ impl Flight {
             Some(submitted) => {
                 let epoch = self.epoch();
                 let trace = epoch.as_ref().and_then(|e| e.counters.trace());
-                let info = told.info_at_end();
+                let mut info = told.info_at_end().numbered(self.extra.as_ref().map_or(0, |extra| extra.number));
                 if let Some(trace) = trace {
                     trace.emit(Event::BeforeComplete, &info);
                 }
                 self.state.store(end, Ordering::Release);
                 if let Some(trace) = trace {
-                    trace.emit(Event::AfterComplete(submitted.elapsed()), &info);
+                    let latency = submitted.elapsed();
+                    info.ran = if done { self.ran(submitted, latency) } else { None };
+                    trace.emit(Event::AfterComplete(latency), &info);
                 }
             }
         }
         true
+    }
+
+    /// When the device was at it, for a trace.
+    fn ran(&self, submitted: Stopwatch, latency: Duration) -> Option<DeviceTime> {
+        let timer = self.extra.as_ref()?.timer.as_ref()?;
+        let context = &self.mark.slot.context;
+        let took = timer.elapsed(context)?.min(latency);
+        let began = timer.began_after(submitted, context).map(|began| began.min(latency - took));
+        Some(DeviceTime::new(began, took))
     }
 
     fn epoch(&self) -> Option<Arc<Epoch>> {

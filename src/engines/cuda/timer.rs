@@ -3,9 +3,10 @@
 use super::Native;
 use super::api::{Code, Driver};
 use super::context::Context;
+use crate::clock::{Clock, Stopwatch};
 use crate::sync::{Arc, Mutex, RwLock};
 use crossbeam_queue::SegQueue;
-use cudarc::driver::sys::CUevent;
+use cudarc::driver::sys::{CUevent, CUstream};
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -23,9 +24,20 @@ pub(crate) struct Timers(Arc<TimerPool>);
 struct TimerPool {
     free: SegQueue<(Native<CUevent>, Native<CUevent>)>,
     all: Mutex<Vec<Native<CUevent>>>,
+    anchor: Mutex<Option<Anchor>>,
     /// The events are gone. Who asks for a time holds it meanwhile, beside others who do.
     torn: RwLock<bool>,
 }
+
+/// An event whose time on the host is known: what times between events begin at. One is recorded again each second, for
+/// clocks run apart, and the driver's times are numbers with 24 bits.
+struct Anchor {
+    event: Native<CUevent>,
+    at: Stopwatch,
+}
+
+/// How long an anchor is good.
+const ANCHORED: Duration = Duration::from_secs(1);
 
 impl Timers {
     pub(crate) fn new() -> Self {
@@ -50,6 +62,28 @@ impl Timers {
         Ok(Timer { start, end, timers: Arc::downgrade(&self.0) })
     }
 
+    /// Records the anchor on a stream that is idle, unless it was a moment ago. The context is current, under the lease. What
+    /// fails leaves times without a place.
+    pub(super) fn anchor(&self, api: &Driver, stream: Native<CUstream>, clock: Clock) {
+        let mut anchor = self.0.anchor.lock();
+        let event = match &*anchor {
+            Some(anchor) if anchor.at.elapsed() < ANCHORED => return,
+            Some(anchor) => anchor.event,
+            None => {
+                let mut event: CUevent = std::ptr::null_mut();
+                // SAFETY: `event` is valid for the write; the context is current.
+                if !unsafe { api.event_create(&mut event, 0) }.is_success() {
+                    return;
+                }
+                self.0.all.lock().push(Native(event));
+                Native(event)
+            }
+        };
+        // SAFETY: event and stream are alive under the lease; the context is current.
+        let recorded = unsafe { api.event_record(event.0, stream.0) };
+        *anchor = recorded.is_success().then(|| Anchor { event, at: clock.start() });
+    }
+
     /// Events held.
     pub(crate) fn held(&self) -> usize {
         self.0.all.lock().len()
@@ -60,6 +94,7 @@ impl Timers {
         let mut torn = self.0.torn.write();
         *torn = true;
         while self.0.free.pop().is_some() {}
+        *self.0.anchor.lock() = None;
         for event in std::mem::take(&mut *self.0.all.lock()) {
             // SAFETY: ours, idle, and the epoch is closed: `elapsed` uses none from here on.
             gone(unsafe { api.event_destroy(event.0) });
@@ -81,6 +116,25 @@ impl Timer {
         // SAFETY: both events are alive while `destroy` is kept out, and both were recorded.
         let code = unsafe { context.api.event_elapsed_time(&mut milliseconds, self.start.0, self.end.0) };
         code.is_success().then(|| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
+    }
+}
+
+impl Timer {
+    /// From `submitted` to the first of the two, once it has passed and something tells.
+    pub(super) fn began_after(&self, submitted: Stopwatch, context: &Context) -> Option<Duration> {
+        let pool = self.timers.upgrade()?;
+        let torn = pool.torn.read(); // keeps `destroy` out
+        let anchor = pool.anchor.lock();
+        let anchor = anchor.as_ref().filter(|_| !*torn)?;
+        let _bound = context.bind().ok()?;
+        let mut milliseconds = 0f32;
+        // SAFETY: as in `elapsed`; the anchor's event is one of the pool's.
+        let code = unsafe { context.api.event_elapsed_time(&mut milliseconds, anchor.event.0, self.start.0) };
+        if !code.is_success() {
+            return None;
+        }
+        let anchored = submitted.elapsed().as_secs_f64() - anchor.at.elapsed().as_secs_f64();
+        Duration::try_from_secs_f64((anchored + f64::from(milliseconds) * 1e-3).max(0.0)).ok()
     }
 }
 

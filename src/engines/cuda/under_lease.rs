@@ -93,8 +93,8 @@ impl Core {
         }
         let _bound = self.bind(epoch)?;
         self.begin(around, follows, (shared, state), retired, name)?;
-        let timer = if s.options.timed { Some(self.start_timer(epoch, state)?) } else { None };
         let submitted = given.traced.then(|| self.timing.clock.start());
+        let timer = if s.timed { Some(self.start_timer(epoch, (shared, state), given.traced)?) } else { None };
         #[cfg(feature = "nvtx")]
         let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
         let (plans, Phase { index: phase, made, leg }) = (given.plans, given.phase);
@@ -153,7 +153,8 @@ impl Core {
             #[cfg(not(target_os = "linux"))]
             let ahead = Vec::new();
             let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
-            Some(Box::new(Extra { ahead, _keep: keep, _kept: Contained::new(kept), timer, submitted, label }))
+            let (number, kept) = (s.number, Contained::new(kept));
+            Some(Box::new(Extra { ahead, _keep: keep, _kept: kept, timer, submitted, label, number }))
         };
         let flight = Flight::new(mark, landed, extra);
         if let Some(place) = leg {
@@ -241,8 +242,12 @@ impl Core {
     }
 
     #[cold]
-    fn start_timer(&self, epoch: &Arc<Epoch>, state: &State) -> Result<Timer> {
+    fn start_timer(&self, epoch: &Arc<Epoch>, (shared, state): (&Shared, &State), traced: bool) -> Result<Timer> {
         let timer = self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
+        // Nothing is in flight here, so what is recorded now has passed at once.
+        if traced && shared.sequence.in_flight() == 0 {
+            self.timers.anchor(self.context.api, state.stream, self.timing.clock);
+        }
         self.record_timer(epoch, timer.start, state)?;
         Ok(timer)
     }

@@ -10,10 +10,11 @@ use crate::dispatch::{Backoff, Parker, Subscribed, Then, Wait, is_stealing, stea
 use crate::engine::Epoch;
 use crate::op::{Made, Make};
 use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
-use crate::trace::{Event, Told};
+use crate::trace::{DeviceTime, Event, OpInfo, Told};
 use crate::worker::Relay;
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const OPEN: u8 = 0;
@@ -33,11 +34,18 @@ pub(crate) struct Frame {
     pub(super) engine: Arc<HostEngine>,
     /// How far its end has come: one of [`OPEN`], [`CLAIMED`], [`COUNTED`].
     pub(super) end: AtomicU8,
-    pub(super) submitted: Option<Stopwatch>,
+    pub(super) traced: Option<Box<Traced>>,
     pub(super) fault: Option<Fault>,
     pub(super) timed: bool,
     pub(super) label: Option<&'static str>,
     pub(super) relay: Option<Relay>,
+}
+
+/// For a trace.
+pub(super) struct Traced {
+    number: u64,
+    submitted: Stopwatch,
+    ran: OnceLock<DeviceTime>,
 }
 
 /// How a host half went.
@@ -53,8 +61,8 @@ impl HostEngine {
     pub(super) fn frame(
         self: &Arc<Self>,
         (epoch, number): (&Arc<Epoch>, u64),
-        options: &Options,
-        traced: bool,
+        (options, timed): (&Options, bool),
+        traced: Option<u64>,
         relay: Option<Relay>,
     ) -> Frame {
         // Of the process, not of the device: a copy between devices follows nodes of both.
@@ -66,9 +74,10 @@ impl HostEngine {
             number,
             engine: self.clone(),
             end: AtomicU8::new(OPEN),
-            submitted: traced.then(|| epoch.timing.clock.start()),
+            traced: traced
+                .map(|number| Box::new(Traced { number, submitted: epoch.timing.clock.start(), ran: OnceLock::new() })),
             fault: self.plan().and_then(|plan| plan.next_op()),
-            timed: options.timed,
+            timed,
             label: options.label,
             relay,
         }
@@ -82,12 +91,17 @@ impl Frame {
             return Ran { result: Err(error), made: None, time: None };
         }
         let _inside = Inside::enter();
+        let began = self.traced.as_ref().filter(|_| self.timed).map(|traced| traced.submitted.elapsed());
         let start = self.timed.then(|| self.epoch.timing.clock.start());
         let mut made = Made::default();
         let half = || half(&mut Make::new(&self.epoch, &mut made));
         let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
         let made = (!made.is_empty()).then(|| Box::new(made));
-        Ran { result, made, time: start.map(|start| start.elapsed()) }
+        let time = start.map(|start| start.elapsed());
+        if let (Some(traced), Some(took)) = (&self.traced, time) {
+            let _ = traced.ran.set(DeviceTime::new(began, took));
+        }
+        Ran { result, made, time }
     }
 
     /// Settles as it ended; what it made and nobody wants goes before that.
@@ -146,9 +160,10 @@ impl Frame {
             return;
         }
         let failed = result.as_ref().err().cloned();
-        let trace = self.epoch.counters.trace();
-        if let Some(trace) = trace {
-            trace.emit(Event::BeforeComplete, &told.info_at_end());
+        let trace = self.epoch.counters.trace().zip(self.traced.as_ref());
+        let info = |traced: &Traced| told.info_at_end().numbered(traced.number);
+        if let Some((trace, traced)) = trace {
+            trace.emit(Event::BeforeComplete, &info(traced));
         }
         // Counted first, so that who sees it settled sees it counted; but said before, for who sees it counted.
         self.end.store(COUNTED, Ordering::Relaxed);
@@ -157,8 +172,9 @@ impl Frame {
             self.epoch.counters.count_error(&error);
         }
         self.core.settle(result);
-        if let (Some(trace), Some(submitted)) = (trace, self.submitted) {
-            trace.emit(Event::AfterComplete(submitted.elapsed()), &told.info_at_end());
+        if let Some((trace, traced)) = trace {
+            let info = OpInfo { ran: traced.ran.get().copied(), ..info(traced) };
+            trace.emit(Event::AfterComplete(traced.submitted.elapsed()), &info);
         }
     }
 

@@ -70,21 +70,21 @@ struct Outcome<O: Op> {
 impl HostEngine {
     /// Steps 3 to 6.
     pub(crate) fn submit(self: &Arc<Self>, s: Submission<'_, '_>) -> Result<()> {
-        let (epoch, call) = (s.epoch, s.call);
-        epoch.remember(call.subject());
+        let epoch = s.epoch;
+        epoch.remember(s.call.subject());
         let trace = epoch.counters.trace();
         // The user's own code, which may panic: nothing is counted yet, and nobody follows what will never run.
         let after = match trace {
-            Some(trace) => Some((trace, call.info(s.options.label, None)?)),
+            Some(trace) => Some((trace, s.info(None)?)),
             None => None,
         };
         // In a worker process this thread does nothing but submit, and has just been woken for that.
         #[cfg(target_os = "linux")]
-        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(call.cost()));
+        let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(s.call.cost()));
         #[cfg(not(target_os = "linux"))]
         let here = false;
         // A user's hook and a plan's delay are not for the submitting thread.
-        let prompt = trace.is_none() && self.plan().is_none() && call.is_prompt();
+        let prompt = trace.is_none() && self.plan().is_none() && s.call.is_prompt();
         let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
             trace.emit(Event::BeforeEnqueue, info);
@@ -92,7 +92,9 @@ impl HostEngine {
         let gate = if s.facts.gated { Gate::enter(s.views, s.read_count) } else { Gate::default() };
         // After the hook, which may wait for all that is in flight.
         let number = epoch.flow.enter();
-        let frame = self.frame((epoch, number), s.options, trace.is_some(), s.relay);
+        let traced = trace.map(|_| s.number);
+        let frame = self.frame((epoch, number), (s.options, s.timed), traced, s.relay);
+        let call = s.call;
         let me = match call.become_node(frame, kept(s.views)) {
             Ok(node) => node,
             Err(error) => {

@@ -191,8 +191,8 @@ impl WorkerEngine {
 
     /// Steps 3 to 6, but for the order on the device, which is the worker's.
     pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
-        let (epoch, call, facts) = (s.epoch, s.call, s.facts);
-        if !call.crosses() {
+        let (epoch, facts) = (s.epoch, s.facts);
+        if !s.call.crosses() {
             return Err(Error::unsupported(format!(
                 "`{}` does not cross to the worker process of {}: it says no way to (`Op::wire`)",
                 facts.name, epoch.label
@@ -205,17 +205,17 @@ impl WorkerEngine {
             )));
         }
         let info = match epoch.counters.trace() {
-            Some(_) => Some(call.info(s.options.label, None)?),
+            Some(_) => Some(s.info(None)?),
             None => None,
         };
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
             trace.emit(Event::BeforeEnqueue, info);
         }
-        let mut shape = Shape::new();
+        let (call, mut shape) = (s.call, Shape::new());
         call.shape(&mut shape)?;
         // What follows the reads is worth nothing when the order is not carried out.
         let spared = if facts.spares { s.views.len() } else { s.read_count };
-        let mut order = self.order(call.code(self.code)?, s.options.timed, (s.views, spared), &shape)?;
+        let mut order = self.order(call.code(self.code)?, s.timed, (s.views, spared), &shape)?;
         guarded(&mut || call.encode(&mut order))?;
         let (order, block) = order.closed();
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();

@@ -20,7 +20,7 @@ use crate::dispatch::{Backoff, Facts, Ongoing, Parker, Subscribed, Task, Wait, i
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Made, Op};
 use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
-use crate::trace::{Event, OpInfo};
+use crate::trace::{DeviceTime, Event, OpInfo};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -172,7 +172,7 @@ impl Flying {
             self.state.store(PENDING, Ordering::Release);
             return false;
         }
-        let (keep, failed) = {
+        let (keep, failed, time) = {
             let mut outcome = self.outcome.lock();
             let block = outcome.block.take();
             let answer = match (flag, spilled) {
@@ -193,7 +193,7 @@ impl Flying {
             if !outcome.abandoned {
                 outcome.answer = Some(answer);
             }
-            (std::mem::take(&mut outcome.keep), failed)
+            (std::mem::take(&mut outcome.keep), failed, outcome.time)
         };
         drop(keep); // before it settles: who sees it settled sees the memory back
         let trace = self.traced.as_ref().and_then(|traced| Some((self.epoch.counters.trace()?, traced)));
@@ -211,7 +211,9 @@ impl Flying {
         }
         self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
         if let Some((trace, (info, submitted))) = trace {
-            calling(|| trace.emit(Event::AfterComplete(submitted.elapsed()), info));
+            let ran = time.filter(|_| trace.is_timed()).map(|took| DeviceTime::new(None, took));
+            let info = OpInfo { ran, ..*info };
+            calling(|| trace.emit(Event::AfterComplete(submitted.elapsed()), &info));
         }
         true
     }

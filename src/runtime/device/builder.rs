@@ -37,6 +37,7 @@ pub(crate) struct Config {
     pub(crate) in_flight: InFlight,
     pub(crate) policy: RestartPolicy,
     pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) timeline: Option<crate::timeline::Recorder>,
     pub(crate) before: Vec<Hook>,
     pub(crate) after: Vec<Hook>,
     pub(crate) on_out_of_memory: Option<OnOutOfMemory>,
@@ -131,6 +132,7 @@ impl DeviceBuilder {
                 in_flight: InFlight::default(),
                 policy: RestartPolicy::default(),
                 trace: None,
+                timeline: None,
                 before: Vec::new(),
                 after: Vec::new(),
                 on_out_of_memory: None,
@@ -265,6 +267,13 @@ impl DeviceBuilder {
     /// Hooks around every operation.
     pub fn trace(mut self, trace: Arc<dyn Trace>) -> Self {
         self.config.trace = Some(trace);
+        self
+    }
+
+    /// Has a recorder write down what the device does and when, for Perfetto to show: see [`timeline`](crate::timeline). Beside
+    /// the hooks of [`trace`](Self::trace), if there are any.
+    pub fn timeline(mut self, recorder: &crate::timeline::Recorder) -> Self {
+        self.config.timeline = Some(recorder.clone());
         self
     }
 

@@ -40,7 +40,9 @@ impl Inner {
         static IDS: AtomicU64 = AtomicU64::new(0);
         process::watch_fork();
         let life = Arc::new(Life::new());
-        let counters = Arc::new(Counters::new(config.trace.clone(), config.timing));
+        let track = config.timeline.as_ref().map(crate::timeline::Recorder::track);
+        let timeline = track.clone().map(|track| track as Arc<dyn crate::Trace>);
+        let counters = Arc::new(Counters::new(config.trace.clone().into_iter().chain(timeline), config.timing));
         crate::worker::guard();
         let opened = match config.kind {
             #[cfg(target_os = "linux")]
@@ -93,6 +95,9 @@ impl Inner {
         #[cfg(target_os = "linux")]
         if let Some(engine) = inner.epoch().engine.as_worker() {
             engine.installed(&inner.epoch());
+        }
+        if let Some(track) = track {
+            track.attach(&inner);
         }
         Ok(inner)
     }
@@ -206,7 +211,7 @@ impl Inner {
         Ok(MemoryInfo { free, total, used, limit, pool })
     }
 
-    pub(super) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> Stats {
         let c = &self.counters;
         let epoch = self.epoch();
         epoch.engine.look();

@@ -1,11 +1,13 @@
 //! A dispatch on its way into an engine.
 
 use super::{Call, Facts};
+use crate::Result;
 use crate::buffer::View;
 use crate::device::Options;
 use crate::engine::Epoch;
 use crate::op::{Op, Spans, WritesOf};
 use crate::sync::Arc;
+use crate::trace::{OpInfo, next_number};
 use crate::worker::Relay;
 
 /// One admitted and checked piece of work, on its way into an engine. The op and its operands lie where they were made, on
@@ -18,6 +20,10 @@ pub(crate) struct Submission<'a, 'x> {
     pub(crate) options: &'a Options,
     /// In a worker, for its client.
     pub(crate) relay: Option<Relay>,
+    /// For traces: see [`OpInfo::number`](crate::OpInfo). 0 where nobody listens.
+    pub(crate) number: u64,
+    /// The time on the device is to be measured.
+    pub(crate) timed: bool,
     /// It was let in when it was submitted: what closes the device to others does not stop it any more.
     pub(crate) was_admitted: bool,
     /// Reads first, then writes.
@@ -38,6 +44,15 @@ impl<'a, 'x> Submission<'a, 'x> {
         (views, read_count): (&'a [View<'x>], usize),
     ) -> Self {
         let facts = call.facts();
-        Submission { call, facts, epoch, options, relay: None, was_admitted: false, views, read_count }
+        let (number, timed) = match epoch.counters.trace() {
+            None => (0, options.timed),
+            Some(trace) => (next_number(), options.timed || trace.is_timed()),
+        };
+        Submission { call, facts, epoch, options, relay: None, number, timed, was_admitted: false, views, read_count }
+    }
+
+    /// For traces.
+    pub(crate) fn info(&self, stream: Option<usize>) -> Result<OpInfo> {
+        Ok(self.call.info(self.options.label, stream)?.numbered(self.number))
     }
 }

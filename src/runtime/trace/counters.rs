@@ -39,7 +39,7 @@ struct LastFault {
 }
 
 impl Counters {
-    pub(crate) fn new(trace: Option<Arc<dyn Trace>>, timing: &'static Timing) -> Self {
+    pub(crate) fn new(traces: impl IntoIterator<Item = Arc<dyn Trace>>, timing: &'static Timing) -> Self {
         Counters {
             dispatches: AtomicU64::new(0),
             lives: Mutex::default(),
@@ -53,7 +53,7 @@ impl Counters {
             bytes_crossed: AtomicU64::new(0),
             fault: Mutex::default(),
             errors: Mutex::default(),
-            sink: Sink::new(trace),
+            sink: Sink::new(traces.into_iter().collect()),
             timing,
         }
     }

@@ -2,12 +2,16 @@
 
 use crate::DType;
 use crate::op::{Cost, Op, cost_of};
+use crate::sync::{AtomicU64, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// One operation, as traces see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OpInfo {
+    /// Counts the dispatches of the process that a trace is told of, from 1: the same in all hooks of one.
+    pub number: u64,
     /// Its name: `gemm`.
     pub op: &'static str,
     /// Its library: `blas`.
@@ -26,6 +30,32 @@ pub struct OpInfo {
     pub flops: u64,
     /// Bytes that must move at least.
     pub bytes: u64,
+    /// When the device was at it, in [`after_complete`](crate::Trace::after_complete) of a trace that
+    /// [wants to know](crate::Trace::wants_device_times).
+    pub ran: Option<DeviceTime>,
+}
+
+/// When a device was at an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceTime {
+    /// From its submission, which is when `latency` begins, to the beginning of its work on the device. `None`: that is not
+    /// known, as of a worker.
+    pub began: Option<Duration>,
+    /// How long it took there.
+    pub took: Duration,
+}
+
+impl DeviceTime {
+    pub(crate) fn new(began: Option<Duration>, took: Duration) -> Self {
+        DeviceTime { began, took }
+    }
+}
+
+/// A number for a dispatch.
+pub(crate) fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// An op in flight, to code that is compiled once for all ops.
@@ -41,7 +71,20 @@ impl dyn Told + '_ {
     pub(crate) fn info_at_end(&self) -> OpInfo {
         catch_unwind(AssertUnwindSafe(|| self.info())).unwrap_or_else(|_| {
             let (op, library) = self.names();
-            OpInfo { op, library, kernel: None, reads: &[], writes: &[], stream: None, label: None, flops: 0, bytes: 0 }
+            let (kernel, stream, label) = (None, None, None);
+            OpInfo {
+                number: 0,
+                op,
+                library,
+                kernel,
+                reads: &[],
+                writes: &[],
+                stream,
+                label,
+                flops: 0,
+                bytes: 0,
+                ran: None,
+            }
         })
     }
 }
@@ -50,6 +93,7 @@ impl OpInfo {
     pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
         let (Cost { flops, bytes }, (reads, writes)) = (cost_of(op), op.dtypes());
         OpInfo {
+            number: 0,
             op: O::NAME,
             library: O::LIBRARY,
             kernel: op.subject().copied(),
@@ -59,6 +103,11 @@ impl OpInfo {
             label,
             flops,
             bytes,
+            ran: None,
         }
+    }
+
+    pub(crate) fn numbered(self, number: u64) -> Self {
+        OpInfo { number, ..self }
     }
 }

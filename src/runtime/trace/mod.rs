@@ -14,8 +14,8 @@ mod sink;
 pub use compile_stats::CompileStats;
 pub(crate) use counters::Counters;
 pub use counters::Stats;
-pub use info::OpInfo;
-pub(crate) use info::Told;
+pub use info::{DeviceTime, OpInfo};
+pub(crate) use info::{Told, next_number};
 pub use loss::{Loss, Recovery};
 #[cfg(feature = "tracing")]
 pub(crate) use sink::tell_phase;
@@ -41,6 +41,11 @@ pub trait Trace: Send + Sync {
     fn before_complete(&self, op: &OpInfo) {}
     /// It is complete. `latency` is the time from submission until its completion was seen.
     fn after_complete(&self, op: &OpInfo, latency: Duration) {}
+    /// Whether [`OpInfo::ran`] is to be known at the end of an operation, which takes the device two events for each. Asked when
+    /// the device is opened.
+    fn wants_device_times(&self) -> bool {
+        false
+    }
     /// The device has failed, or its worker was lost, and it is seen to. On the supervisor's thread. (Of a device that
     /// nothing brings back, as a GPU in this process, [`health`](crate::Device::health) tells.)
     fn lost(&self, loss: &Loss<'_>) {}

@@ -2,6 +2,7 @@
 
 use super::{Loss, OpInfo, Recovery, Trace};
 use crate::sync::Arc;
+use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -16,13 +17,23 @@ pub(crate) enum Event {
 
 /// Everybody who listens.
 pub(crate) struct Sink {
-    user: Option<Arc<dyn Trace>>,
+    users: SmallVec<[Arc<dyn Trace>; 2]>,
+    /// One of them wants to know when the device was at an operation.
+    timed: bool,
 }
 
 impl Sink {
     /// `None` when nobody listens: then the hot path has one branch.
-    pub(crate) fn new(user: Option<Arc<dyn Trace>>) -> Option<Self> {
-        (user.is_some() || cfg!(feature = "tracing")).then_some(Sink { user })
+    pub(crate) fn new(users: SmallVec<[Arc<dyn Trace>; 2]>) -> Option<Self> {
+        let wants =
+            |user: &Arc<dyn Trace>| catch_unwind(AssertUnwindSafe(|| user.wants_device_times())).unwrap_or(false);
+        let timed = users.iter().any(wants);
+        (!users.is_empty() || cfg!(feature = "tracing")).then_some(Sink { users, timed })
+    }
+
+    /// Device times are to be measured.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timed
     }
 
     /// Whether anybody would be told of an operation: a subscriber may come and go, and without one nothing is computed.
@@ -31,7 +42,7 @@ impl Sink {
         let subscribed = tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE;
         #[cfg(not(feature = "tracing"))]
         let subscribed = false;
-        self.user.is_some() || subscribed
+        !self.users.is_empty() || subscribed
     }
 
     /// Tells everybody. With no lock held; a panic in a hook or a subscriber is caught, because on a pool thread it would
@@ -49,13 +60,12 @@ impl Sink {
             ),
             Event::BeforeEnqueue | Event::BeforeComplete => {}
         }));
-        let Some(user) = &self.user else { return };
-        let _ = catch_unwind(AssertUnwindSafe(|| match event {
+        self.tell(|user| match event {
             Event::BeforeEnqueue => user.before_enqueue(info),
             Event::AfterEnqueue => user.after_enqueue(info),
             Event::BeforeComplete => user.before_complete(info),
             Event::AfterComplete(latency) => user.after_complete(info, latency),
-        }));
+        });
     }
 }
 
@@ -70,8 +80,8 @@ impl Sink {
         self.tell(|user| user.recovered(recovery));
     }
 
-    fn tell(&self, what: impl FnOnce(&dyn Trace)) {
-        if let Some(user) = &self.user {
+    fn tell(&self, what: impl Fn(&dyn Trace)) {
+        for user in &self.users {
             let _ = catch_unwind(AssertUnwindSafe(|| what(&**user)));
         }
     }
