@@ -45,6 +45,17 @@ pub enum DType {
 }
 
 impl DType {
+    /// One whose elements are so long, for bytes that only go from here to there.
+    pub(crate) fn of_size(bytes: usize) -> Self {
+        match bytes {
+            2 => DType::U16,
+            4 => DType::U32,
+            8 => DType::U64,
+            16 => DType::C64,
+            _ => DType::U8,
+        }
+    }
+
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {

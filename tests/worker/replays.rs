@@ -24,7 +24,12 @@ fn record(device: &Device, c: &DeviceBuffer<f64>) -> (Program, (Later<f64>, Late
 }
 
 /// The same, call by call.
-fn eager(device: &Device, c: &DeviceBuffer<f64>, x: &DeviceBuffer<f64>, y: DeviceBuffer<f64>) -> (DeviceBuffer<f64>, f64) {
+fn eager(
+    device: &Device,
+    c: &DeviceBuffer<f64>,
+    x: &DeviceBuffer<f64>,
+    y: DeviceBuffer<f64>,
+) -> (DeviceBuffer<f64>, f64) {
     let blas = device.blas();
     let t = device.copy(x, device.uninit(N).unwrap()).unwrap().into_output();
     let t = blas.axpy(1.0, c, blas.scal(2.0, t).unwrap().into_output()).unwrap().into_output();
@@ -56,12 +61,18 @@ fn a_replay_in_a_worker_is_one_order_and_what_the_same_calls_are() {
     assert_right(&device, &program, &later, &c);
     let (x, mut y) = (up(&device, numbers(0.0)), up(&device, numbers(0.0)));
     for _ in 0..5 {
-        let before = device.stats();
         (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
-        let after = device.stats();
-        assert_eq!((after.orders - before.orders, after.dispatches - before.dispatches), (1, 1));
-        assert!(after.bytes_crossed - before.bytes_crossed < 400, "{} bytes", after.bytes_crossed - before.bytes_crossed);
     }
+    device.synchronize(LONG).unwrap();
+    let before = device.stats();
+    for _ in 0..50 {
+        (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
+    }
+    let after = device.stats();
+    assert_eq!(after.dispatches - before.dispatches, 50);
+    // Memory of the calls before may still be on its way back, an order each.
+    let (orders, bytes) = (after.orders - before.orders, after.bytes_crossed - before.bytes_crossed);
+    assert!((50..60).contains(&orders) && bytes < 50 * 400, "{orders} orders, {bytes} bytes");
     drop(down(&device, &y));
     let base = device.stats().bytes_used;
     drop(program);
@@ -77,7 +88,8 @@ fn a_program_with_one_answer_brings_it_and_one_with_none_brings_none() {
     for _ in 0..3 {
         assert_eq!(program.replay((&x,), ()).unwrap().await_result().unwrap().get(&norm).unwrap(), 5.0);
     }
-    let (program, ()) = device.record(|r| r.blas().scal(2.0, r.operand::<f64>(2)?).map(drop).map_err(Into::into)).unwrap();
+    let (program, ()) =
+        device.record(|r| r.blas().scal(2.0, r.operand::<f64>(2)?).map(drop).map_err(Into::into)).unwrap();
     let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
     assert_eq!(down(&device, &x), [6.0, 8.0]);
 }
@@ -123,7 +135,11 @@ fn the_next_worker_gets_the_program_by_itself() {
         device.wait_healthy(LONG).unwrap();
         let (x, y) = (up(&device, numbers(0.5)), up(&device, numbers(3.0)));
         let stale = program.replay((&x,), (y,)).unwrap_err();
-        assert!(matches!(stale.error, windlass::Error::GpuRefStale { .. }), "what it captured is gone: {}", stale.error);
+        assert!(
+            matches!(stale.error, windlass::Error::GpuRefStale { .. }),
+            "what it captured is gone: {}",
+            stale.error
+        );
         let c = up(&device, numbers(1.0));
         program.bind(0, &c).unwrap();
         assert_right(&device, &program, &later, &c);
@@ -140,7 +156,7 @@ fn a_worker_that_is_lost_during_a_replay_costs_an_error_and_buffers_and_not_the_
         for round in 1..4 {
             system::signal(device.worker_pid().unwrap(), libc::SIGSTOP);
             let pending: Vec<_> =
-                (0..3).filter_map(|_| program.replay((), (device.zeros(N).ok()?,)).ok()).collect();
+                (0..3).filter_map(|_| program.replay((), (device.zeros::<f64>(N).ok()?,)).ok()).collect();
             kill(&device);
             for one in pending {
                 let error = one.await_result().unwrap_err().error;

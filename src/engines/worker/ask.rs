@@ -29,6 +29,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Question {
     /// Loads the image that came in shared memory, under this number. Answer: `()`.
     Load { id: u64, is_text: bool },
+    /// Makes a program of what came in shared memory, under this number. Answer: `()`.
+    Program { id: u64 },
     /// Finds a kernel. Answer: [`Found`](crate::launch::Found), if there is one.
     Kernel { id: u64, name: String, with_parameters: bool },
     /// Finds a variable. Answer: its address and its bytes, if there is one.
@@ -119,9 +121,18 @@ impl WorkerEngine {
 
     /// Has an image loaded. The module stays loaded while the allocation is there.
     pub(crate) fn load_module(&self, epoch: &Arc<Epoch>, image: &[u8], is_text: bool) -> Result<Arc<Allocation>> {
-        let block = self.stage(epoch, image)?;
+        self.load(epoch, image, |id| Question::Load { id, is_text })
+    }
+
+    /// Has a program made, which is there as long as the allocation.
+    pub(crate) fn load_program(&self, epoch: &Arc<Epoch>, program: &[u8]) -> Result<Arc<Allocation>> {
+        self.load(epoch, program, |id| Question::Program { id })
+    }
+
+    fn load(&self, epoch: &Arc<Epoch>, data: &[u8], what: impl FnOnce(u64) -> Question) -> Result<Arc<Allocation>> {
+        let block = self.stage(epoch, data)?;
         let id = next_address(0);
-        let (turn, answer) = self.ask_with::<()>(epoch, Question::Load { id, is_text }, Some(block))?;
+        let (turn, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
         // Made before the answer is judged: what was loaded is unloaded with it.
         let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link, &turn))));
         answer.map(|()| module)

@@ -13,7 +13,7 @@ use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
 use crate::buffer::{Allocation, Home, Shape, Track, View};
 use crate::device::{DeviceInfo, PoolInfo};
-use crate::dispatch::{Backoff, Submission, Wait};
+use crate::dispatch::{Backoff, Gate, Submission, Wait};
 use crate::engine::{Completion, Epoch};
 use crate::op::{Kind, guarded};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
@@ -74,6 +74,11 @@ impl WorkerEngine {
     /// The worker is this very executable, so what lies in it lies there too.
     pub(crate) fn is_same_program(&self) -> bool {
         self.code == Code::Offset
+    }
+
+    /// How operations are named to it.
+    pub(crate) fn code(&self) -> Code {
+        self.code
     }
 
     pub(crate) fn is_gpu(&self) -> bool {
@@ -215,7 +220,8 @@ impl WorkerEngine {
         call.shape(&mut shape)?;
         // What follows the reads is worth nothing when the order is not carried out.
         let spared = if facts.spares { s.views.len() } else { s.read_count };
-        let mut order = self.order(call.code(self.code)?, s.timed, (s.views, spared), &shape)?;
+        let seat = s.options.seat;
+        let mut order = self.order(call.code(self.code)?, (s.timed, seat), (s.views, spared), &shape)?;
         guarded(&mut || call.encode(&mut order))?;
         let (order, block) = order.closed();
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
@@ -223,7 +229,7 @@ impl WorkerEngine {
         let number = epoch.flow.enter();
         let flying = Flying::new(facts, &self.link, (epoch, number), keep, block, info);
         let sent = call.become_flight(flying).and_then(|flight| {
-            self.send(epoch, &flight, &order, (s.views, s.read_count), info)?;
+            self.send(epoch, &flight, &order, (s.views, s.read_count, facts.gated), info)?;
             Ok(flight)
         });
         let flight = sent.inspect_err(|_| epoch.flow.leave(number))?;
@@ -240,7 +246,7 @@ impl WorkerEngine {
     fn order(
         &self,
         code: u64,
-        timed: bool,
+        (timed, seat): (bool, Option<u8>),
         (views, read_count): (&[View<'_>], usize),
         shape: &Shape,
     ) -> Result<Outgoing> {
@@ -249,6 +255,7 @@ impl WorkerEngine {
         order.value(&Run {
             code,
             timed,
+            seat,
             suffer: self.suffer(),
             places: &places[..],
             read_count: u32::try_from(read_count).unwrap_or(u32::MAX),
@@ -263,9 +270,10 @@ impl WorkerEngine {
         epoch: &Arc<Epoch>,
         flight: &Arc<dyn Flight>,
         order: &[u8],
-        (views, read_count): (&[View<'_>], usize),
+        (views, read_count, gated): (&[View<'_>], usize, bool),
         info: Option<OpInfo>,
     ) -> Result<()> {
+        let _gate = if gated { Gate::enter(views, read_count) } else { Gate::default() };
         let follows = Follows::gather(views, read_count);
         let turn = self.link.send(epoch, order::RUN, flight, &follows, order)?;
         follows.publish(views, read_count, turn);

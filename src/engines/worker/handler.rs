@@ -30,11 +30,14 @@ pub(crate) enum Code {
 /// What carries out one kind of operation.
 pub(super) struct Handler {
     magic: u64,
-    pub(super) run: fn(&Server, Task<'_>) -> Result<()>,
+    pub(super) run: fn(With<'_>) -> Result<()>,
 }
 
 /// Marks a handler, so that a distance that leads elsewhere is noticed.
 const MARK: u64 = 0x7769_6e64_6c61_7373;
+
+/// What is done with an operation that is still to be read.
+pub(super) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
 
 struct Of<O>(PhantomData<O>);
 
@@ -123,6 +126,7 @@ impl Registry {
         #[cfg(feature = "worker-program")]
         {
             crate::copy::register(&mut registry);
+            crate::program::register(&mut registry);
             registry.add::<crate::supervisor::SelfTest>();
             libraries.iter().for_each(|entry| (entry.register)(&mut registry));
         }
@@ -135,27 +139,27 @@ impl Registry {
     }
 }
 
-/// Carries one operation out: a dispatch on the worker's own device.
-fn run<O: Op>(server: &Server, task: Task<'_>) -> Result<()> {
+/// Of one kind of operation, room for one.
+fn run<O: Op>(with: With<'_>) -> Result<()> {
     let (mut op, mut spans) = (None, None);
-    carry_out(&mut Typed::<O>::new(&mut op, &mut spans), server, task)
+    with(&mut Typed::<O>::new(&mut op, &mut spans))
 }
 
-/// The same, compiled once.
-fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
+/// Carries it out: a dispatch on the worker's own device.
+pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
     let modules = &server.modules;
     call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
-    let mut receive = Receive { views: views.iter(), shape: task.shape.iter() };
+    let mut receive = Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false };
     let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
     let incomplete = || Error::library("an order whose operands are not those of its operation");
     let read_count = read_count.ok_or_else(incomplete)?;
     mark_overwritten(call, &mut views, read_count);
     let reply = task.reply;
-    let options = Options { timed: task.timed, ..Options::default() };
+    let options = Options { timed: task.timed, seat: task.seat, ..Options::default() };
     let mut submission = Submission::new(&mut *call, &epoch, &options, (&views, read_count));
     submission.relay = Some(Relay { reply: reply.clone(), suffer: task.suffer });
     server.device.submit_here(submission)?;

@@ -1,6 +1,7 @@
 //! The worker's modules, under the client's numbers: what it is asked about them, and where launches find them.
 
 use super::ask::{Ask, Question};
+use super::handler::With;
 use super::memory::Memory;
 use super::server::Server;
 use super::{Lent, wire};
@@ -10,12 +11,12 @@ use crate::cuda::{CudaEngine, Function, LoadedModule};
 use crate::engine::Epoch;
 #[cfg(feature = "cuda")]
 use crate::launch::Found;
-#[cfg(feature = "cuda")]
+use crate::op::guarded;
+use crate::program::Arrived;
 use crate::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
 use crate::{Device, DeviceBuffer};
 use crate::{Error, Result};
-#[cfg(feature = "cuda")]
 use std::collections::HashMap;
 #[cfg(feature = "cuda")]
 use std::ffi::CString;
@@ -23,6 +24,8 @@ use std::ffi::CString;
 /// What is loaded. A module goes with the order that frees its number; launches in flight hold what they need of it.
 #[derive(Default)]
 pub(crate) struct Modules {
+    /// Programs, under numbers of their own.
+    programs: Mutex<HashMap<u64, Arc<Arrived>>>,
     #[cfg(feature = "cuda")]
     all: Mutex<HashMap<u64, Held>>,
 }
@@ -37,12 +40,25 @@ struct Held {
 /// Answers a question.
 pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Vec<u8>> {
     let Ask { what, block } = postcard::from_bytes(body).map_err(wire::garbled)?;
-    let lent = match block {
+    let mut lent = match block {
         None => None,
         Some(block) => {
             Some(Lent::new(&server.bulk, block).ok_or_else(|| Error::library("shared memory that lies outside"))?)
         }
     };
+    if let Question::Program { id } = what {
+        let lent = lent.take().ok_or_else(|| Error::library("a program that did not come"))?;
+        let (epoch, gpu) = (server.device.epoch(), server.is_gpu());
+        let mut find = |code, with: With<'_>| (server.handlers.find(code)?.run)(with);
+        let mut arrived = None;
+        // What reads an operation is its author's code.
+        guarded(&mut || {
+            arrived = Some(Arrived::of(lent.bytes(), gpu, &mut find, (&epoch, &server.modules))?);
+            Ok(())
+        })?;
+        server.modules.programs.lock().extend(arrived.map(|arrived| (id, Arc::new(arrived))));
+        return encoded(&());
+    }
     #[cfg(feature = "cuda")]
     {
         let epoch = server.device.epoch();
@@ -54,9 +70,23 @@ pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
     Err(Error::unsupported(format!("the worker's device loads no modules, and was asked {what:?}")))
 }
 
-#[cfg(not(feature = "cuda"))]
 impl Modules {
-    pub(super) fn remove(&self, _: u64) {}
+    /// A program, for an order that names it.
+    pub(crate) fn program(&self, id: u64) -> Result<Arc<Arrived>> {
+        let program = self.programs.lock().get(&id).cloned();
+        program.ok_or_else(|| Error::library("an order that names a program which there is not"))
+    }
+
+    /// The client's last handle is gone. Replays in flight hold what they need of a program; a module is unloaded when nothing
+    /// of it is in flight any more.
+    pub(super) fn remove(&self, id: u64) {
+        let program = self.programs.lock().remove(&id);
+        #[cfg(feature = "cuda")]
+        let module = self.all.lock().remove(&id);
+        drop(program); // with no lock held, both
+        #[cfg(feature = "cuda")]
+        drop(module);
+    }
 }
 
 #[cfg(feature = "cuda")]
@@ -106,6 +136,7 @@ impl Modules {
                 encoded(&crate::library::answer_here(core, epoch, &name, &question)?)
             }
             Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| encoded(&())),
+            Question::Program { .. } => Err(Error::library("a program among modules")),
         }
     }
 
@@ -146,12 +177,6 @@ impl Modules {
         let found = all.get(&id).and_then(|held| held.kernels.get(number as usize));
         found.map(|(_, function)| function.clone()).ok_or_else(unknown)
     }
-
-    /// The client's last handle is gone. It is unloaded when nothing of it is in flight any more.
-    pub(super) fn remove(&self, id: u64) {
-        let gone = self.all.lock().remove(&id);
-        drop(gone); // with no lock held
-    }
 }
 
 #[cfg(feature = "cuda")]
@@ -159,7 +184,6 @@ fn unknown() -> Error {
     Error::library("an order that names a module which there is not")
 }
 
-#[cfg(feature = "cuda")]
 fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
     postcard::to_stdvec(answer).map_err(wire::garbled)
 }

@@ -97,6 +97,8 @@ pub(super) struct Run<P, S> {
     pub(super) code: u64,
     /// Measure the time on the device.
     pub(super) timed: bool,
+    /// The stream that it goes to, where that is not free to choose.
+    pub(super) seat: Option<u8>,
     pub(super) suffer: Option<Suffer>,
     /// Reads, then writes.
     pub(super) places: P,
@@ -116,6 +118,7 @@ mod tests {
         let run = Run {
             code: 77,
             timed: true,
+            seat: Some(3),
             suffer: Some(Suffer::Delay(5)),
             places: &places[..],
             read_count: 1,

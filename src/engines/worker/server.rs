@@ -5,7 +5,7 @@
 //! nobody that work is done, so there another looks (`completion_poller.rs`).
 
 use super::completion_poller::CompletionPoller;
-use super::handler::Handlers;
+use super::handler::{Handlers, carry_out};
 use super::handshake::{self, Admitted};
 use super::memory::{Memory, Operand};
 use super::modules::{self, Modules};
@@ -36,7 +36,7 @@ pub(super) struct Server {
     control: Arc<Segment>,
     pub(super) bulk: Arc<Segment>,
     pub(super) modules: Modules,
-    handlers: Handlers,
+    pub(super) handlers: Handlers,
     completion_poller: CompletionPoller,
     memory: Memory,
     posts: [Post; LANES],
@@ -51,6 +51,7 @@ pub(super) struct Task<'a> {
     pub(super) operands: &'a [Operand],
     pub(super) shape: &'a [u32],
     pub(super) timed: bool,
+    pub(super) seat: Option<u8>,
     pub(super) suffer: Option<Suffer>,
     pub(super) reply: Reply,
 }
@@ -256,16 +257,20 @@ impl Server {
         block.map(|block| Lent::new(&self.bulk, block).ok_or_else(outside)).transpose()
     }
 
-    fn is_gpu(&self) -> bool {
+    pub(super) fn is_gpu(&self) -> bool {
         self.device.kind() == crate::DeviceKind::Cuda
     }
 
     fn run(&self, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], lent: Option<Lent>, reply: Reply) -> Result<()> {
         let handler = self.handlers.find(run.code)?;
         let operands = run.places.iter().map(|place| self.memory.operand(place)).collect::<Result<Vec<_>>>()?;
-        let Run { timed, suffer, shape, .. } = run;
-        let task = Task { bytes, lent, operands: &operands, shape, timed: *timed, suffer: *suffer, reply };
-        (handler.run)(self, task)
+        let Run { timed, seat, suffer, shape, .. } = run;
+        let (timed, seat, suffer) = (*timed, *seat, *suffer);
+        let mut task = Some(Task { bytes, lent, operands: &operands, shape, timed, seat, suffer, reply });
+        (handler.run)(&mut |call| match task.take() {
+            Some(task) => carry_out(call, self, task),
+            None => Err(Error::library("an order that was carried out already")),
+        })
     }
 
     /// Calls `then` when the work is settled.

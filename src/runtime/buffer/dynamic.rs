@@ -54,6 +54,11 @@ impl<'a> AnyIn<'a> {
         (self.region, self.offset * size, self.len * size)
     }
 
+    /// Another handle of it, which is only read through.
+    pub(crate) fn kept(&self) -> AnyBuffer {
+        AnyBuffer::reader(self.region, (self.offset, self.len), self.dtype)
+    }
+
     /// With its type again; `None` when it is another.
     pub fn downcast<T: Element>(self) -> Option<In<'a, T>> {
         (self.dtype == T::DTYPE).then(|| In::new(self.region, self.offset, self.len))
@@ -93,10 +98,10 @@ pub struct AnyBuffer {
 }
 
 impl AnyBuffer {
-    /// Another handle of `bytes` bytes of what somebody else owns, which is only read through it.
-    pub(crate) fn reader(region: &Arc<Region>, offset: usize, bytes: usize) -> Self {
+    /// Another handle of a window of what somebody else owns, which is only read through it.
+    pub(crate) fn reader(region: &Arc<Region>, (offset, len): (usize, usize), dtype: DType) -> Self {
         region.handles.add_one();
-        AnyBuffer { region: region.clone(), offset, len: bytes, dtype: DType::U8 }
+        AnyBuffer { region: region.clone(), offset, len, dtype }
     }
 
     pub(crate) fn region(&self) -> &Arc<Region> {

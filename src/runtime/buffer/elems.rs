@@ -92,6 +92,8 @@ pub(crate) type Shape = SmallVec<[u32; 4]>;
 pub struct Receive<'r, 'x> {
     pub(crate) views: std::slice::Iter<'r, View<'x>>,
     pub(crate) shape: std::slice::Iter<'r, u32>,
+    /// The views count bytes, for what they count in is not known yet.
+    pub(crate) in_bytes: bool,
 }
 
 impl<'x> Receive<'_, 'x> {
@@ -102,7 +104,10 @@ impl<'x> Receive<'_, 'x> {
 
     /// The next operand, of elements of `size` bytes, if it lies inside its memory.
     pub(super) fn operand(&mut self, size: usize) -> Option<(&'x crate::sync::Arc<super::Region>, usize, usize)> {
-        let View { region, offset, len, .. } = *self.views.next()?;
+        let View { region, offset, mut len, .. } = *self.views.next()?;
+        if self.in_bytes {
+            len = len.checked_div(size)?;
+        }
         let end = offset.checked_add(len)?.checked_mul(size)?;
         (end as u64 <= region.allocation.bytes).then_some((region, offset, len))
     }

@@ -130,20 +130,30 @@ impl From<Index> for Option<usize> {
 
 /// What the steps of a replay left, one slot of 64 bytes after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Cells(pub(crate) Vec<u8>);
+pub(crate) struct Cells(pub(crate) smallvec::SmallVec<[u8; 64]>);
+
+impl From<Vec<u8>> for Cells {
+    fn from(cells: Vec<u8>) -> Self {
+        Cells(cells.into())
+    }
+}
 
 impl sealed::Sealed for Cells {}
 impl Raw for Cells {
     const BYTES: usize = 0;
     fn land(landing: Landing) -> Result<Self> {
         match landing {
-            Landing::Slot(_) => Ok(Cells::default()),
+            Landing::Slot(cell) => Ok(Cells(cell.into())),
             #[cfg(any(feature = "cuda", target_os = "linux"))]
-            other => Landed::land(other)?.into_vec().map(Cells),
+            other => Landed::land(other)?.into_vec().map(Cells::from),
         }
     }
     fn leave(self, to: Leaving) -> Result<Left> {
-        Landed::from(self.0).leave(to)
+        match self.0.first_chunk::<64>() {
+            Some(cell) if self.0.len() == 64 => Ok(Left::Slot(*cell)),
+            None => Ok(Left::Slot([0; 64])),
+            _ => Landed::from(self.0.into_vec()).leave(to),
+        }
     }
 }
 

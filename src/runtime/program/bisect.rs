@@ -85,7 +85,7 @@ impl Program {
                 }
             }
         }
-        let answers = Answers { recording: program.plan.id, cells: Cells(cells) };
+        let answers = Answers { recording: program.plan.id, cells: Cells::from(cells) };
         Replayed::new(writes, answers).map_err(|error| {
             let step = program.plan.nodes.len();
             Box::new(StepFailure { step, op: "replay", library: "program", label: None, error })

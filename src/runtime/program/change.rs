@@ -2,7 +2,7 @@
 
 use super::tape::Entry;
 use super::{Program, Recorder};
-use crate::buffer::{AnyBuffer, AnyIn};
+use crate::buffer::AnyIn;
 use crate::op::contained;
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -39,10 +39,7 @@ impl Program {
     /// # Ok(()) }
     /// ```
     pub fn set<T>(&mut self, step: usize, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<T> {
-        let captured = self.captured.iter().map(|one| {
-            let (offset, bytes) = one.window();
-            AnyBuffer::reader(one.region(), offset, bytes)
-        });
+        let captured = self.captured.iter().map(|one| one.as_in().kept());
         self.tape.reopen(self.plan.pieces.clone(), captured.collect());
         let kept = contained(|| body(&self.recorder));
         let written = self.tape.close();
@@ -95,12 +92,12 @@ impl Program {
         let Some(place) = self.captured.get_mut(captured) else {
             return Err(Error::invalid("captured", format!("{captured} of {count} buffers")));
         };
-        let (buffer, (_, recorded)) = (buffer.into(), place.window());
-        let (region, offset, bytes) = buffer.place();
+        let buffer = buffer.into();
+        let ((_, _, bytes), (_, _, recorded)) = (buffer.place(), place.as_in().place());
         if bytes != recorded {
             return Err(Error::invalid("buffer", format!("{bytes} bytes in the place of {recorded}")));
         }
-        *place = AnyBuffer::reader(region, offset, bytes);
+        *place = buffer.kept();
         Ok(())
     }
 }

@@ -8,14 +8,18 @@
 //!
 //! `tape.rs`: the engine that writes down; `recorder.rs`: its user's side; `step.rs`: a recorded op, the only part that
 //! is compiled for each; `plan.rs`: edges and arena; `replay.rs`: the operation, `run.rs` its host half, `enqueue.rs` its
-//! CUDA half; `operands.rs`, `outcome.rs`: what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks;
+//! CUDA half; `home.rs`: its memory in one life of the device; `cross.rs`: how it comes to a worker. `operands.rs`, `outcome.rs`:
+//! what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks;
 //! `change.rs`: other scalars and other buffers without recording again; `bisect.rs`: which step fails.
 
 mod bisect;
 mod change;
+#[cfg(target_os = "linux")]
+mod cross;
 mod dot;
 #[cfg(feature = "cuda")]
 mod enqueue;
+mod home;
 mod operands;
 mod outcome;
 mod plan;
@@ -28,6 +32,8 @@ mod step;
 mod tape;
 
 pub use bisect::StepFailure;
+#[cfg(target_os = "linux")]
+pub(crate) use cross::Arrived;
 pub use operands::{Moved, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
@@ -40,9 +46,10 @@ use crate::dispatch::Submitted;
 use crate::engine::{Engine, Epoch, Parts};
 use crate::error::Rejected;
 use crate::op::Contained;
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::trace::Counters;
-use crate::{AnyIns, Device, DeviceBuffer, Error, Result};
+use crate::{AnyIns, Device, Error, Result};
+use home::Home;
 use plan::Plan;
 use replay::{Ran, Replay};
 
@@ -55,7 +62,9 @@ use replay::{Ran, Replay};
 /// may run side by side.
 ///
 /// A program is of one generation of its device: after a rebuild its replays answer
-/// [`Error::GpuRefStale`](crate::Error::GpuRefStale), and it is recorded again.
+/// [`Error::GpuRefStale`](crate::Error::GpuRefStale), and it is recorded again. On an isolated device it lives on: it crosses to
+/// each worker by itself when it is first replayed there, and wants new buffers only, also for those that it
+/// [captured](Self::bind).
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -90,11 +99,16 @@ pub struct Program {
     plan: Arc<Plan>,
     /// Buffers of the device that its operations read.
     captured: Vec<AnyBuffer>,
-    /// Temporaries, and what the operations leave for the host.
-    arena: DeviceBuffer<u8>,
+    home: Mutex<Option<Arc<Home>>>,
     replays: AtomicU64,
     #[cfg(feature = "cuda")]
     graphs: Arc<crate::cuda::Graphs>,
+}
+
+/// Makes what this folder dispatches known to a worker program.
+#[cfg(feature = "worker-program")]
+pub(crate) fn register(registry: &mut crate::worker::Registry) {
+    registry.add::<Replay>();
 }
 
 impl std::fmt::Debug for Program {
@@ -115,7 +129,7 @@ impl Device {
     /// Whatever `body` answers: an operation that refuses its arguments, or one that cannot be recorded, which is
     /// [`Error::Unsupported`] with its name and the reason: it waits for the GPU in the middle (cuSOLVER's calls), sizes
     /// its output when it runs (products of sparse matrices), or moves data between host and device.
-    /// [`Error::OutOfMemory`] for the arena; [`Error::Unsupported`] on an isolated device.
+    /// [`Error::OutOfMemory`] for the arena.
     pub fn record<T>(&self, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<(Program, T)> {
         let (recorder, tape, id) = self.recorder()?;
         let kept = body(&recorder)?;
@@ -127,9 +141,6 @@ impl Device {
         crate::host::refuse_inside("a recording")?;
         if self.recording().is_some() {
             return Err(Error::unsupported("a recording inside a recording"));
-        }
-        if self.is_isolated() {
-            return Err(Error::unsupported("a recording on an isolated device: programs do not cross to a worker yet"));
         }
         let real = self.epoch();
         real.admit()?;
@@ -152,29 +163,24 @@ impl Device {
     fn program(&self, recorder: Recorder, tape: Arc<Tape>, id: u64) -> Result<Program> {
         let mut written = tape.close();
         let captured = std::mem::take(&mut written.captured);
-        let real = tape.real();
-        let plan = Plan::of(id, written, captured.len(), !real.engine.is_host())?;
-        let bytes = usize::try_from(plan.arena_bytes().max(1)).map_err(|_| Error::invalid("arena", "it overflows"))?;
-        let arena = self.uninit::<u8>(bytes)?;
-        if !Arc::ptr_eq(&arena.region.epoch, real) {
-            real.admit()?; // rebuilt meanwhile
-        }
-        let arena = arena.gated().ok_or_else(|| Error::library("a new buffer that somebody else has"))?;
+        let plan = Plan::of(id, written, captured.len(), !tape.real().engine.is_host())?;
         #[cfg(feature = "cuda")]
         let device = self.seated(id as u8);
         #[cfg(not(feature = "cuda"))]
         let device = self.clone();
-        Ok(Program {
+        let program = Program {
             device,
             recorder,
             tape,
             plan: Arc::new(plan),
             captured,
-            arena,
+            home: Mutex::default(),
             replays: AtomicU64::new(0),
             #[cfg(feature = "cuda")]
             graphs: Arc::default(),
-        })
+        };
+        program.settle()?;
+        Ok(program)
     }
 }
 
@@ -221,14 +227,15 @@ impl Program {
         mut reads: AnyIns<'s>,
         mut writes: AnyBuffers,
     ) -> Submitted<Ran> {
-        let op = match self.operation(part) {
-            Ok(op) => op,
+        let home = self.home();
+        let (op, home) = match home.and_then(|home| Ok((self.operation(part, &home)?, home))) {
+            Ok(both) => both,
             Err(error) => return Err(Rejected::new(error, writes)),
         };
         reads.extend(self.captured.iter().map(AnyBuffer::as_in));
         // SAFETY: the arena is used by replays of this program alone, always whole. Its region is gated, so of those that
         // several threads submit at once each follows another.
-        writes.push(unsafe { self.arena.alias() }.into());
+        writes.push(unsafe { home.arena.alias() }.into());
         let pending = self.device.dispatch_from(&mut Contained::new(Some(op)), &reads, writes);
         pending.map_err(|rejected| {
             rejected.map(|mut writes| {
@@ -238,24 +245,20 @@ impl Program {
         })
     }
 
-    fn operation(&self, part: std::ops::Range<usize>) -> Result<Replay> {
+    #[cfg_attr(
+        not(any(feature = "cuda", target_os = "linux")),
+        expect(unused_variables, reason = "nothing depends on it")
+    )]
+    fn operation(&self, part: std::ops::Range<usize>, home: &Home) -> Result<Replay> {
         Ok(Replay {
             part,
             #[cfg(feature = "cuda")]
             graphs: self.graphs.clone(),
             #[cfg(feature = "cuda")]
-            reserved: crate::sync::Mutex::new(self.reserve()?),
+            reserved: Mutex::new(self.plan.reserve(&home.arena.region.epoch)?),
             plan: self.plan.clone(),
+            #[cfg(target_os = "linux")]
+            crossed: home.crossed.clone(),
         })
-    }
-
-    /// Pinned memory for the answers.
-    #[cfg(feature = "cuda")]
-    fn reserve(&self) -> Result<Option<crate::cuda::Reserved>> {
-        let epoch = &self.arena.region.epoch;
-        match (epoch.engine.as_cuda(), self.plan.answers) {
-            (Some(engine), 1..) => engine.reserve(epoch, self.plan.answers * size_of::<step::Cell>()).map(Some),
-            _ => Ok(None),
-        }
     }
 }

@@ -8,6 +8,8 @@ use super::step::Step;
 use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
 use crate::buffer::Places;
 use crate::dispatch::Facts;
+#[cfg(feature = "cuda")]
+use crate::engine::Epoch;
 use crate::sync::{Arc, Mutex};
 use crate::trace::OpInfo;
 use crate::{Error, Result};
@@ -141,11 +143,17 @@ impl Plan {
         for (entry, after) in entries.into_iter().zip(after) {
             let Entry { step, info, facts, uses, answer } = entry;
             let places = uses.iter().map(place).collect();
-            let work = info.flops.saturating_add(info.bytes);
-            let heavy = work == 0 || work >= LIGHT;
+            let heavy = is_heavy(&info);
             nodes.push(Node { info, facts, uses, places, after, before: SmallVec::new(), answer, plans: 0..0, heavy });
             steps.push(step);
         }
+        let shape = Shape { id, nodes, inputs, operands, captured, answers, arena, pieces, slots, parallel: false };
+        Ok(Plan::complete(shape, steps, gpu))
+    }
+
+    /// With what follows from the rest.
+    pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<dyn Step>>, gpu: bool) -> Self {
+        let nodes = &mut shape.nodes;
         for index in 0..nodes.len() {
             let after = nodes.get(index).map(|node| node.after.clone()).unwrap_or_default();
             for earlier in after {
@@ -154,14 +162,23 @@ impl Plan {
                 }
             }
         }
-        let parallel = is_parallel(&nodes, &before_all);
+        let after: Vec<_> = nodes.iter().map(|node| node.after.clone()).collect();
+        shape.parallel = is_parallel(nodes, &ancestors(&after));
         #[cfg(feature = "cuda")]
         if gpu {
-            super::enqueue::count_plans(&mut nodes, &steps);
+            super::enqueue::count_plans(nodes, &steps);
         }
         let _ = gpu;
-        let shape = Shape { id, nodes, inputs, operands, captured, answers, arena, pieces, slots, parallel };
-        Ok(Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() })
+        Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() }
+    }
+
+    /// Pinned memory for the answers of one replay, on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) fn reserve(&self, epoch: &Arc<Epoch>) -> Result<Option<crate::cuda::Reserved>> {
+        match (epoch.engine.as_cuda(), self.answers) {
+            (Some(engine), 1..) => engine.reserve(epoch, self.answers * size_of::<super::step::Cell>()).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// The same with another operation in the place of a step, on the same operands.
@@ -210,6 +227,12 @@ impl Plan {
         placed.extend_from_slice(bases);
         Ok(())
     }
+}
+
+/// It may be worth a thread of its own.
+pub(super) fn is_heavy(info: &OpInfo) -> bool {
+    let work = info.flops.saturating_add(info.bytes);
+    work == 0 || work >= LIGHT
 }
 
 /// Each step follows the one before it.

@@ -23,6 +23,9 @@ pub(super) struct Replay {
     /// Pinned memory for the answers, on a GPU.
     #[cfg(feature = "cuda")]
     pub(super) reserved: Mutex<Option<crate::cuda::Reserved>>,
+    /// What a worker has of the program, where it runs in one.
+    #[cfg(target_os = "linux")]
+    pub(super) crossed: Option<Arc<crate::buffer::Allocation>>,
 }
 
 /// What a replay gives: its operands, the arena behind them, and the answers.
@@ -126,7 +129,7 @@ impl Op for Replay {
         self.plan.place(&bases)?;
         // SAFETY: the operands of this dispatch, of the lengths that were recorded (checked), and the arena, which has room
         // for all temporaries. Nobody else writes them meanwhile, or reads those that are written.
-        unsafe { self.plan.run(&self.part) }.map(Cells)
+        unsafe { self.plan.run(&self.part) }.map(Cells::from)
     }
 
     #[cfg(not(feature = "host"))]
@@ -166,6 +169,14 @@ impl Op for Replay {
 
     fn capturable(&self) -> Result<(), &'static str> {
         Err("a program in a program is recorded by running its steps again on the recorder")
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<crate::Wire<Self>> {
+        Some(crate::Wire {
+            encode: |replay, out| out.value(&replay.ordered()?),
+            decode: |incoming| Replay::arrived(&incoming.value()?, &incoming),
+        })
     }
 
     fn finish(&self, cells: Cells) -> Result<Answers> {

@@ -13,6 +13,11 @@ use crate::op::Prepare;
 use crate::op::{Contained, HostOf, Made, Op, WritesOf, contained};
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
+#[cfg(target_os = "linux")]
+use crate::{
+    buffer::Shape,
+    worker::{Code, Outgoing},
+};
 use std::any::Any;
 use std::time::Duration;
 
@@ -29,12 +34,23 @@ pub(crate) trait Step: Any + Send + Sync {
     /// Its operands lie in live memory of this process; nobody writes what it reads, and nobody touches what it writes.
     #[cfg(feature = "host")]
     unsafe fn host(&self) -> Result<Cell>;
+    /// What a worker process makes it of again.
+    #[cfg(target_os = "linux")]
+    fn crossing(&self, by: Code) -> Result<Crossing>;
     /// See [`Op::prepare`].
     #[cfg(feature = "cuda")]
     fn prepare(&self, plans: &mut Prepare<'_>);
     /// See [`Op::cuda`].
     #[cfg(feature = "cuda")]
     fn half(&self, queue: Queue<'_>) -> Result<()>;
+}
+
+/// An op on its way to a worker process: which it is, its own bytes, and what the types of its operands leave open.
+#[cfg(target_os = "linux")]
+pub(crate) struct Crossing {
+    pub(crate) code: u64,
+    pub(crate) op: Vec<u8>,
+    pub(crate) shape: Vec<u32>,
 }
 
 /// The op, and where its operands lie.
@@ -69,6 +85,23 @@ impl<O: Op> Step for Recorded<O> {
             Left::Slot(cell) => Ok(cell),
             Left::Bulk(_) => Err(Error::library("a step that leaves more than a slot holds")),
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn crossing(&self, by: Code) -> Result<Crossing> {
+        let mut out = Outgoing { bytes: Vec::new(), block: None };
+        match O::wire() {
+            Some(wire) => (wire.encode)(&*self.op, &mut out)?,
+            None => return Err(super::not_recordable(O::NAME, "it says no way to cross to a worker (`Op::wire`)")),
+        }
+        if out.block.is_some() {
+            return Err(super::not_recordable(O::NAME, "it takes data along to a worker"));
+        }
+        let (reads, writes) = &*self.spans.lock();
+        let mut shape = Shape::new();
+        <O::Reads as Elems>::shape(reads, &mut shape);
+        <WritesOf<O> as Elems>::shape(writes, &mut shape);
+        Ok(Crossing { code: by.of::<O>()?, op: out.bytes, shape: shape.to_vec() })
     }
 
     #[cfg(feature = "cuda")]

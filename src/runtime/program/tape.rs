@@ -5,7 +5,7 @@
 
 use super::plan::Use;
 use super::step::Step;
-use crate::buffer::{Allocation, AnyBuffer, Content, Home, Meter, Places, Region, Track};
+use crate::buffer::{Allocation, AnyBuffer, Content, Home, Meter, Places, Region, Track, View};
 use crate::dispatch::{Facts, Submission};
 use crate::engine::Epoch;
 use crate::op::Kind;
@@ -188,6 +188,10 @@ impl Tape {
         if s.facts.listed && s.views.len() > MOST_LISTED {
             return Err(not_recordable(s.facts.name, "it has more operands than a kernel takes as parameters"));
         }
+        #[cfg(target_os = "linux")]
+        if self.real.engine.is_isolated() && !s.call.crosses() {
+            return Err(not_recordable(s.facts.name, "it says no way to cross to a worker process (`Op::wire`)"));
+        }
         let info = s.call.info(s.options.label, None)?;
         let answer = (s.facts.raw_bytes > 0).then(|| self.answers.fetch_add(1, Ordering::Relaxed));
         let step = s.call.become_step(self.id, answer)?;
@@ -208,7 +212,7 @@ impl Tape {
                     let piece = piece.map_err(|_| Error::library("an operand that no piece of the recording holds"))?;
                     Use::of_piece(piece, offset, bytes, (writes, view.overwritten))
                 }
-                false => Use::of_captured(capture(&mut state.written.captured, view.region, offset, bytes), bytes),
+                false => Use::of_captured(capture(&mut state.written.captured, view, bytes), bytes),
             });
         }
         state.written.entries.push(Entry { step, info, facts: s.facts, uses, answer });
@@ -222,12 +226,14 @@ impl Tape {
     }
 }
 
-/// The place of a buffer of the device among those that the program reads.
-fn capture(captured: &mut Vec<AnyBuffer>, region: &Arc<Region>, offset: u64, bytes: usize) -> usize {
-    let offset = offset as usize;
-    let same = |other: &AnyBuffer| Arc::ptr_eq(other.region(), region) && other.window() == (offset, bytes);
+/// The place of a buffer of the device among those that the program reads. What is known of its elements is how long they are.
+fn capture(captured: &mut Vec<AnyBuffer>, view: &View<'_>, bytes: usize) -> usize {
+    let (window, dtype) = ((view.offset, view.len), DType::of_size(bytes.checked_div(view.len).unwrap_or(1)));
+    let same = |other: &AnyBuffer| {
+        Arc::ptr_eq(other.region(), view.region) && (other.window(), other.dtype()) == (window, dtype)
+    };
     captured.iter().position(same).unwrap_or_else(|| {
-        captured.push(AnyBuffer::reader(region, offset, bytes));
+        captured.push(AnyBuffer::reader(view.region, window, dtype));
         captured.len() - 1
     })
 }

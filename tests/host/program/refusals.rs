@@ -1,7 +1,7 @@
 //! What cannot be recorded or replayed, and says so.
 
 use super::recorders;
-use crate::common::{devices, down, holdings, refused, up};
+use crate::common::{down, holdings, refused, up};
 use windlass::blas::Gemv;
 use windlass::solver::Matrix;
 use windlass::{Device, DeviceBuffer, Error, Program, Uplo};
@@ -124,14 +124,6 @@ fn an_answer_is_of_its_own_program() {
         let ((one, _), (_, other)) = (record(), record());
         let done = one.replay((&up(&device, vec![3.0f64]),), ()).unwrap().await_result().unwrap();
         assert_eq!(refused(&done.get(&other).unwrap_err()).0, "later");
-    }
-}
-
-#[test]
-fn an_isolated_device_says_that_it_does_not_record() {
-    for device in devices().into_iter().filter(Device::is_isolated) {
-        let error = device.record(|_| Ok(())).unwrap_err();
-        assert!(reason(&error).contains("isolated"), "{error}");
     }
 }
 

@@ -1,0 +1,218 @@
+//! A program on its way to a worker process, and there.
+//!
+//! It crosses once in each life of the device: for each step which operation it is, its own bytes, and where its operands lie
+//! among those of a replay. A replay is then one small order that names it.
+
+use super::plan::{Node, Place, Plan, Shape, is_heavy};
+use super::replay::Replay;
+use super::step::Step;
+use super::tape::Operand;
+use crate::buffer::{Allocation, Content, Home, Meter, Receive, Region, Track, View, Views};
+use crate::dispatch::{Call, Facts};
+use crate::engine::Epoch;
+use crate::op::guarded;
+use crate::sync::Arc;
+use crate::trace::OpInfo;
+use crate::worker::{Code, Incoming, Modules, garbled};
+use crate::{DType, Error, Result};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// A program as it crosses.
+#[derive(Serialize, Deserialize)]
+struct Crossed {
+    id: u64,
+    steps: Vec<CrossedStep>,
+    /// Type, length, and whether it need not hold anything.
+    inputs: Vec<(u32, u64, bool)>,
+    operands: Vec<(u32, u64, bool)>,
+    captured: u32,
+    answers: u32,
+    arena: u64,
+}
+
+/// A step.
+#[derive(Serialize, Deserialize)]
+struct CrossedStep {
+    code: u64,
+    op: Vec<u8>,
+    shape: Vec<u32>,
+    /// Of each operand: which address of a replay, how far behind it, and how long.
+    places: Vec<(u32, u64, u64)>,
+    after: Vec<u32>,
+    answer: Option<u32>,
+}
+
+/// A program in a worker.
+pub(crate) struct Arrived {
+    pub(super) plan: Arc<Plan>,
+    #[cfg(feature = "cuda")]
+    pub(super) graphs: Arc<crate::cuda::Graphs>,
+}
+
+/// A replay as it crosses: which program, by its number there, which of its steps, and whether graphs are asked for.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Ordered {
+    pub(super) program: u64,
+    pub(super) part: (u32, u32),
+    pub(super) graphs: bool,
+}
+
+/// An op in a worker that is to be a step.
+pub(crate) struct ArrivedStep {
+    step: Arc<dyn Step>,
+    facts: &'static Facts,
+    info: OpInfo,
+}
+
+fn small(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cold]
+fn cut() -> Error {
+    Error::library("a program that cannot be read")
+}
+
+impl Plan {
+    /// As bytes.
+    pub(super) fn crossing(&self, by: Code) -> Result<Vec<u8>> {
+        let given = |all: &[Operand]| all.iter().map(|one| (one.dtype as u32, one.len as u64, one.fresh)).collect();
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for (node, step) in self.nodes.iter().zip(&self.steps) {
+            let mut crossing = None;
+            guarded(&mut || {
+                crossing = Some(step.crossing(by)?); // the user's own code
+                Ok(())
+            })?;
+            let crossing = crossing.ok_or_else(cut)?;
+            let places = node.places.iter().zip(&node.uses);
+            steps.push(CrossedStep {
+                code: crossing.code,
+                op: crossing.op,
+                shape: crossing.shape,
+                places: places.map(|(place, one)| (small(place.base), place.offset, one.bytes)).collect(),
+                after: node.after.iter().map(|&step| small(step)).collect(),
+                answer: node.answer.map(small),
+            });
+        }
+        let crossed = Crossed {
+            id: self.id,
+            steps,
+            inputs: given(&self.inputs),
+            operands: given(&self.operands),
+            captured: small(self.captured),
+            answers: small(self.answers),
+            arena: self.arena,
+        };
+        postcard::to_stdvec(&crossed).map_err(garbled)
+    }
+}
+
+impl Arrived {
+    /// From the bytes; `find` makes the steps. For a GPU or not.
+    pub(crate) fn of(
+        bytes: &[u8],
+        gpu: bool,
+        find: &mut dyn FnMut(u64, &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()>,
+        (epoch, modules): (&Arc<Epoch>, &Modules),
+    ) -> Result<Self> {
+        let crossed: Crossed = postcard::from_bytes(bytes).map_err(garbled)?;
+        let operand = |&(dtype, len, fresh): &(u32, u64, bool)| {
+            let (dtype, len) = (DType::from_code(dtype), usize::try_from(len).ok());
+            dtype.zip(len).map(|(dtype, len)| Operand { dtype, len, fresh })
+        };
+        let given = |all: &[(u32, u64, bool)]| all.iter().map(operand).collect::<Option<Vec<_>>>().ok_or_else(cut);
+        let (mut nodes, mut steps) = (Vec::with_capacity(crossed.steps.len()), Vec::with_capacity(crossed.steps.len()));
+        for (index, one) in crossed.steps.iter().enumerate() {
+            let mut arrived = None;
+            find(one.code, &mut |call| {
+                arrived = Some(ArrivedStep::of(call, one, (epoch, modules))?);
+                Ok(())
+            })?;
+            let ArrivedStep { step, facts, info } = arrived.ok_or_else(cut)?;
+            if one.after.iter().any(|&earlier| earlier as usize >= index) {
+                return Err(cut());
+            }
+            let place = |&(base, offset, _): &(u32, u64, u64)| Place { base: base as usize, offset };
+            nodes.push(Node {
+                heavy: is_heavy(&info),
+                info,
+                facts,
+                uses: SmallVec::new(),
+                places: one.places.iter().map(place).collect(),
+                after: one.after.iter().map(|&step| step as usize).collect(),
+                before: SmallVec::new(),
+                answer: one.answer.map(|answer| answer as usize),
+                plans: 0..0,
+            });
+            steps.push(step);
+        }
+        let shape = Shape {
+            id: crossed.id,
+            nodes,
+            inputs: given(&crossed.inputs)?,
+            operands: given(&crossed.operands)?,
+            captured: crossed.captured as usize,
+            answers: crossed.answers as usize,
+            arena: crossed.arena,
+            slots: Vec::new(),
+            pieces: Vec::new(),
+            parallel: false,
+        };
+        Ok(Arrived {
+            plan: Arc::new(Plan::complete(shape, steps, gpu)),
+            #[cfg(feature = "cuda")]
+            graphs: Arc::default(),
+        })
+    }
+}
+
+impl ArrivedStep {
+    /// Its operands lie nowhere until a replay places them.
+    fn of(call: &mut dyn Call, one: &CrossedStep, (epoch, modules): (&Arc<Epoch>, &Modules)) -> Result<Self> {
+        const NOWHERE: u64 = 1 << 62;
+        call.decode(Incoming { bytes: &one.op, lent: None, epoch, modules })?;
+        let meter = Arc::new(Meter::new(u64::MAX, u64::MAX));
+        let region = |&(_, _, bytes): &(u32, u64, u64)| {
+            meter.take(bytes)?;
+            let memory = Arc::new(Allocation::new(NOWHERE, bytes, Home::Empty, meter.clone()));
+            Ok(Region::new(memory, epoch.clone(), Content::Valid, Track::default(), 0..bytes as usize))
+        };
+        let regions = one.places.iter().map(region).collect::<Result<Vec<_>>>()?;
+        let view = |region| View { region, offset: 0, len: region.window.len(), whole: true, overwritten: false };
+        let views: Views<'_> = regions.iter().map(view).collect();
+        let mut receive = Receive { views: views.iter(), shape: one.shape.iter(), in_bytes: true };
+        call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;
+        let (info, facts) = (call.info(None, None)?, call.facts());
+        Ok(ArrivedStep { step: call.become_step(0, None)?, facts, info })
+    }
+}
+
+impl Replay {
+    /// What it is in a worker.
+    pub(super) fn ordered(&self) -> Result<Ordered> {
+        let program = self.crossed.as_ref().ok_or_else(|| Error::library("a program that did not cross"))?.address;
+        #[cfg(feature = "cuda")]
+        let graphs = self.graphs.wanted.load(crate::sync::Ordering::Relaxed);
+        #[cfg(not(feature = "cuda"))]
+        let graphs = false;
+        Ok(Ordered { program, part: (small(self.part.start), small(self.part.end)), graphs })
+    }
+
+    /// There.
+    pub(super) fn arrived(order: &Ordered, incoming: &Incoming<'_>) -> Result<Self> {
+        let arrived = incoming.modules.program(order.program)?;
+        #[cfg(feature = "cuda")]
+        arrived.graphs.wanted.store(order.graphs, crate::sync::Ordering::Relaxed);
+        Ok(Replay {
+            part: order.part.0 as usize..order.part.1 as usize,
+            #[cfg(feature = "cuda")]
+            graphs: arrived.graphs.clone(),
+            #[cfg(feature = "cuda")]
+            reserved: crate::sync::Mutex::new(arrived.plan.reserve(incoming.epoch)?),
+            plan: arrived.plan.clone(),
+            crossed: None,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Where replays run: the program's memory in one life of its device, and what a worker has of it.
+//!
+//! In this process a program is of one life: its steps are placed in memory by whoever replays it, and those of another life
+//! may still be at it. A worker has steps of its own, so there each life has its home.
+
+use super::Program;
+#[cfg(target_os = "linux")]
+use crate::buffer::Allocation;
+use crate::engine::Epoch;
+use crate::sync::Arc;
+use crate::{DeviceBuffer, Error, Result};
+
+/// In one life of the device.
+pub(super) struct Home {
+    /// Temporaries, and what the operations leave for the host.
+    pub(super) arena: DeviceBuffer<u8>,
+    /// The version that crossed.
+    version: u64,
+    /// Its number in the worker, which forgets the program when this goes.
+    #[cfg(target_os = "linux")]
+    pub(super) crossed: Option<Arc<Allocation>>,
+}
+
+impl Program {
+    /// Its first home. A worker that is lost meanwhile is no reason to record again: the next one gets it when it is replayed.
+    pub(super) fn settle(&self) -> Result<()> {
+        let real = self.tape.real();
+        match self.make_home(real) {
+            Ok(home) => *self.home.lock() = Some(Arc::new(home)),
+            Err(_) if real.engine.is_isolated() && !real.alive() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Where it runs now.
+    pub(super) fn home(&self) -> Result<Arc<Home>> {
+        let home = self.home.lock().clone();
+        if !self.device.is_isolated() {
+            return home.ok_or_else(|| Error::library("a program without memory"));
+        }
+        let now = self.device.epoch();
+        let is_good =
+            |home: &Arc<Home>| Arc::ptr_eq(&home.arena.region.epoch, &now) && home.version == self.plan.version;
+        if let Some(home) = home.filter(is_good) {
+            return Ok(home);
+        }
+        let made = Arc::new(self.make_home(&now)?); // with no lock held: it waits for the worker to read it
+        let mut home = self.home.lock();
+        match &*home {
+            Some(other) if is_good(other) => Ok(other.clone()),
+            _ => Ok(home.insert(made).clone()),
+        }
+    }
+
+    fn make_home(&self, epoch: &Arc<Epoch>) -> Result<Home> {
+        let bytes = usize::try_from(self.plan.arena_bytes().max(1));
+        let arena = self.device.uninit::<u8>(bytes.map_err(|_| Error::invalid("arena", "it overflows"))?)?;
+        let arena = arena.gated().ok_or_else(|| Error::library("a new buffer that somebody else has"))?;
+        if !Arc::ptr_eq(&arena.region.epoch, epoch) {
+            epoch.admit()?; // rebuilt meanwhile
+            return Err(Error::library("memory of another life of the device"));
+        }
+        #[cfg(target_os = "linux")]
+        let crossed = match epoch.engine.as_worker() {
+            Some(engine) => Some(engine.load_program(epoch, &self.plan.crossing(engine.code())?)?),
+            None => None,
+        };
+        Ok(Home {
+            arena,
+            version: self.plan.version,
+            #[cfg(target_os = "linux")]
+            crossed,
+        })
+    }
+}
