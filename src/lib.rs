@@ -101,6 +101,8 @@ pub use op::{
     Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
     Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
+#[cfg(target_os = "linux")]
+pub use program::{Comparison, StepDifference};
 pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
 pub use rng::Rng;
 #[doc(hidden)]

@@ -14,6 +14,7 @@ mod arrays;
 mod bad_input;
 mod conformance;
 mod fft;
+mod flight;
 mod floors;
 mod front_door;
 mod inside;

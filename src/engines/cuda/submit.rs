@@ -104,7 +104,7 @@ fn announce(s: &Submission<'_, '_>) -> Result<()> {
     match s.epoch.counters.trace() {
         None => Ok(()),
         Some(trace) => {
-            trace.emit(Event::BeforeEnqueue, &s.info(None)?);
+            trace.begin(&s.info(None)?, (s.views, s.read_count));
             Ok(())
         }
     }

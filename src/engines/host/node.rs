@@ -87,7 +87,7 @@ impl HostEngine {
         let prompt = trace.is_none() && self.plan().is_none() && s.call.is_prompt();
         let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
-            trace.emit(Event::BeforeEnqueue, info);
+            trace.begin(info, (s.views, s.read_count));
         }
         let gate = if s.facts.gated { Gate::enter(s.views, s.read_count) } else { Gate::default() };
         // After the hook, which may wait for all that is in flight.

@@ -214,7 +214,7 @@ impl WorkerEngine {
             None => None,
         };
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
-            trace.emit(Event::BeforeEnqueue, info);
+            trace.begin(info, (s.views, s.read_count));
         }
         let (call, mut shape) = (s.call, Shape::new());
         call.shape(&mut shape)?;

@@ -37,7 +37,7 @@ pub(super) struct Handler {
 const MARK: u64 = 0x7769_6e64_6c61_7373;
 
 /// What is done with an operation that is still to be read.
-pub(super) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
+pub(crate) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
 
 struct Of<O>(PhantomData<O>);
 
@@ -137,6 +137,11 @@ impl Registry {
     pub(super) fn handlers(self) -> Handlers {
         Handlers::Registered(self.0)
     }
+}
+
+/// Does something with an operation of this program that crossed to it from itself.
+pub(crate) fn with_handler(code: u64, with: With<'_>) -> Result<()> {
+    (Handlers::Same.find(code)?.run)(with)
 }
 
 /// Of one kind of operation, room for one.

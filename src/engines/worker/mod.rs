@@ -197,10 +197,10 @@ pub(crate) use engine::{WorkerBytes, WorkerEngine};
 pub(crate) use failover::open;
 #[cfg(target_os = "linux")]
 pub(crate) use flights::Flight;
-#[cfg(target_os = "linux")]
-pub(crate) use handler::Code;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
+#[cfg(target_os = "linux")]
+pub(crate) use handler::{Code, With, with_handler};
 #[cfg(target_os = "linux")]
 pub(crate) use modules::Modules;
 #[cfg(target_os = "linux")]

@@ -54,6 +54,19 @@ impl<'a> AnyIn<'a> {
         (self.region, self.offset * size, self.len * size)
     }
 
+    /// A part of it that lies so many bytes behind its beginning; `None` where that is no whole number of elements, or outside.
+    pub(crate) fn bytes(self, offset: usize, bytes: usize) -> Option<Self> {
+        let size = self.dtype.size();
+        let whole = offset.is_multiple_of(size) && bytes.is_multiple_of(size);
+        let inside = offset.checked_add(bytes)? <= self.len * size;
+        (whole && inside).then(|| AnyIn { offset: self.offset + offset / size, len: bytes / size, ..self })
+    }
+
+    /// As elements of another type of the same size.
+    pub(crate) fn reinterpreted<T: Element>(self) -> Option<In<'a, T>> {
+        (self.dtype.size() == size_of::<T>()).then(|| In::new(self.region, self.offset, self.len))
+    }
+
     /// Another handle of it, which is only read through.
     pub(crate) fn kept(&self) -> AnyBuffer {
         AnyBuffer::reader(self.region, (self.offset, self.len), self.dtype)
@@ -102,6 +115,12 @@ impl AnyBuffer {
     pub(crate) fn reader(region: &Arc<Region>, (offset, len): (usize, usize), dtype: DType) -> Self {
         region.handles.add_one();
         AnyBuffer { region: region.clone(), offset, len, dtype }
+    }
+
+    /// The same bytes as elements of another type of the same size.
+    pub(crate) fn named(mut self, dtype: DType) -> Self {
+        self.dtype = dtype;
+        self
     }
 
     pub(crate) fn region(&self) -> &Arc<Region> {

@@ -38,6 +38,7 @@ pub(crate) struct Config {
     pub(crate) policy: RestartPolicy,
     pub(crate) trace: Option<Arc<dyn Trace>>,
     pub(crate) timeline: Option<crate::timeline::Recorder>,
+    pub(crate) flight: Option<crate::trace::FlightPlan>,
     pub(crate) before: Vec<Hook>,
     pub(crate) after: Vec<Hook>,
     pub(crate) on_out_of_memory: Option<OnOutOfMemory>,
@@ -133,6 +134,7 @@ impl DeviceBuilder {
                 policy: RestartPolicy::default(),
                 trace: None,
                 timeline: None,
+                flight: None,
                 before: Vec::new(),
                 after: Vec::new(),
                 on_out_of_memory: None,
@@ -274,6 +276,30 @@ impl DeviceBuilder {
     /// the hooks of [`trace`](Self::trace), if there are any.
     pub fn timeline(mut self, recorder: &crate::timeline::Recorder) -> Self {
         self.config.timeline = Some(recorder.clone());
+        self
+    }
+
+    /// Remembers the last `operations` that the device was given, and writes them to a file when it fails: names, kernels and
+    /// labels, the types and lengths of their operands, and which of them were not known to be over; none of their data. A fault
+    /// of a GPU names no operation, and with this there is a list to look at. The file is made anew by each failure, before
+    /// anything is mended; where it cannot be written, nobody is told.
+    ///
+    /// ```
+    /// # #[cfg(feature = "host")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use windlass::{Device, FaultPlan};
+    /// let file = std::env::temp_dir().join(format!("last-operations-{}.txt", std::process::id()));
+    /// let plan = FaultPlan::new().poison(1); // the second operation ends the device, as an illegal address would
+    /// let device = Device::builder().host().fault_plan(plan).flight_recorder(32, &file).open()?;
+    /// let x = device.upload(vec![1.0f32; 8])?.into_output();
+    /// assert!(device.labelled("layer 3").blas().scal(2.0, x)?.await_result().is_err());
+    /// let told = std::fs::read_to_string(&file)?;
+    /// assert!(told.contains("in flight blas.scal \"layer 3\" writes f32[8]"), "{told}");
+    /// # std::fs::remove_file(file)?;
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "host"))] fn main() {}
+    /// ```
+    pub fn flight_recorder(mut self, operations: usize, file: impl Into<PathBuf>) -> Self {
+        self.config.flight = Some(crate::trace::FlightPlan { most: operations.max(1), path: file.into() });
         self
     }
 

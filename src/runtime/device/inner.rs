@@ -42,7 +42,8 @@ impl Inner {
         let life = Arc::new(Life::new());
         let track = config.timeline.as_ref().map(crate::timeline::Recorder::track);
         let timeline = track.clone().map(|track| track as Arc<dyn crate::Trace>);
-        let counters = Arc::new(Counters::new(config.trace.clone().into_iter().chain(timeline), config.timing));
+        let traces = config.trace.clone().into_iter().chain(timeline);
+        let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.timing));
         crate::worker::guard();
         let opened = match config.kind {
             #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ use super::replay::Answers;
 use super::step::Cell;
 use super::{Program, Replayed};
 use crate::Error;
+use crate::buffer::{AnyBuffers, AnyIns};
 use crate::dispatch::raw::Cells;
 
 /// The step of a program that failed, and how: what [`Program::bisect`] answers.
@@ -69,15 +70,8 @@ impl Program {
         let (reads, mut writes) = (reads.into_reads(), writes.into_any());
         let mut cells = vec![0u8; program.plan.answers * size_of::<Cell>()];
         for (step, node) in program.plan.nodes.iter().enumerate() {
-            let failed = |error| {
-                let (op, library, label) = (node.info.op, node.info.library, node.info.label);
-                Box::new(StepFailure { step, op, library, label, error })
-            };
-            let pending = program.submit_part(step..step + 1, reads.clone(), writes);
-            let (buffers, verdict) = pending.map_err(|rejected| failed(rejected.error))?.split();
-            let answers = verdict.await_result().map_err(failed)?;
+            let (buffers, answers) = program.run_step(step, reads.clone(), writes)?;
             writes = buffers;
-            writes.pop(); // the arena
             if let Some(answer) = node.answer {
                 let at = answer * size_of::<Cell>()..(answer + 1) * size_of::<Cell>();
                 if let (Some(to), Some(from)) = (cells.get_mut(at.clone()), answers.cells.0.get(at)) {
@@ -86,9 +80,27 @@ impl Program {
             }
         }
         let answers = Answers { recording: program.plan.id, cells: Cells::from(cells) };
-        Replayed::new(writes, answers).map_err(|error| {
-            let step = program.plan.nodes.len();
-            Box::new(StepFailure { step, op: "replay", library: "program", label: None, error })
-        })
+        Replayed::new(writes, answers).map_err(|error| program.failure(program.plan.nodes.len(), error))
+    }
+
+    /// Runs one step and waits for it.
+    pub(super) fn run_step<'s>(
+        &'s self,
+        step: usize,
+        reads: AnyIns<'s>,
+        writes: AnyBuffers,
+    ) -> Result<(AnyBuffers, Answers), Box<StepFailure>> {
+        let pending = self.submit_part(step..step + 1, reads, writes);
+        let (mut buffers, verdict) = pending.map_err(|rejected| self.failure(step, rejected.error))?.split();
+        let answers = verdict.await_result().map_err(|error| self.failure(step, error))?;
+        buffers.pop(); // the arena
+        Ok((buffers, answers))
+    }
+
+    /// A failure of this step; of none of them, where there is none of that number.
+    pub(super) fn failure(&self, step: usize, error: Error) -> Box<StepFailure> {
+        let info = self.plan.nodes.get(step).map(|node| &node.info);
+        let (op, library) = info.map_or(("replay", "program"), |info| (info.op, info.library));
+        Box::new(StepFailure { step, op, library, label: info.and_then(|info| info.label), error })
     }
 }

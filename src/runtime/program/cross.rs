@@ -13,7 +13,7 @@ use crate::engine::Epoch;
 use crate::op::guarded;
 use crate::sync::Arc;
 use crate::trace::OpInfo;
-use crate::worker::{Code, Incoming, Modules, garbled};
+use crate::worker::{Code, Incoming, Modules, With, garbled};
 use crate::{DType, Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -114,7 +114,7 @@ impl Arrived {
     pub(crate) fn of(
         bytes: &[u8],
         gpu: bool,
-        find: &mut dyn FnMut(u64, &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()>,
+        find: &mut dyn FnMut(u64, With<'_>) -> Result<()>,
         (epoch, modules): (&Arc<Epoch>, &Modules),
     ) -> Result<Self> {
         let crossed: Crossed = postcard::from_bytes(bytes).map_err(garbled)?;

@@ -10,10 +10,13 @@
 //! is compiled for each; `plan.rs`: edges and arena; `replay.rs`: the operation, `run.rs` its host half, `enqueue.rs` its
 //! CUDA half; `home.rs`: its memory in one life of the device; `cross.rs`: how it comes to a worker. `operands.rs`, `outcome.rs`:
 //! what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks;
-//! `change.rs`: other scalars and other buffers without recording again; `bisect.rs`: which step fails.
+//! `change.rs`: other scalars and other buffers without recording again; `bisect.rs`: which step fails; `compare.rs`:
+//! how far two devices are apart.
 
 mod bisect;
 mod change;
+#[cfg(target_os = "linux")]
+mod compare;
 #[cfg(target_os = "linux")]
 mod cross;
 mod dot;
@@ -32,6 +35,8 @@ mod step;
 mod tape;
 
 pub use bisect::StepFailure;
+#[cfg(target_os = "linux")]
+pub use compare::{Comparison, StepDifference};
 #[cfg(target_os = "linux")]
 pub(crate) use cross::Arrived;
 pub use operands::{Moved, ReplayReads};

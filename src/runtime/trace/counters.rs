@@ -1,6 +1,6 @@
 //! What a device counts.
 
-use super::{CompileStats, Sink, Trace};
+use super::{CompileStats, FlightPlan, FlightRecorder, Sink, Trace};
 use crate::Error;
 use crate::clock::{Stopwatch, Timing};
 use crate::engine::flow::Flow;
@@ -40,6 +40,15 @@ struct LastFault {
 
 impl Counters {
     pub(crate) fn new(traces: impl IntoIterator<Item = Arc<dyn Trace>>, timing: &'static Timing) -> Self {
+        Self::with_flight(traces, None, timing)
+    }
+
+    /// The same, with a memory of the newest operations.
+    pub(crate) fn with_flight(
+        traces: impl IntoIterator<Item = Arc<dyn Trace>>,
+        flight: Option<FlightPlan>,
+        timing: &'static Timing,
+    ) -> Self {
         Counters {
             dispatches: AtomicU64::new(0),
             lives: Mutex::default(),
@@ -53,7 +62,7 @@ impl Counters {
             bytes_crossed: AtomicU64::new(0),
             fault: Mutex::default(),
             errors: Mutex::default(),
-            sink: Sink::new(traces.into_iter().collect()),
+            sink: Sink::new(traces.into_iter().collect(), flight.map(FlightRecorder::new)),
             timing,
         }
     }
@@ -96,6 +105,9 @@ impl Counters {
     #[cold]
     pub(crate) fn faulted(&self, cause: String) {
         self.faults.fetch_add(1, Ordering::Relaxed);
+        if let Some(sink) = &self.sink {
+            sink.failed(&cause);
+        }
         *self.fault.lock() = Some(LastFault { cause, seen: self.timing.clock.start(), over: None });
     }
 

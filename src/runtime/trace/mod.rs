@@ -7,6 +7,7 @@
 
 mod compile_stats;
 mod counters;
+mod flight;
 mod info;
 mod loss;
 mod sink;
@@ -14,6 +15,7 @@ mod sink;
 pub use compile_stats::CompileStats;
 pub(crate) use counters::Counters;
 pub use counters::Stats;
+pub(crate) use flight::{FlightPlan, FlightRecorder};
 pub use info::{DeviceTime, OpInfo};
 pub(crate) use info::{Told, next_number};
 pub use loss::{Loss, Recovery};

@@ -1,6 +1,7 @@
 //! Where events go: the user's hooks, and `tracing` where the feature is on.
 
-use super::{Loss, OpInfo, Recovery, Trace};
+use super::{FlightRecorder, Loss, OpInfo, Recovery, Trace};
+use crate::buffer::View;
 use crate::sync::Arc;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,15 +21,32 @@ pub(crate) struct Sink {
     users: SmallVec<[Arc<dyn Trace>; 2]>,
     /// One of them wants to know when the device was at an operation.
     timed: bool,
+    flight: Option<FlightRecorder>,
 }
 
 impl Sink {
     /// `None` when nobody listens: then the hot path has one branch.
-    pub(crate) fn new(users: SmallVec<[Arc<dyn Trace>; 2]>) -> Option<Self> {
+    pub(crate) fn new(users: SmallVec<[Arc<dyn Trace>; 2]>, flight: Option<FlightRecorder>) -> Option<Self> {
         let wants =
             |user: &Arc<dyn Trace>| catch_unwind(AssertUnwindSafe(|| user.wants_device_times())).unwrap_or(false);
         let timed = users.iter().any(wants);
-        (!users.is_empty() || cfg!(feature = "tracing")).then_some(Sink { users, timed })
+        let heard = !users.is_empty() || flight.is_some() || cfg!(feature = "tracing");
+        heard.then_some(Sink { users, timed, flight })
+    }
+
+    /// An operation is about to be enqueued, on these operands, those that are read first.
+    pub(crate) fn begin(&self, info: &OpInfo, operands: (&[View<'_>], usize)) {
+        if let Some(flight) = &self.flight {
+            flight.begun(info, operands);
+        }
+        self.emit(Event::BeforeEnqueue, info);
+    }
+
+    /// The device has failed.
+    pub(crate) fn failed(&self, cause: &str) {
+        if let Some(flight) = &self.flight {
+            flight.write(cause);
+        }
     }
 
     /// Device times are to be measured.
@@ -42,7 +60,7 @@ impl Sink {
         let subscribed = tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE;
         #[cfg(not(feature = "tracing"))]
         let subscribed = false;
-        !self.users.is_empty() || subscribed
+        !self.users.is_empty() || self.flight.is_some() || subscribed
     }
 
     /// Tells everybody. With no lock held; a panic in a hook or a subscriber is caught, because on a pool thread it would
@@ -60,6 +78,9 @@ impl Sink {
             ),
             Event::BeforeEnqueue | Event::BeforeComplete => {}
         }));
+        if let (Some(flight), Event::BeforeComplete) = (&self.flight, event) {
+            flight.over(info.number);
+        }
         self.tell(|user| match event {
             Event::BeforeEnqueue => user.before_enqueue(info),
             Event::AfterEnqueue => user.after_enqueue(info),

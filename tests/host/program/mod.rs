@@ -2,6 +2,8 @@
 
 mod alike;
 mod change;
+#[cfg(target_os = "linux")]
+mod compare;
 mod order;
 mod refusals;
 mod shape;
