@@ -15,6 +15,7 @@
 //! | `trigonometric` | cosine and sine transforms |
 //! | `convolve`, `frames` | convolutions; short-time transforms |
 //! | `roll` | arrays moved, end around |
+//! | `portable` | plans for the unit tests, which compile quicker |
 //! | `halves` | the same of f16 and bf16, in f32 |
 //!
 //! What does not fit its slices is left undone: the checks have named it before.
@@ -25,6 +26,8 @@ mod halves;
 mod lines;
 mod pass;
 mod plans;
+#[cfg(test)]
+mod portable;
 mod roll;
 mod threads;
 mod transform;
@@ -33,10 +36,16 @@ mod trigonometric;
 use crate::{Error, Result};
 use num_complex::Complex;
 use plans::Plans;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+#[cfg(not(test))]
+use realfft::RealFftPlanner;
+use realfft::{ComplexToReal, RealToComplex};
+#[cfg(not(test))]
+use rustfft::FftPlanner;
 use rustfft::num_traits::Float;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use rustfft::{Fft, FftDirection};
 use std::sync::Arc;
+#[cfg(test)]
+use {portable::RealPlanner as RealFftPlanner, rustfft::FftPlannerScalar as FftPlanner};
 
 pub(super) use convolve::{convolve, convolve_complex};
 pub(super) use frames::{istft, istft_halves, stft, stft_halves};
