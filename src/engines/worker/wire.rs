@@ -113,7 +113,6 @@ pub(crate) struct Incoming<'a> {
     pub(crate) epoch: &'a crate::sync::Arc<crate::engine::Epoch>,
     /// Code that is loaded in it.
     #[cfg(target_os = "linux")]
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "none is"))]
     pub(crate) modules: &'a super::Modules,
 }
 
