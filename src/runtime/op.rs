@@ -1,15 +1,15 @@
 //! What one unit of device work is.
 
 mod contained;
+mod internal;
 mod kind;
 mod made;
-mod ours;
 pub(crate) mod plan;
 
 pub(crate) use contained::{Contained, contained, cost_of, guarded};
+pub(crate) use internal::Internal;
 pub use kind::Kind;
 pub use made::{Made, Make, Next};
-pub(crate) use ours::Ours;
 pub use plan::{Built, PlanKey, Prepare};
 
 use crate::buffer::{DeviceBuffer, Elems};
@@ -75,16 +75,16 @@ pub trait Op: Sized + Send + Sync + 'static {
     const PREPARED: bool = false;
     /// Its library has a pool of handles, each with a stream of its own, and it uses one of them.
     #[doc(hidden)]
-    const POOLED: ours::Ours = ours::Ours::NO;
+    const POOLED: internal::Internal = internal::Internal::NO;
     /// It reads buffers of another device of the same kind: the library's own copies between devices.
     #[doc(hidden)]
-    const FROM_PEER: ours::Ours = ours::Ours::NO;
+    const FROM_PEER: internal::Internal = internal::Internal::NO;
     /// One of its operands stands for something without an owner: submissions that write it exclude the others.
     #[doc(hidden)]
-    const GATED: ours::Ours = ours::Ours::NO;
+    const GATED: internal::Internal = internal::Internal::NO;
     /// It writes its outputs only to come between others: when it fails, they are what they were.
     #[doc(hidden)]
-    const SPARES: ours::Ours = ours::Ours::NO;
+    const PRESERVES_ON_FAILURE: internal::Internal = internal::Internal::NO;
     /// What errors call its operands: those of [`Reads`](Self::Reads), then those that it writes, in order. They are the names
     /// of the arguments as the caller knows them. An operand without a name is `input 0` or `output 0`, by its place.
     const OPERANDS: OperandNames = (&[], &[]);
@@ -216,8 +216,8 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// What of it must outlive its pending, asked once when its work was enqueued on a GPU. An op that owns something
     /// ([`Drop`]) is held as a whole until its work is over, unless it says what of it the device needs.
     #[doc(hidden)]
-    fn keeps(&mut self) -> Keeps {
-        if std::mem::needs_drop::<Self>() { Keeps::ALL } else { Keeps::NOTHING }
+    fn keeps(&mut self) -> Retention {
+        if std::mem::needs_drop::<Self>() { Retention::ALL } else { Retention::NOTHING }
     }
 
     /// How it crosses to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's
@@ -248,31 +248,31 @@ pub type OperandNames = (&'static [&'static str], &'static [&'static str]);
 
 /// What of an op the device needs until its work is over. Opaque.
 #[doc(hidden)]
-pub struct Keeps(Kept);
+pub struct Retention(Kept);
 
 enum Kept {
     Nothing,
     #[cfg(feature = "cuda")]
-    This(crate::sync::Arc<dyn crate::cuda::Cargo>),
+    This(crate::sync::Arc<dyn crate::cuda::KeepAlive>),
     All,
 }
 
-impl Keeps {
-    pub(crate) const NOTHING: Self = Keeps(Kept::Nothing);
-    pub(crate) const ALL: Self = Keeps(Kept::All);
+impl Retention {
+    pub(crate) const NOTHING: Self = Retention(Kept::Nothing);
+    pub(crate) const ALL: Self = Retention(Kept::All);
 
     /// This alone.
     #[cfg(feature = "cuda")]
-    pub(crate) fn this(cargo: crate::sync::Arc<dyn crate::cuda::Cargo>) -> Self {
-        Keeps(Kept::This(cargo))
+    pub(crate) fn this(cargo: crate::sync::Arc<dyn crate::cuda::KeepAlive>) -> Self {
+        Retention(Kept::This(cargo))
     }
 
     /// What the ring gets to hold, of a task that has the op.
     #[cfg(feature = "cuda")]
-    pub(crate) fn cargo<T: crate::cuda::Cargo + 'static>(
+    pub(crate) fn cargo<T: crate::cuda::KeepAlive + 'static>(
         self,
         task: &crate::sync::Arc<T>,
-    ) -> Option<crate::sync::Arc<dyn crate::cuda::Cargo>> {
+    ) -> Option<crate::sync::Arc<dyn crate::cuda::KeepAlive>> {
         match self.0 {
             Kept::Nothing => None,
             Kept::This(cargo) => Some(cargo),
@@ -325,7 +325,7 @@ pub trait Output: Sized {
 
     /// The host's part can begin before the device is done: it waits for its own pieces in `join`.
     #[doc(hidden)]
-    const EAGER: ours::Ours = ours::Ours::NO;
+    const EAGER: internal::Internal = internal::Internal::NO;
 }
 
 /// An output that is complete when it is submitted: nothing is left to report, so the next op may simply follow.

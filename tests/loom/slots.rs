@@ -5,7 +5,7 @@
 
 use crate::bounded;
 use crate::subject::last_event::LastEvent;
-use crate::subject::ring::{Cargo, Retired, Ring};
+use crate::subject::ring::{KeepAlive, Retired, Ring};
 use crate::subject::sequence::Sequence;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use loom::cell::UnsafeCell;
@@ -46,7 +46,7 @@ impl Slot {
     }
 
     /// A dispatch: its ticket and its event.
-    fn submit(&self, cargo: Option<Arc<dyn Cargo>>) -> (u64, usize) {
+    fn submit(&self, cargo: Option<Arc<dyn KeepAlive>>) -> (u64, usize) {
         let mut ring = self.lease.lock();
         let made = ring.events();
         let event = ring.event::<()>(|| Ok(made)).unwrap();
@@ -191,7 +191,7 @@ unsafe impl Sync for Kept {}
 /// What the ring holds of it.
 struct Token(Arc<Kept>);
 
-impl Cargo for Token {
+impl KeepAlive for Token {
     fn retire(&self) {
         self.0.retired.fetch_add(1, Ordering::Relaxed);
         // Ours again.
@@ -206,7 +206,7 @@ fn cargo_is_kept_until_its_ticket_is_over_and_retired_once() {
     bounded(3, || {
         let slot = Slot::new();
         let kept = Arc::new(Kept { retired: AtomicUsize::new(0), bytes: UnsafeCell::new(0) });
-        let token: std::sync::Arc<dyn Cargo> = std::sync::Arc::new(Token(kept.clone()));
+        let token: std::sync::Arc<dyn KeepAlive> = std::sync::Arc::new(Token(kept.clone()));
         let (ticket, event) = slot.submit(Some(Arc::from_std(token)));
         slot.reap();
         assert_eq!(kept.retired.load(Ordering::Relaxed), 0, "the device still reads it");

@@ -2,7 +2,7 @@
 
 use super::queue::Queue;
 use super::staging::{Arriving, Piece, Reserved, Staged, Staging};
-use super::task::Landed;
+use super::task_core::Landed;
 use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::CUDA_MEMCPY2D;

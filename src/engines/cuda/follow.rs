@@ -90,18 +90,18 @@ impl Core {
                     Added::Coming => false,
                 }
             };
-            let track = view.region.track.lock();
+            let track = view.region.history.lock();
             track.writers.iter().for_each(|end| add(end, heals));
             track.readers.iter().for_each(|end| add(end, true));
         }
         for view in reads {
-            if view.region.calm.load(Ordering::Acquire) {
+            if view.region.writers_done.load(Ordering::Acquire) {
                 continue;
             }
-            let track = view.region.track.lock();
+            let track = view.region.history.lock();
             track.writers.iter().for_each(|end| known &= self.add(end, follows) == Added::Followed);
             if track.writers.iter().all(Completion::is_spent) {
-                view.region.calm.store(true, Ordering::Release);
+                view.region.writers_done.store(true, Ordering::Release);
             }
         }
         known

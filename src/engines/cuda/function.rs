@@ -1,7 +1,7 @@
 //! A kernel in a loaded module: what a launch in flight holds.
 
 use super::module::LoadedModule;
-use super::ring::Cargo;
+use super::ring::KeepAlive;
 use super::{Core, Native, Queue, fault};
 use crate::Result;
 use crate::engine::Epoch;
@@ -20,7 +20,7 @@ pub(crate) struct Function {
     allowed: AtomicU64,
 }
 
-impl Cargo for Function {
+impl KeepAlive for Function {
     fn retire(&self) {}
 }
 

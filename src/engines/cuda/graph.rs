@@ -22,7 +22,7 @@
 
 use super::api::{Code, Driver};
 use super::queue::Queue;
-use super::task::Kept;
+use super::task_core::Kept;
 use super::{Core, Native};
 use crate::library::Object;
 use crate::op::guarded;

@@ -38,7 +38,7 @@ impl Core {
         }
         follows.extend(end.iter().filter(|mark| !mark.is_past()).map(|mark| self.following(mark)));
         for view in s.views {
-            view.region.track.lock().all().for_each(|end| {
+            view.region.history.lock().all().for_each(|end| {
                 let _ = self.add(end, &mut follows);
             });
         }

@@ -128,7 +128,7 @@ impl Frame {
             Some(error) => {
                 self.epoch.counters.count_error(&error);
                 let _ = self.error.set(error.clone());
-                if self.facts.spares && !upstream { Ok(()) } else { Err(error) }
+                if self.facts.preserves_on_failure && !upstream { Ok(()) } else { Err(error) }
             }
         };
         self.late.bind(ends, outcome);

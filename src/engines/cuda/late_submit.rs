@@ -21,7 +21,7 @@ use super::late::Late;
 use super::late_frame::{Edges, Frame, Work};
 use super::plans::{Cell, Need};
 use super::submit::Around;
-use crate::buffer::{Content, View};
+use crate::buffer::{InitState, View};
 use crate::dispatch::{Gate, Submission};
 use crate::engine::Completion;
 use crate::host::{Follower, Runnable};
@@ -78,12 +78,12 @@ fn look(s: Around<'_, '_>) -> Edges {
     let mut edges = Edges::new();
     for (i, view) in s.views.iter().enumerate() {
         if i < s.read_count {
-            let track = view.region.track.lock();
+            let track = view.region.history.lock();
             edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), true)));
         } else {
             // What overwrites a window only leaves the rest as it was, failures included.
             let data = !(view.overwritten && view.whole);
-            let track = view.region.track.lock();
+            let track = view.region.history.lock();
             edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
             // One that failed too, though it is over: what is not listed here stays beside this as a writer would.
             edges.extend(track.readers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), false)));
@@ -104,14 +104,14 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
     let is_followed = |earlier: &Completion| earlier.is_spent() || edges.iter().any(|(edge, _)| covers(edge, earlier));
     for (i, view) in s.views.iter().enumerate() {
         if i < s.read_count {
-            view.region.track.lock().publish_read(&end);
+            view.region.history.lock().publish_read(&end);
             continue;
         }
-        let mut track = view.region.track.lock();
-        view.region.calm.store(false, Ordering::Release);
+        let mut track = view.region.history.lock();
+        view.region.writers_done.store(false, Ordering::Release);
         track.publish_write_beside(&end, is_followed);
         drop(track);
-        if !s.spares {
+        if !s.preserves_on_failure {
             written_late(view);
         }
     }
@@ -119,8 +119,8 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
 
 /// What the submitted write makes of the region's worth.
 fn written_late(view: &View<'_>) {
-    if view.whole || view.region.worth.get() == Content::Valid {
-        view.region.worth.set(Content::Late);
+    if view.whole || view.region.init.get() == InitState::Valid {
+        view.region.init.set(InitState::Late);
     }
 }
 

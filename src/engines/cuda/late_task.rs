@@ -4,7 +4,7 @@ use super::late_frame::{Frame, LateJob, carried, dep_done, run};
 use crate::Result;
 use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{Leaving, Left};
+use crate::dispatch::raw::{RemoteResult, RemoteTarget};
 use crate::dispatch::{Call, Ongoing, Parker, SpansOf, Subscribed, Task, TaskOf, Typed, Wait};
 use crate::host::{Core as Settled, Runnable};
 use crate::op::{Contained, HostOf, Made, Op};
@@ -107,8 +107,8 @@ impl<O: Op> Ongoing for LateTask<O> {
     }
 
     #[cfg(target_os = "linux")]
-    fn leave(&self, to: Leaving) -> Result<Left> {
-        self.job().await_enqueued()?.leave(to)
+    fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult> {
+        self.job().await_enqueued()?.to_remote(to)
     }
 
     fn abandon(&self) {

@@ -8,7 +8,7 @@ use super::context::{BINDING, Context};
 use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
-use crate::buffer::{Allocation, Home, Track};
+use crate::buffer::{AccessHistory, Allocation, Home};
 use crate::clock;
 use crate::device::{Config, MOST_ASKED, PoolInfo, is_patient};
 use crate::engine::{Completion, Epoch};
@@ -116,7 +116,7 @@ impl CudaEngine {
         epoch: &Arc<Epoch>,
         bytes: usize,
         config: &Config,
-    ) -> Result<(Arc<Allocation>, Track)> {
+    ) -> Result<(Arc<Allocation>, AccessHistory)> {
         if bytes == 0 {
             return Self::nothing(epoch);
         }
@@ -141,7 +141,11 @@ impl CudaEngine {
     }
 
     /// The same between two phases of an operation, which was admitted long ago: without asking the user for room.
-    pub(crate) fn allocate_between(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
+    pub(crate) fn allocate_between(
+        &self,
+        epoch: &Arc<Epoch>,
+        bytes: usize,
+    ) -> Result<(Arc<Allocation>, AccessHistory)> {
         if bytes == 0 {
             return Self::nothing(epoch);
         }
@@ -153,13 +157,13 @@ impl CudaEngine {
         self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error))
     }
 
-    fn nothing(epoch: &Arc<Epoch>) -> Result<(Arc<Allocation>, Track)> {
+    fn nothing(epoch: &Arc<Epoch>) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.meter.take(0)?;
         let empty = Allocation::new(256, 0, Home::Empty, epoch.meter.clone());
-        Ok((Arc::new(empty), Track::default()))
+        Ok((Arc::new(empty), AccessHistory::default()))
     }
 
-    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
+    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
         let mut lease = self.core.lease(&[]);
         epoch.go_on()?;
         let (slot, state) = (&lease.slot.shared, &mut *lease.state);
@@ -180,7 +184,7 @@ impl CudaEngine {
             }
         };
         let mark = Mark { ticket: slot.sequence.issued() + 1, event: None, slot: slot.clone() };
-        Ok((allocation, Track::after(Completion::Cuda(mark))))
+        Ok((allocation, AccessHistory::after(Completion::Cuda(mark))))
     }
 
     /// From the pool. The meter was charged.

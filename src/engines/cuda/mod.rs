@@ -20,7 +20,7 @@
 //! late.rs, binding.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
 //! dispatch
 //! graph.rs: many of them as one; quiet.rs, inside.rs: nobody else is in the driver while one is captured
-//! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs: it in flight    timer.rs: its time
+//! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs, task_core.rs: it in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
 //! memory.rs: the pool    live.rs: what is allocated    last_event.rs: the newest mark
 //! open.rs: opening a GPU    fault.rs: what a status code means
@@ -82,6 +82,7 @@ mod sweep;
 mod table_staging;
 mod tables;
 mod task;
+mod task_core;
 mod timer;
 mod turns;
 mod under_lease;
@@ -103,11 +104,12 @@ pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use queue::Queue;
 pub(crate) use reclaim::PoolBytes;
-pub(crate) use ring::Cargo;
+pub(crate) use ring::KeepAlive;
 pub(crate) use slot::{Mark, State as SlotState};
 pub(crate) use staging::{Reserved, Staged, Staging};
 pub(crate) use tables::Series;
-pub(crate) use task::{CudaTask, Flight, Leg};
+pub(crate) use task::{CudaTask, Leg};
+pub(crate) use task_core::TaskCore;
 
 use crate::clock::Timing;
 use crate::engine::Epoch;

@@ -61,7 +61,7 @@ pub(super) fn follow_back(s: Around<'_, '_>, end: &Mark) {
             end.outlast();
             continue;
         };
-        source.track.lock().publish_read(&Completion::Cuda(reader));
+        source.history.lock().publish_read(&Completion::Cuda(reader));
     }
 }
 

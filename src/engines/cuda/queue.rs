@@ -3,7 +3,7 @@
 use super::api::Code;
 use super::pinned::Block;
 use super::slot::{Shared, State};
-use super::task::{Kept, Landed};
+use super::task_core::{Kept, Landed};
 use super::{Core, fault};
 use crate::engine::Epoch;
 use crate::op::plan::{AnyPlan, unprepared};

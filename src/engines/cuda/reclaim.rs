@@ -13,7 +13,7 @@
 use super::fault;
 use super::housekeeping::Nudge;
 use super::slot::{Shared, State};
-use crate::buffer::{Allocation, Home, Track};
+use crate::buffer::{AccessHistory, Allocation, Home};
 use crate::engine::Completion;
 use crate::engine::life::Stand;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
@@ -40,7 +40,7 @@ pub(crate) struct Reclaim {
     counters: Arc<Counters>,
 }
 
-type Parked = (Arc<Allocation>, Track);
+type Parked = (Arc<Allocation>, AccessHistory);
 
 impl std::fmt::Debug for Reclaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Reclaim {
 
 impl PoolBytes {
     /// The last region is gone; `uses` may still be in flight.
-    pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: Track) {
+    pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: AccessHistory) {
         let life = &self.slot.life;
         // Nor in a forked child, where the lists below may be locked for ever.
         if self.slot.over() {
@@ -99,7 +99,7 @@ impl Reclaim {
         }
     }
 
-    fn park(&self, allocation: Arc<Allocation>, uses: Track) {
+    fn park(&self, allocation: Arc<Allocation>, uses: AccessHistory) {
         self.count.fetch_add(1, Ordering::SeqCst);
         self.coming.push((allocation, uses));
     }

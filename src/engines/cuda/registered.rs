@@ -9,7 +9,7 @@
 
 use super::slot::Shared;
 use super::staging::Ticket;
-use super::task::Landed;
+use super::task_core::Landed;
 use super::{Core, CudaEngine, Queue, fault};
 use crate::engine::Epoch;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};

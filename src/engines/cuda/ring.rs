@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// What is kept. Told when its ticket has passed, with no lock held.
-pub(crate) trait Cargo: Send + Sync {
+pub(crate) trait KeepAlive: Send + Sync {
     fn retire(&self);
 }
 
@@ -18,11 +18,11 @@ pub(crate) trait Cargo: Send + Sync {
 struct Entry<E> {
     ticket: u64,
     event: Option<E>,
-    cargo: Option<Arc<dyn Cargo>>,
+    cargo: Option<Arc<dyn KeepAlive>>,
 }
 
-/// Cargo on its way out, to be retired when no lock is held.
-pub(crate) type Retired = SmallVec<[Arc<dyn Cargo>; 8]>;
+/// What is kept, on its way out, to be retired when no lock is held.
+pub(crate) type Retired = SmallVec<[Arc<dyn KeepAlive>; 8]>;
 
 /// The ring of one slot. Lives under its lease.
 pub(crate) struct Ring<E> {
@@ -60,7 +60,7 @@ impl<E: Copy> Ring<E> {
     }
 
     /// Keeps `cargo` until `ticket` has passed.
-    pub(crate) fn push(&mut self, ticket: u64, event: Option<E>, cargo: Option<Arc<dyn Cargo>>) {
+    pub(crate) fn push(&mut self, ticket: u64, event: Option<E>, cargo: Option<Arc<dyn KeepAlive>>) {
         self.entries.push_back(Entry { ticket, event, cargo });
     }
 
@@ -150,7 +150,7 @@ mod tests {
     use crate::sync::{AtomicUsize, Ordering};
 
     struct Counted(Arc<AtomicUsize>);
-    impl Cargo for Counted {
+    impl KeepAlive for Counted {
         fn retire(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }

@@ -6,7 +6,7 @@ use super::plans::Need;
 use super::ring::Retired;
 use super::staging::Patience;
 use super::table_staging;
-use super::task::Landed;
+use super::task_core::Landed;
 use super::under_lease::{Given, Phase, Undone};
 use super::{Core, CudaEngine, fault};
 use crate::buffer::View;
@@ -117,12 +117,17 @@ pub(super) struct Around<'a, 'x> {
     pub(super) views: &'a [View<'x>],
     pub(super) read_count: usize,
     /// A failure leaves what it writes as it was.
-    pub(super) spares: bool,
+    pub(super) preserves_on_failure: bool,
 }
 
 impl<'a, 'x> Around<'a, 'x> {
     pub(super) fn of(s: &Submission<'a, 'x>) -> Self {
-        Around { epoch: s.epoch, views: s.views, read_count: s.read_count, spares: s.facts.spares }
+        Around {
+            epoch: s.epoch,
+            views: s.views,
+            read_count: s.read_count,
+            preserves_on_failure: s.facts.preserves_on_failure,
+        }
     }
 }
 

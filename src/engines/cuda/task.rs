@@ -2,61 +2,42 @@
 //!
 //! Its completion is its mark; nobody has to tell it anything. Whoever looks first after the mark has passed (a waiter,
 //! or who reaps the slot's ring) claims it, tells the trace, and settles it.
+//!
+//! What depends on its op is here, the rest in `task_core.rs`.
 
-use super::pinned::SmallSlot;
-use super::ring::Cargo;
-use super::slot::Mark;
-use super::staging::{Staged, ended};
-use super::timer::Timer;
-use crate::clock::{self, Clock, Deadline, Stopwatch, Timing, Waits};
+use super::ring::KeepAlive;
+use super::task_core::{Landed, TaskCore};
+use crate::Result;
+use crate::clock::{Deadline, Timing};
 use crate::dispatch::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{Leaving, Left};
-use crate::dispatch::{Backoff, Ongoing, Parker, Spinner, Subscribed, Task, Wait, is_stealing, steal_one};
-use crate::engine::Epoch;
+use crate::dispatch::raw::{RemoteResult, RemoteTarget};
+use crate::dispatch::{Ongoing, Parker, Subscribed, Task, Wait};
 use crate::op::{Contained, HostOf, Made, Op, Output};
-use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
-use crate::trace::{DeviceTime, Event, OpInfo, Told};
-use crate::{Error, Result};
-use smallvec::SmallVec;
+use crate::sync::Arc;
+use crate::trace::{OpInfo, OpMetadata};
 use std::ops::Deref;
-use std::sync::Weak;
 use std::time::Duration;
-
-const PENDING: u8 = 0;
-const CLAIMED: u8 = 1;
-const DONE: u8 = 2;
-const FAILED: u8 = 3;
-
-/// What the device leaves for the host.
-pub(super) enum Landed {
-    Nothing,
-    Slot(SmallSlot),
-    Staged(Staged),
-    /// Where another process waits for it.
-    #[cfg(target_os = "linux")]
-    InPlace(Box<super::registered::Progress>),
-}
 
 /// The one allocation of a dispatch.
 ///
 /// It goes with its pending: the slot's ring holds a share only where the device, or a trace, still needs something of it
-/// ([`Flight::is_held`], [`Keeps`](crate::op::Keeps)). So a chain whose pendings go at once has the same few bytes for
+/// ([`TaskCore::is_held`], [`Retention`](crate::op::Retention)). So a chain whose pendings go at once has the same few bytes for
 /// every dispatch.
 pub(crate) struct CudaTask<O: Op> {
     pub(crate) op: Contained<O>,
-    pub(crate) flight: Flight,
+    pub(crate) core: TaskCore,
 }
 
 /// A phase that is not the last one of its op, which stays where it is.
 pub(crate) struct Leg {
-    pub(super) flight: Flight,
+    pub(super) core: TaskCore,
 }
 
 impl Leg {
     /// What it left, once it is over.
     pub(crate) fn raw<R: Raw>(&self) -> Result<R> {
-        let landing = match &*self.flight.landed.lock() {
+        let landing = match &*self.core.landed.lock() {
             // SAFETY: the caller has seen that the phase is over, so the device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
             _ => Landing::Slot([0; 64]),
@@ -65,70 +46,24 @@ impl Leg {
     }
 }
 
-impl Cargo for Leg {
+impl KeepAlive for Leg {
     fn retire(&self) {}
-}
-
-/// All of a task that does not depend on its op: what is done with that is compiled once.
-pub(crate) struct Flight {
-    pub(super) mark: Mark,
-    state: AtomicU8,
-    landed: Mutex<Landed>,
-    extra: Option<Box<Extra>>,
-}
-
-/// What most dispatches have none of.
-pub(super) struct Extra {
-    /// In a worker, whose client wants to know when the device is at it: what it follows on other slots.
-    pub(super) ahead: Vec<Mark>,
-    /// Pinned memory that the device reads; goes back when the ring lets go of the task.
-    pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
-    /// What else must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
-    pub(super) _kept: Contained<Kept>,
-    pub(super) timer: Option<Timer>,
-    /// When it was submitted, where a trace is told of its end.
-    pub(super) submitted: Option<Stopwatch>,
-    pub(super) label: Option<&'static str>,
-    /// For traces.
-    pub(super) number: u64,
-}
-
-/// Values of any type that the work needs until it is over.
-pub(super) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
-
-impl Flight {
-    pub(super) fn new(mark: Mark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
-        Flight { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
-    }
-
-    /// Something of it must outlive its pending: memory that the device reads or writes, a timer, a trace to be told.
-    pub(crate) fn is_held(&mut self) -> bool {
-        self.extra.is_some() || !matches!(self.landed.get_mut(), Landed::Nothing)
-    }
-
-    fn waits(&self) -> &'static Waits {
-        &self.mark.slot.timing.waits
-    }
-
-    fn submitted(&self) -> Option<Stopwatch> {
-        self.extra.as_ref()?.submitted
-    }
 }
 
 /// What another process is left of this kind of result.
 #[cfg(target_os = "linux")]
-fn left<R: Raw>(landing: Landing, to: Leaving) -> Result<Left> {
-    R::land(landing)?.leave(to)
+fn left<R: Raw>(landing: Landing, to: RemoteTarget) -> Result<RemoteResult> {
+    R::land(landing)?.to_remote(to)
 }
 
 impl<O: Op> Deref for CudaTask<O> {
-    type Target = Flight;
-    fn deref(&self) -> &Flight {
-        &self.flight
+    type Target = TaskCore;
+    fn deref(&self) -> &TaskCore {
+        &self.core
     }
 }
 
-impl<O: Op> Told for CudaTask<O> {
+impl<O: Op> OpMetadata for CudaTask<O> {
     fn names(&self) -> (&'static str, &'static str) {
         (O::NAME, O::LIBRARY)
     }
@@ -137,237 +72,15 @@ impl<O: Op> Told for CudaTask<O> {
     }
 }
 
-impl Flight {
-    /// Looks; settles when there is something to settle.
-    #[inline]
-    fn look(&self, told: &dyn Told) -> bool {
-        if self.state.load(Ordering::Acquire) >= DONE {
-            return true;
-        }
-        if self.mark.poll() {
-            return self.conclude(told, true);
-        }
-        if self.mark.slot.over() {
-            // The flag is set after the last poll that could have helped; what is not known to be over now never will be.
-            return self.conclude(told, self.mark.is_past());
-        }
-        false
-    }
-
-    /// The first to come settles; false while another is at it.
-    fn conclude(&self, told: &dyn Told, done: bool) -> bool {
-        if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            if self.mark.slot.is_forked() {
-                // Who has claimed it is not in this process, and will not settle it here.
-                let _ = self.state.compare_exchange(CLAIMED, FAILED, Ordering::AcqRel, Ordering::Acquire);
-            }
-            return self.state.load(Ordering::Acquire) >= DONE;
-        }
-        let end = if done { DONE } else { FAILED };
-        match self.submitted() {
-            None => self.state.store(end, Ordering::Release),
-            Some(submitted) => {
-                let epoch = self.epoch();
-                let trace = epoch.as_ref().and_then(|e| e.counters.trace());
-                let mut info = told.info_at_end().numbered(self.extra.as_ref().map_or(0, |extra| extra.number));
-                if let Some(trace) = trace {
-                    trace.emit(Event::BeforeComplete, &info);
-                }
-                self.state.store(end, Ordering::Release);
-                if let Some(trace) = trace {
-                    let latency = submitted.elapsed();
-                    info.ran = if done { self.ran(submitted, latency) } else { None };
-                    trace.emit(Event::AfterComplete(latency), &info);
-                }
-            }
-        }
-        true
-    }
-
-    /// When the device was at it, for a trace.
-    fn ran(&self, submitted: Stopwatch, latency: Duration) -> Option<DeviceTime> {
-        let timer = self.extra.as_ref()?.timer.as_ref()?;
-        let context = &self.mark.slot.context;
-        let took = timer.elapsed(context)?.min(latency);
-        let began = timer.began_after(submitted, context).map(|began| began.min(latency - took));
-        Some(DeviceTime::new(began, took))
-    }
-
-    fn epoch(&self) -> Option<Arc<Epoch>> {
-        self.mark.slot.epoch.get().and_then(Weak::upgrade)
-    }
-
-    fn locate(&self, told: &dyn Told, error: Error) -> Error {
-        let (op, library) = told.names();
-        let error = error.in_op(op, library);
-        match self.epoch() {
-            Some(epoch) => {
-                epoch.counters.count_error(&error);
-                error.locate(|site| {
-                    site.set_device(epoch.label.to_string(), epoch.generation);
-                })
-            }
-            None => error,
-        }
-    }
-
-    /// Looks now and then until it is settled or the time is out.
-    fn poll_with(&self, told: &dyn Told, until: Option<Deadline>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
-        let mut backoff = Backoff::new(self.waits());
-        loop {
-            if self.look(told) {
-                return true;
-            }
-            if clock::is_over(until) {
-                // Much may have happened between that look and this one at the clock.
-                return self.look(told);
-            }
-            between(&mut backoff);
-        }
-    }
-
-    /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
-    fn spin(&self, told: &dyn Told, limit: Option<Duration>, until: Option<Deadline>) -> bool {
-        if self.look(told) {
-            return true;
-        }
-        let (mut start, mut rounds) = (None, 0u32);
-        loop {
-            for _ in 0..16 {
-                if self.look(told) {
-                    return true;
-                }
-            }
-            rounds = rounds.saturating_add(1);
-            if rounds > 1024 {
-                std::thread::yield_now(); // after some milliseconds: where cores are few, others may need this one
-            }
-            if limit.is_none() && until.is_none() {
-                continue;
-            }
-            let start = start.get_or_insert_with(|| Clock::SYSTEM.start());
-            if limit.is_some_and(|limit| start.elapsed() >= limit) || clock::is_over(until) {
-                return self.look(told); // see `poll_with`
-            }
-        }
-    }
-
-    fn block(&self, told: &dyn Told) -> bool {
-        if self.look(told) {
-            return true;
-        }
-        if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
-            match core.blocking_waits.wait(&self.mark.slot, self.mark.ticket, event.0) {
-                Ok(_) => {}
-                Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
-            }
-        }
-        // The event may answer for later work; polling settles it, and serves where blocking could not be tried.
-        self.poll_with(told, None, &mut |backoff| backoff.pause(None))
-    }
-
-    fn wait(&self, told: &dyn Told, how: Wait, until: Option<Deadline>) -> bool {
-        // A result that was waited for is taken with another wait.
-        if self.state.load(Ordering::Acquire) >= DONE {
-            return true;
-        }
-        match how {
-            Wait::Spin => self.spin(told, None, until),
-            Wait::Yield => self.poll_with(told, until, &mut |_| std::thread::yield_now()),
-            Wait::Adaptive => {
-                self.spin(told, Some(self.waits().spin), until)
-                    || Spinner::enter().is_some_and(|_here| self.spin(told, Some(self.waits().gpu_spin), until))
-                    || self.poll_with(told, until, &mut |b| b.pause(until))
-            }
-            Wait::Rayon if !is_stealing() => self.poll_with(told, until, &mut |b| {
-                if steal_one() { *b = Backoff::new(self.waits()) } else { b.pause(until) }
-            }),
-            Wait::Block if until.is_none() => self.block(told),
-            Wait::Block | Wait::Rayon => self.poll_with(told, until, &mut |b| b.pause(until)),
-        }
-    }
-
-    /// Where the results are, once they are there.
-    fn landing(&self, told: &dyn Told, eager: bool) -> Result<Landing> {
-        // A trace is told of the completion before its result is out, so then nothing is taken early.
-        if !eager || self.submitted().is_some() {
-            self.wait(told, Wait::Adaptive, None);
-        }
-        if self.state.load(Ordering::Acquire) == FAILED {
-            return Err(ended(&self.mark.slot));
-        }
-        Ok(match &*self.landed.lock() {
-            Landed::Nothing => Landing::Slot([0; 64]),
-            #[cfg(target_os = "linux")]
-            Landed::InPlace(_) => Landing::Slot([0; 64]),
-            // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
-            // device has written the slot.
-            Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
-            // The ring keeps the other share until all pieces have arrived.
-            Landed::Staged(staged) => Landing::Staged(staged.clone()),
-        })
-    }
-
-    /// As `look`, compiled once.
-    fn is_settled(&self, told: &dyn Told) -> bool {
-        self.look(told)
-    }
-
-    /// The same for another process, which may have it already.
-    #[cfg(target_os = "linux")]
-    fn leave(
-        &self,
-        told: &dyn Told,
-        eager: bool,
-        leave: fn(Landing, Leaving) -> Result<Left>,
-        to: Leaving,
-    ) -> Result<Left> {
-        let in_place = matches!(*self.landed.lock(), Landed::InPlace(_));
-        let left = match self.landing(told, eager && !in_place) {
-            Ok(_) if in_place => Ok(Left::Slot([0; 64])),
-            Ok(landing) => leave(landing, to),
-            Err(error) => Err(error),
-        };
-        left.map_err(|error| self.locate(told, error))
-    }
-
-    /// Nobody will ask for what it left.
-    fn let_go(&self, holds: bool) {
-        if (holds || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
-            self.mark.slot.reclaim.nudge.nudge();
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    fn arrived(&self) -> u64 {
-        match &mut *self.landed.lock() {
-            Landed::InPlace(progress) => progress.look(&self.mark.slot),
-            _ => 0,
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    fn may_run(&self) -> bool {
-        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(Mark::poll))
-    }
-
-    fn device_time(&self) -> Option<Duration> {
-        if self.mark.slot.over() {
-            return None;
-        }
-        self.extra.as_ref()?.timer.as_ref()?.elapsed(&self.mark.slot.context)
-    }
-}
-
-impl<O: Op> Cargo for CudaTask<O> {
+impl<O: Op> KeepAlive for CudaTask<O> {
     fn retire(&self) {
-        self.flight.conclude(self, true);
+        self.core.conclude(self, true);
     }
 }
 
 impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
     fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
-        let answer = match self.flight.landing(self, O::Output::EAGER.said()) {
+        let answer = match self.core.landing(self, O::Output::EAGER.is_yes()) {
             Ok(landing) => O::Raw::land(landing),
             Err(error) => Err(error),
         };
@@ -378,17 +91,17 @@ impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
             },
             Err(error) => error,
         };
-        Err(self.flight.locate(self, error))
+        Err(self.core.locate(self, error))
     }
 }
 
 impl<O: Op> Ongoing for CudaTask<O> {
     fn is_settled(&self) -> bool {
-        self.flight.is_settled(self)
+        self.core.is_settled(self)
     }
 
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
-        self.flight.wait(self, how, until)
+        self.core.wait(self, how, until)
     }
 
     fn timing(&self) -> &'static Timing {
@@ -396,22 +109,22 @@ impl<O: Op> Ongoing for CudaTask<O> {
     }
 
     #[cfg(target_os = "linux")]
-    fn leave(&self, to: Leaving) -> Result<Left> {
-        self.flight.leave(self, O::Output::EAGER.said(), left::<O::Raw>, to)
+    fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult> {
+        self.core.to_remote(self, O::Output::EAGER.is_yes(), left::<O::Raw>, to)
     }
 
     fn abandon(&self) {
         // The ring lets go of what it holds when its ticket has passed, at the latest when the slot is leased again.
         // Where that frees something worth having, somebody should look sooner.
-        self.flight.let_go(std::mem::needs_drop::<O>() || O::Raw::BYTES > 0 || O::Output::EAGER.said());
+        self.core.let_go(std::mem::needs_drop::<O>() || O::Raw::BYTES > 0 || O::Output::EAGER.is_yes());
     }
 
     fn device_time(&self) -> Option<Duration> {
-        self.flight.device_time()
+        self.core.device_time()
     }
 
     fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
-        if self.flight.is_settled(self) { Subscribed::Settled } else { Subscribed::Poll }
+        if self.core.is_settled(self) { Subscribed::Settled } else { Subscribed::Poll }
     }
 
     fn unsubscribe(&self, _: &Arc<Parker>) {}
@@ -423,11 +136,11 @@ impl<O: Op> Ongoing for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn arrived(&self) -> u64 {
-        if O::Raw::BULK { self.flight.arrived() } else { 0 }
+        if O::Raw::BULK { self.core.arrived() } else { 0 }
     }
 
     #[cfg(target_os = "linux")]
     fn may_run(&self) -> bool {
-        self.flight.may_run()
+        self.core.may_run()
     }
 }

@@ -9,10 +9,11 @@ use super::reclaim::free_some;
 use super::ring::Retired;
 use super::slot::{Mark, Shared, State};
 use super::submit::Around;
-use super::task::{Extra, Flight, Landed, Leg};
+use super::task::Leg;
+use super::task_core::{Extra, Landed, TaskCore};
 use super::timer::Timer;
 use super::{Core, fault};
-use crate::buffer::Content;
+use crate::buffer::InitState;
 use crate::dispatch::Submission;
 use crate::engine::{Completion, Epoch};
 use crate::error::Site;
@@ -105,7 +106,7 @@ impl Core {
         let mut failure = None;
         let mut half = || {
             if let Some(relay) = s.relay.as_ref().filter(|_| phase == 0) {
-                relay.suffer()?;
+                relay.inject_fault()?;
             }
             s.call.half(queue.lend())
         };
@@ -156,14 +157,14 @@ impl Core {
             let (number, kept) = (s.number, Contained::new(kept));
             Some(Box::new(Extra { ahead, _keep: keep, _kept: kept, timer, submitted, label, number }))
         };
-        let flight = Flight::new(mark, landed, extra);
+        let task = TaskCore::new(mark, landed, extra);
         if let Some(place) = leg {
-            let leg = Arc::new(Leg { flight });
+            let leg = Arc::new(Leg { core: task });
             *place = Some(leg.clone());
             state.ring.push(ticket, event, Some(leg));
             return Err(failure.map_or(Undone::Between, Undone::Touched));
         }
-        let cargo = s.call.become_task(flight)?;
+        let cargo = s.call.become_task(task)?;
         state.ring.push(ticket, event, cargo);
         match failure {
             None => Ok(()),
@@ -215,19 +216,19 @@ impl Core {
             if i < s.read_count {
                 // A peer's buffer is told by a mark of its own device: see `peer.rs`.
                 if Arc::ptr_eq(&view.region.epoch, s.epoch) {
-                    view.region.track.lock().publish_read(end);
+                    view.region.history.lock().publish_read(end);
                 }
             } else {
-                let mut track = view.region.track.lock();
-                view.region.calm.store(false, Ordering::Release);
+                let mut track = view.region.history.lock();
+                view.region.writers_done.store(false, Ordering::Release);
                 track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
                 drop(track);
                 if ok {
                     view.written();
-                } else if !s.spares {
+                } else if !s.preserves_on_failure {
                     match failure {
-                        Some(error) => view.region.worth.fail(error),
-                        None => view.region.worth.set(Content::Failed),
+                        Some(error) => view.region.init.fail(error),
+                        None => view.region.init.set(InitState::Failed),
                     }
                 }
             }

@@ -10,7 +10,7 @@ use crate::dispatch::{Backoff, Parker, Subscribed, Then, Wait, is_stealing, stea
 use crate::engine::Epoch;
 use crate::op::{Made, Make};
 use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
-use crate::trace::{DeviceTime, Event, OpInfo, Told};
+use crate::trace::{DeviceTime, Event, OpInfo, OpMetadata};
 use crate::worker::Relay;
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -105,15 +105,15 @@ impl Frame {
     }
 
     /// Settles as it ended; what it made and nobody wants goes before that.
-    pub(super) fn conclude_with(&self, told: &dyn Told, ran: Ran) {
+    pub(super) fn conclude_with(&self, op: &dyn OpMetadata, ran: Ran) {
         drop(ran.made);
-        self.conclude(told, ran.result);
+        self.conclude(op, ran.result);
     }
 
     /// Waits for its end, and gives the error if it failed.
-    pub(super) fn end(&self, told: &dyn Told) -> Result<()> {
+    pub(super) fn end(&self, op: &dyn OpMetadata) -> Result<()> {
         // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
-        self.wait(told, Wait::Adaptive, None);
+        self.wait(op, Wait::Adaptive, None);
         match self.core.error() {
             Some(error) => Err(error),
             None => Ok(()),
@@ -145,9 +145,9 @@ impl Frame {
 
     /// Settles once: the one who claims it counts, tells the trace and settles. (A waiter that saw the epoch end
     /// and the runner may both come here.)
-    pub(super) fn conclude(&self, told: &dyn Told, result: Result<()>) {
+    pub(super) fn conclude(&self, op: &dyn OpMetadata, result: Result<()>) {
         let result = result.map_err(|e| {
-            let (op, library) = told.names();
+            let (op, library) = op.names();
             e.in_op(op, library).locate(|s| {
                 s.set_device(self.epoch.label.to_string(), self.epoch.generation);
             })
@@ -161,7 +161,7 @@ impl Frame {
         }
         let failed = result.as_ref().err().cloned();
         let trace = self.epoch.counters.trace().zip(self.traced.as_ref());
-        let info = |traced: &Traced| told.info_at_end().numbered(traced.number);
+        let info = |traced: &Traced| op.info_at_end().numbered(traced.number);
         if let Some((trace, traced)) = trace {
             trace.emit(Event::BeforeComplete, &info(traced));
         }
@@ -178,9 +178,9 @@ impl Frame {
         }
     }
 
-    pub(super) fn is_settled(&self, told: &dyn Told) -> bool {
+    pub(super) fn is_settled(&self, op: &dyn OpMetadata) -> bool {
         if !self.core.is_settled() && self.epoch.dead() {
-            self.conclude(told, Err(self.epoch.verdict()));
+            self.conclude(op, Err(self.epoch.verdict()));
         }
         // Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
         while !self.core.is_settled() && self.end.load(Ordering::Acquire) == COUNTED && !self.epoch.is_left_alone() {
@@ -189,18 +189,18 @@ impl Frame {
         self.core.is_settled()
     }
 
-    pub(super) fn wait(&self, told: &dyn Told, how: Wait, until: Option<Deadline>) -> bool {
-        if self.is_settled(told) {
+    pub(super) fn wait(&self, op: &dyn OpMetadata, how: Wait, until: Option<Deadline>) -> bool {
+        if self.is_settled(op) {
             return true;
         }
         let (waits, mut looks) = (&self.epoch.timing.waits, 0u32);
         match how {
             Wait::Spin | Wait::Yield => loop {
-                if self.is_settled(told) {
+                if self.is_settled(op) {
                     return true;
                 }
                 if clock::is_over(until) {
-                    return self.is_settled(told); // much may have happened between the look and that at the clock
+                    return self.is_settled(op); // much may have happened between the look and that at the clock
                 }
                 looks = looks.saturating_add(1);
                 // Where cores are few, the work itself may need this one.
@@ -217,18 +217,18 @@ impl Frame {
                         std::hint::spin_loop();
                     }
                     if start.elapsed() >= waits.spin || clock::is_over(until) {
-                        return self.park(told, until);
+                        return self.park(op, until);
                     }
                 }
             }
             Wait::Rayon if !is_stealing() => {
                 let mut backoff = Backoff::new(waits);
                 loop {
-                    if self.is_settled(told) {
+                    if self.is_settled(op) {
                         return true;
                     }
                     if clock::is_over(until) {
-                        return self.is_settled(told);
+                        return self.is_settled(op);
                     }
                     if !steal_one() {
                         // Nothing to run: the own pool may finish, or new jobs may come.
@@ -238,14 +238,14 @@ impl Frame {
                     }
                 }
             }
-            Wait::Block | Wait::Rayon => self.park(told, until),
+            Wait::Block | Wait::Rayon => self.park(op, until),
         }
     }
 
-    pub(super) fn subscribe(&self, told: &dyn Told, parker: &Arc<Parker>) -> Subscribed {
+    pub(super) fn subscribe(&self, op: &dyn OpMetadata, parker: &Arc<Parker>) -> Subscribed {
         self.epoch.sleep_on(parker);
         // After registering with the epoch, so that its end either is seen here or wakes the parker.
-        if self.is_settled(told) || !self.core.subscribe(Follower::Thread(parker.clone())) {
+        if self.is_settled(op) || !self.core.subscribe(Follower::Thread(parker.clone())) {
             Subscribed::Settled
         } else {
             Subscribed::Armed
@@ -258,9 +258,9 @@ impl Frame {
     }
 
     /// Has `then` called when it settles, or at once.
-    pub(super) fn tell(&self, told: &dyn Told, then: Then) {
+    pub(super) fn tell(&self, op: &dyn OpMetadata, then: Then) {
         let call = Arc::new(Mutex::new(Some(then)));
-        let settled = self.is_settled(told) || !self.core.subscribe(Follower::Call(call.clone()));
+        let settled = self.is_settled(op) || !self.core.subscribe(Follower::Call(call.clone()));
         let then = if settled { call.lock().take() } else { None };
         if let Some(then) = then {
             then();
@@ -268,8 +268,8 @@ impl Frame {
     }
 
     /// A verdict after the work was done.
-    pub(super) fn failed(&self, told: &dyn Told, error: Error) -> Error {
-        let (name, library) = told.names();
+    pub(super) fn failed(&self, op: &dyn OpMetadata, error: Error) -> Error {
+        let (name, library) = op.names();
         let error = error.in_op(name, library).locate(|s| {
             s.set_device(self.epoch.label.to_string(), self.epoch.generation);
         });
@@ -277,12 +277,12 @@ impl Frame {
         error
     }
 
-    pub(super) fn park(&self, told: &dyn Told, until: Option<Deadline>) -> bool {
+    pub(super) fn park(&self, op: &dyn OpMetadata, until: Option<Deadline>) -> bool {
         let parker = Arc::new(Parker::default());
-        self.subscribe(told, &parker);
+        self.subscribe(op, &parker);
         // The end of the epoch wakes everybody, also while another thread is still settling this very node.
         let done = loop {
-            if self.is_settled(told) {
+            if self.is_settled(op) {
                 break true;
             }
             if clock::is_over(until) {

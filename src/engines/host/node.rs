@@ -17,13 +17,13 @@ use super::frame::Frame;
 use crate::buffer::{Allocation, Elems, View};
 use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{Leaving, Left, Raw};
+use crate::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
 use crate::dispatch::{Gate, Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
 use crate::engine::Completion;
 use crate::host::HostEngine;
 use crate::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
 use crate::sync::{Arc, Mutex};
-use crate::trace::{Event, OpInfo, Told};
+use crate::trace::{Event, OpInfo, OpMetadata};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::ops::Deref;
@@ -44,7 +44,7 @@ impl<O: Op> Deref for Node<O> {
     }
 }
 
-impl<O: Op> Told for Node<O> {
+impl<O: Op> OpMetadata for Node<O> {
     fn names(&self) -> (&'static str, &'static str) {
         (O::NAME, O::LIBRARY)
     }
@@ -141,7 +141,7 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
     let (completion, place) = (Completion::Host(me.clone()), me.place());
     let follows = |other: &Completion| !matches!(other, Completion::Host(node) if node.place() >= place);
     for (i, view) in views.iter().enumerate() {
-        let mut track = view.region.track.lock();
+        let mut track = view.region.history.lock();
         if i < read_count {
             edges.extend(track.writers.iter().filter(|c| follows(c)).cloned().map(|c| (c, true)));
             track.publish_read(&completion);
@@ -261,8 +261,8 @@ impl<O: Op> Ongoing for Node<O> {
     }
 
     #[cfg(target_os = "linux")]
-    fn leave(&self, to: Leaving) -> Result<Left> {
-        self.raw()?.leave(to).map_err(|error| self.frame.failed(self, error))
+    fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult> {
+        self.raw()?.to_remote(to).map_err(|error| self.frame.failed(self, error))
     }
 
     fn abandon(&self) {

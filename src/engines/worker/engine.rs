@@ -3,15 +3,15 @@
 use super::Block;
 use super::answers::{DONE, LOST, SPILLED};
 use super::flights::Flight;
-use super::handler::Code;
+use super::handler::OpCode;
 use super::link::Link;
-use super::order::{self, Alloc, Place, Run, Suffer};
+use super::order::{self, Alloc, InjectedFault, Place, Run};
 use super::reply;
 use super::standby::Standby;
 use super::task::Flying;
 use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
-use crate::buffer::{Allocation, Home, Shape, Track, View};
+use crate::buffer::{AccessHistory, Allocation, Home, Shape, View};
 use crate::device::{DeviceInfo, PoolInfo};
 use crate::dispatch::{Backoff, Gate, Submission, Wait};
 use crate::engine::{Completion, Epoch};
@@ -26,7 +26,7 @@ use std::sync::{OnceLock, Weak};
 pub(crate) struct WorkerEngine {
     pub(super) link: Arc<Link>,
     /// How operations are named to it.
-    pub(super) code: Code,
+    pub(super) code: OpCode,
     pub(super) info: DeviceInfo,
     pub(super) inline: bool,
     pub(super) standby: Option<Arc<Standby>>,
@@ -73,11 +73,11 @@ impl WorkerEngine {
 
     /// The worker is this very executable, so what lies in it lies there too.
     pub(crate) fn is_same_program(&self) -> bool {
-        self.code == Code::Offset
+        self.code == OpCode::Offset
     }
 
     /// How operations are named to it.
-    pub(crate) fn code(&self) -> Code {
+    pub(crate) fn code(&self) -> OpCode {
         self.code
     }
 
@@ -155,7 +155,7 @@ impl WorkerEngine {
     }
 
     /// Memory in the worker, given out at once, and the order that its users follow.
-    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, Track)> {
+    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, AccessHistory)> {
         epoch.meter.take(bytes as u64)?;
         let id = next_address(bytes);
         let size = bytes.checked_div(len).unwrap_or(1);
@@ -171,7 +171,7 @@ impl WorkerEngine {
             }
         };
         let home = Home::Worker(WorkerBytes::of(&self.link, &turn));
-        let mut track = Track::default();
+        let mut track = AccessHistory::default();
         track.publish_write(&Completion::Order(turn));
         Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
     }
@@ -219,7 +219,7 @@ impl WorkerEngine {
         let (call, mut shape) = (s.call, Shape::new());
         call.shape(&mut shape)?;
         // What follows the reads is worth nothing when the order is not carried out.
-        let spared = if facts.spares { s.views.len() } else { s.read_count };
+        let spared = if facts.preserves_on_failure { s.views.len() } else { s.read_count };
         let seat = s.options.seat;
         let mut order = self.order(call.code(self.code)?, (s.timed, seat), (s.views, spared), &shape)?;
         guarded(&mut || call.encode(&mut order))?;
@@ -256,7 +256,7 @@ impl WorkerEngine {
             code,
             timed,
             seat,
-            suffer: self.suffer(),
+            fault: self.inject_fault(),
             places: &places[..],
             read_count: u32::try_from(read_count).unwrap_or(u32::MAX),
             shape: &shape[..],
@@ -287,12 +287,12 @@ impl WorkerEngine {
     }
 
     /// What the fault plan has for the next operation.
-    fn suffer(&self) -> Option<Suffer> {
+    fn inject_fault(&self) -> Option<InjectedFault> {
         #[cfg(feature = "host")]
         return self.plan.as_ref()?.next_op().map(|fault| match fault {
-            crate::host::Fault::Fail => Suffer::Fail,
-            crate::host::Fault::Poison => Suffer::Poison,
-            crate::host::Fault::Delay(time) => Suffer::Delay(time.as_nanos() as u64),
+            crate::host::Fault::Fail => InjectedFault::Fail,
+            crate::host::Fault::Poison => InjectedFault::Poison,
+            crate::host::Fault::Delay(time) => InjectedFault::Delay(time.as_nanos() as u64),
         });
         #[cfg(not(feature = "host"))]
         None

@@ -12,7 +12,7 @@ use super::server::{Server, Task};
 use super::wire::Incoming;
 use crate::buffer::{Receive, Views};
 use crate::device::Options;
-use crate::dispatch::raw::Leaving;
+use crate::dispatch::raw::RemoteTarget;
 use crate::dispatch::{Call, Submission, Typed, mark_overwritten};
 use crate::op::Op;
 use crate::sync::Arc;
@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 
 /// How operations are named to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum OpCode {
     Offset,
     Name,
 }
@@ -50,12 +50,12 @@ pub(super) fn handler<O: Op>() -> &'static Handler {
     &Of::<O>::HANDLER
 }
 
-impl Code {
+impl OpCode {
     /// The number that names an operation.
     pub(crate) fn of<O: Op>(self) -> Result<u64> {
         match self {
-            Code::Offset => distance::distance(handler::<O>()).map_err(|_| lies_elsewhere(O::NAME)),
-            Code::Name => Ok(hash(std::any::type_name::<O>())),
+            OpCode::Offset => distance::distance(handler::<O>()).map_err(|_| lies_elsewhere(O::NAME)),
+            OpCode::Name => Ok(hash(std::any::type_name::<O>())),
         }
     }
 }
@@ -166,14 +166,14 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     let reply = task.reply;
     let options = Options { timed: task.timed, seat: task.seat, ..Options::default() };
     let mut submission = Submission::new(&mut *call, &epoch, &options, (&views, read_count));
-    submission.relay = Some(Relay { reply: reply.clone(), suffer: task.suffer });
+    submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
     server.device.submit_here(submission)?;
     let work = call.take_ongoing().ok_or_else(|| Error::library("an operation that became nothing"))?;
     let answered = Arc::clone(&work);
     server.when_settled(
         work,
         reply.clone(),
-        Box::new(move || reply.left(answered.leave(Leaving { lent }), answered.device_time())),
+        Box::new(move || reply.left(answered.to_remote(RemoteTarget { lent }), answered.device_time())),
     );
     Ok(())
 }

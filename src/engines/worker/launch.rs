@@ -1,6 +1,6 @@
 //! Starting a worker and shaking hands with it.
 
-use super::handler::Code;
+use super::handler::OpCode;
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
 use super::process::Process;
 use super::segment::Segment;
@@ -24,7 +24,7 @@ pub(super) struct Started {
     pub(super) control: Segment,
     pub(super) bulk: Segment,
     pub(super) bell: Arc<OwnedFd>,
-    pub(super) code: Code,
+    pub(super) code: OpCode,
     pub(super) info: DeviceInfo,
     pub(super) limit: u64,
     pub(super) label: String,
@@ -105,7 +105,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Tim
     });
     match greeted {
         Ok((info, limit, label)) => {
-            let code = if program.same { Code::Offset } else { Code::Name };
+            let code = if program.same { OpCode::Offset } else { OpCode::Name };
             Ok(Started { process, socket, control, bulk, bell: Arc::new(bell), code, info, limit, label })
         }
         Err(error) => {

@@ -6,7 +6,7 @@
 //! left of them.
 
 use super::order::Place;
-use crate::buffer::{Content, Region, Track, View};
+use crate::buffer::{AccessHistory, InitState, Region, View};
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
 use parking_lot::MutexGuard;
@@ -65,16 +65,16 @@ impl Memory {
         for place in written {
             // Memory that there is not tells of itself.
             if let Ok(operand) = self.operand(place) {
-                operand.region.worth.fail(error);
+                operand.region.init.fail(error);
             }
         }
     }
 
     /// What is in flight on these operands.
     #[cfg(feature = "cuda")]
-    pub(super) fn in_flight(&self, places: &[Place]) -> Vec<Track> {
+    pub(super) fn in_flight(&self, places: &[Place]) -> Vec<AccessHistory> {
         let operands = places.iter().filter_map(|place| self.operand(place).ok());
-        operands.map(|operand| operand.region.track.lock().clone()).collect()
+        operands.map(|operand| operand.region.history.lock().clone()).collect()
     }
 
     /// The operand that an order names.
@@ -110,14 +110,14 @@ fn cut(regions: &mut Vec<Arc<Region>>, window: Range<usize>) -> Option<Arc<Regio
     let (allocation, epoch) = (first.allocation.clone(), first.epoch.clone());
     let (old, mut kept): (Vec<_>, Vec<_>) =
         std::mem::take(regions).into_iter().partition(|r| r.window.start < window.end && window.start < r.window.end);
-    let mut track = Track::default();
-    let mut content = Content::Valid;
+    let mut track = AccessHistory::default();
+    let mut content = InitState::Valid;
     for region in &old {
-        let theirs = region.track.lock().clone();
-        content = content.worse(region.worth.get());
+        let theirs = region.history.lock().clone();
+        content = content.worse(region.init.get());
         for rest in [region.window.start..window.start, window.end..region.window.end] {
             if rest.start < rest.end {
-                let worth = region.worth.get();
+                let worth = region.init.get();
                 kept.push(Region::new(allocation.clone(), epoch.clone(), worth, theirs.clone(), rest));
             }
         }

@@ -200,7 +200,7 @@ pub(crate) use flights::Flight;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
-pub(crate) use handler::{Code, With, with_handler};
+pub(crate) use handler::{OpCode, With, with_handler};
 #[cfg(target_os = "linux")]
 pub(crate) use modules::Modules;
 #[cfg(target_os = "linux")]
@@ -224,7 +224,7 @@ impl Relay {
     }
 
     #[cfg(feature = "cuda")]
-    pub(crate) fn suffer(&self) -> crate::Result<()> {
+    pub(crate) fn inject_fault(&self) -> crate::Result<()> {
         match *self {}
     }
 }

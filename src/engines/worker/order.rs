@@ -83,7 +83,7 @@ pub(super) struct Place {
 
 /// A fault that a plan has for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Suffer {
+pub(super) enum InjectedFault {
     Fail,
     Poison,
     /// Nanoseconds.
@@ -99,7 +99,7 @@ pub(super) struct Run<P, S> {
     pub(super) timed: bool,
     /// The stream that it goes to, where that is not free to choose.
     pub(super) seat: Option<u8>,
-    pub(super) suffer: Option<Suffer>,
+    pub(super) fault: Option<InjectedFault>,
     /// Reads, then writes.
     pub(super) places: P,
     /// How many of them are reads.
@@ -119,7 +119,7 @@ mod tests {
             code: 77,
             timed: true,
             seat: Some(3),
-            suffer: Some(Suffer::Delay(5)),
+            fault: Some(InjectedFault::Delay(5)),
             places: &places[..],
             read_count: 1,
             shape: &[2u32][..],
@@ -127,7 +127,7 @@ mod tests {
         let mut bytes = postcard::to_stdvec(&run).unwrap();
         bytes.extend([9, 8, 7]);
         let (read, rest) = postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(&bytes).unwrap();
-        assert_eq!((read.code, read.timed, read.suffer), (77, true, run.suffer));
+        assert_eq!((read.code, read.timed, read.fault), (77, true, run.fault));
         assert_eq!(read.read_count, 1);
         assert_eq!((&read.places[..], &read.shape[..], rest), (&places[..], &[2][..], &[9u8, 8, 7][..]));
         for cut in 0..bytes.len() - 3 {

@@ -1,9 +1,9 @@
 //! What a worker adds to the work of its client: a word when it begins, and what a fault plan has for it.
 //!
 //! It travels beside the op, so that each kind of operation is compiled once: the worker submits the very op, and takes
-//! what the device leaves as it is ([`Ongoing::leave`](crate::dispatch::Ongoing::leave)); `finish` runs where it is awaited.
+//! what the device leaves as it is ([`Ongoing::to_remote`](crate::dispatch::Ongoing::to_remote)); `finish` runs where it is awaited.
 
-use super::order::Suffer;
+use super::order::InjectedFault;
 use super::server::Reply;
 use crate::clock;
 #[cfg(feature = "host")]
@@ -18,7 +18,7 @@ const SMALL: u64 = 16 << 10;
 /// Where the answer to an order goes, and what is to happen to it first.
 pub(crate) struct Relay {
     pub(super) reply: Reply,
-    pub(super) suffer: Option<Suffer>,
+    pub(super) fault: Option<InjectedFault>,
 }
 
 impl Relay {
@@ -27,23 +27,23 @@ impl Relay {
     #[cfg(feature = "host")]
     pub(crate) fn runs_here(&self, cost: Cost) -> bool {
         let work = cost.flops.saturating_add(cost.bytes);
-        self.suffer.is_none() && (1..=SMALL).contains(&work)
+        self.fault.is_none() && (1..=SMALL).contains(&work)
     }
 
     /// The work begins, on this thread.
     #[cfg(feature = "host")]
     pub(crate) fn begin(&self) -> Result<()> {
         self.reply.start();
-        self.suffer()
+        self.inject_fault()
     }
 
     /// What the fault plan has for it.
-    pub(crate) fn suffer(&self) -> Result<()> {
-        match self.suffer {
+    pub(crate) fn inject_fault(&self) -> Result<()> {
+        match self.fault {
             None => Ok(()),
-            Some(Suffer::Fail) => Err(Error::library("failed by the fault plan")),
-            Some(Suffer::Poison) => self.reply.poison("poisoned by the fault plan"),
-            Some(Suffer::Delay(nanos)) => {
+            Some(InjectedFault::Fail) => Err(Error::library("failed by the fault plan")),
+            Some(InjectedFault::Poison) => self.reply.poison("poisoned by the fault plan"),
+            Some(InjectedFault::Delay(nanos)) => {
                 clock::pause(Duration::from_nanos(nanos));
                 Ok(())
             }

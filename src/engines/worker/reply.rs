@@ -3,7 +3,7 @@
 use super::answers::{Answers, DONE, SPILLED};
 use super::message::{self, Message};
 use super::program;
-use crate::dispatch::raw::Left;
+use crate::dispatch::raw::RemoteResult;
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
 use std::io::Write;
@@ -54,13 +54,13 @@ impl Reply {
     }
 
     /// The work is done.
-    pub(super) fn left(&self, left: Result<Left>, time: Option<Duration>) {
+    pub(super) fn left(&self, left: Result<RemoteResult>, time: Option<Duration>) {
         match left {
-            Ok(Left::Slot(bytes)) => {
+            Ok(RemoteResult::Slot(bytes)) => {
                 self.arrive(u64::MAX);
                 self.outlet.answers.answer(self.place, DONE, &bytes, time);
             }
-            Ok(Left::Bulk(bytes)) => self.spill(Ok(bytes)),
+            Ok(RemoteResult::Bulk(bytes)) => self.spill(Ok(bytes)),
             Err(error) => self.fail(error),
         }
     }
@@ -157,7 +157,7 @@ mod tests {
         let answers = Answers::new(Arc::new(segment), 0);
         let outlet = Arc::new(Outlet { answers, socket: Mutex::new(socket), longest: 1000 });
         for (place, len) in [(3, 100), (4, 1001), (5, 7)] {
-            Reply { outlet: outlet.clone(), place }.left(Ok(Left::Bulk(vec![1; len])), None);
+            Reply { outlet: outlet.clone(), place }.left(Ok(RemoteResult::Bulk(vec![1; len])), None);
             assert_eq!(outlet.answers.state(place).load(Ordering::Acquire), SPILLED);
             match message::receive::<Message>(&mut parent).unwrap() {
                 Some(Message::Spill { place: p, answer: Ok(bytes) }) => assert_eq!((p, bytes.len()), (place, len)),

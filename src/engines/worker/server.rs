@@ -9,7 +9,7 @@ use super::handler::{Handlers, carry_out};
 use super::handshake::{self, Admitted};
 use super::memory::{Memory, Operand};
 use super::modules::{self, Modules};
-use super::order::{self, Alloc, Free, Opened, Place, Run, Suffer};
+use super::order::{self, Alloc, Free, InjectedFault, Opened, Place, Run};
 use super::post::Post;
 use super::reply::{GARBLED, Outlet};
 use super::ring::Ring;
@@ -18,7 +18,7 @@ use super::turn::{self, LANES};
 use super::{Lent, first_use, layout, wire};
 use crate::clock::{self, Clock, Stopwatch, Timing};
 use crate::device::Device;
-use crate::dispatch::raw::Left;
+use crate::dispatch::raw::RemoteResult;
 use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use rustix::thread::futex;
@@ -52,7 +52,7 @@ pub(super) struct Task<'a> {
     pub(super) shape: &'a [u32],
     pub(super) timed: bool,
     pub(super) seat: Option<u8>,
-    pub(super) suffer: Option<Suffer>,
+    pub(super) fault: Option<InjectedFault>,
     pub(super) reply: Reply,
 }
 
@@ -195,7 +195,7 @@ impl Server {
             }
             order::ASK => {
                 let reply = Reply { outlet: self.outlet.clone(), place };
-                reply.left(modules::answer(self, memory, body).map(Left::Bulk), None);
+                reply.left(modules::answer(self, memory, body).map(RemoteResult::Bulk), None);
             }
             order::MEMORY => {
                 let reply = Reply { outlet: self.outlet.clone(), place };
@@ -264,9 +264,9 @@ impl Server {
     fn run(&self, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], lent: Option<Lent>, reply: Reply) -> Result<()> {
         let handler = self.handlers.find(run.code)?;
         let operands = run.places.iter().map(|place| self.memory.operand(place)).collect::<Result<Vec<_>>>()?;
-        let Run { timed, seat, suffer, shape, .. } = run;
-        let (timed, seat, suffer) = (*timed, *seat, *suffer);
-        let mut task = Some(Task { bytes, lent, operands: &operands, shape, timed, seat, suffer, reply });
+        let Run { timed, seat, fault, shape, .. } = run;
+        let (timed, seat, fault) = (*timed, *seat, *fault);
+        let mut task = Some(Task { bytes, lent, operands: &operands, shape, timed, seat, fault, reply });
         (handler.run)(&mut |call| match task.take() {
             Some(task) => carry_out(call, self, task),
             None => Err(Error::library("an order that was carried out already")),

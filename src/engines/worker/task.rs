@@ -15,7 +15,7 @@ use super::flights::{Flight, calling};
 use super::link::Link;
 use crate::buffer::Allocation;
 use crate::clock::{self, Clock, Deadline, Stopwatch, Timing};
-use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
+use crate::dispatch::raw::{Landing, Raw, RemoteResult, RemoteTarget};
 use crate::dispatch::{Backoff, Facts, Ongoing, Parker, Subscribed, Task, Wait, is_stealing, steal_one};
 use crate::engine::Epoch;
 use crate::op::{Contained, HostOf, Made, Op};
@@ -391,7 +391,7 @@ impl<O: Op> Ongoing for WorkerTask<O> {
         self.flying.epoch.timing
     }
 
-    fn leave(&self, _: Leaving) -> Result<Left> {
+    fn to_remote(&self, _: RemoteTarget) -> Result<RemoteResult> {
         Err(Error::unsupported("a worker does not pass its work on"))
     }
 

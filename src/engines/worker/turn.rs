@@ -84,7 +84,7 @@ impl Follows {
     pub(super) fn gather(views: &[View<'_>], read_count: usize) -> Self {
         let mut follows = Follows::default();
         for (i, view) in views.iter().enumerate() {
-            let track = view.region.track.lock();
+            let track = view.region.history.lock();
             let readers: &[Completion] = if i < read_count { &[] } else { &track.readers };
             track.writers.iter().chain(readers).for_each(|c| follows.add(c));
         }
@@ -113,7 +113,7 @@ impl Follows {
         // Those before it on its own lane.
         self.add(&completion);
         for (i, view) in views.iter().enumerate() {
-            let mut track = view.region.track.lock();
+            let mut track = view.region.history.lock();
             if i < read_count {
                 track.publish_read(&completion);
             } else {

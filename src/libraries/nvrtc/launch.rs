@@ -9,7 +9,7 @@ use super::twin::{self, Twin};
 use crate::buffer::{AnyBuffers, Dyn};
 use crate::launch::LaunchConfig;
 #[cfg(feature = "cuda")]
-use crate::op::Keeps;
+use crate::op::Retention;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::sync::Arc;
 use crate::{DType, Enqueue, Error, Result};
@@ -52,7 +52,7 @@ impl Launch {
 impl Op for Launch {
     const NAME: &'static str = "launch";
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: crate::op::Ours = crate::op::Ours::YES;
+    const GATED: crate::op::Internal = crate::op::Internal::YES;
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();
@@ -88,12 +88,12 @@ impl Op for Launch {
 
     /// The driver has read the arguments when the call returns; the code must stay.
     #[cfg(feature = "cuda")]
-    fn keeps(&mut self) -> Keeps {
+    fn keeps(&mut self) -> Retention {
         match std::mem::replace(&mut self.code, KernelCode::Sent) {
-            KernelCode::Cuda(Function::Here(function)) => Keeps::this(function),
+            KernelCode::Cuda(Function::Here(function)) => Retention::this(function),
             other => {
                 self.code = other;
-                Keeps::ALL
+                Retention::ALL
             }
         }
     }

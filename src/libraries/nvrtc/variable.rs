@@ -43,7 +43,7 @@ pub(super) struct GlobalData<T>(PhantomData<T>);
 impl<T: Element> Output for GlobalData<T> {
     type Writes = (u8,);
     type Host = Landed<T>;
-    const EAGER: crate::op::Ours = crate::op::Ours::YES;
+    const EAGER: crate::op::Internal = crate::op::Internal::YES;
     fn join(_: (DeviceBuffer<u8>,), _: Landed<T>) -> Result<Self> {
         Ok(GlobalData(PhantomData))
     }
@@ -60,9 +60,9 @@ impl<T: Element> Op for GlobalRead<T> {
     const NAME: &'static str = "read_global";
     const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: crate::op::Ours = crate::op::Ours::YES;
+    const GATED: crate::op::Internal = crate::op::Internal::YES;
     /// What it is given to write only stands for the variables.
-    const SPARES: crate::op::Ours = crate::op::Ours::YES;
+    const PRESERVES_ON_FAILURE: crate::op::Internal = crate::op::Internal::YES;
     type Reads = ();
     type Output = GlobalData<T>;
     type Raw = Landed<T>;
@@ -118,7 +118,7 @@ impl Op for GlobalWrite {
     const NAME: &'static str = "write_global";
     const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: crate::op::Ours = crate::op::Ours::YES;
+    const GATED: crate::op::Internal = crate::op::Internal::YES;
     type Reads = ();
     type Output = DeviceBuffer<u8>;
     type Raw = ();

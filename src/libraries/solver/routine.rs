@@ -1,7 +1,7 @@
 //! What the routines have in common, so that one's file is its data, its check, one library call and one host call.
 
 use crate::buffer::Elems;
-use crate::op::{Cost, HostOf, Kind, Op, OperandNames, Ours, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,7 +69,7 @@ impl<R: Routine> Op for Call<R> {
     const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = "solver";
     const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
-    const POOLED: Ours = if R::CALLS { Ours::YES } else { Ours::NO };
+    const POOLED: Internal = if R::CALLS { Internal::YES } else { Internal::NO };
     type Reads = R::Reads;
     type Output = R::Output;
     type Raw = R::Raw;

@@ -1,7 +1,7 @@
 //! A piece of an engine's memory.
 
+use super::access_history::AccessHistory;
 use super::host_memory::HostMemory;
-use super::track::Track;
 use crate::error::Site;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::{Error, Result};
@@ -144,7 +144,7 @@ pub(crate) struct Allocation {
     /// It had several regions at a time; most never have.
     parted: AtomicBool,
     /// What the regions that are gone had in flight. Used once it is parted.
-    uses: Mutex<Track>,
+    uses: Mutex<AccessHistory>,
 }
 
 impl Allocation {
@@ -204,7 +204,7 @@ impl Allocation {
 
     /// One region ended with `track` in flight. The last one gives device memory back to its pool, together with all
     /// that is in flight on it; host memory is freed by the last `Arc`, of which work in flight holds its own.
-    pub(super) fn end_region(self: &Arc<Self>, track: Track) {
+    pub(super) fn end_region(self: &Arc<Self>, track: AccessHistory) {
         match &self.home {
             Home::Empty | Home::Host(_) => {}
             // Work in flight holds its own `Arc`, as on the host.

@@ -2,9 +2,9 @@
 
 #[cfg(feature = "cuda")]
 use super::Allocation;
-use super::content::{Content, Worth};
+use super::access_history::AccessHistory;
+use super::init_state::{InitCell, InitState};
 use super::operand::narrow;
-use super::track::Track;
 use super::{GpuRef, In, Region};
 #[cfg(feature = "cuda")]
 use crate::engine::Epoch;
@@ -138,10 +138,10 @@ impl<T: Element> DeviceBuffer<T> {
         let window = self.offset..self.offset + self.len;
         let middle = window.start + mid;
         let track = self.region.legacy();
-        let part = |full: Range<usize>, window: Range<usize>, track: Track| {
-            let content = self.region.worth.get();
+        let part = |full: Range<usize>, window: Range<usize>, track: AccessHistory| {
+            let content = self.region.init.get();
             let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, full);
-            region.worth.fails_by(self.region.worth.why());
+            region.init.fails_by(self.region.init.why());
             Self::new(region, window.start, window.len())
         };
         let left = part(full.start..middle, window.start..middle, track.clone());
@@ -172,10 +172,10 @@ impl<T: Element> DeviceBuffer<T> {
         let window = self.region.window.start..right.region.window.end;
         // The second begins behind all of the first.
         let (offset, len) = (self.offset, right.offset + right.len - self.offset);
-        let content = self.region.worth.get().worse(right.region.worth.get());
+        let content = self.region.init.get().worse(right.region.init.get());
         let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, window);
-        let failed = [&self, &right].map(|part| &part.region.worth).into_iter().find(|w| w.get() == Content::Failed);
-        region.worth.fails_by(failed.and_then(Worth::why));
+        let failed = [&self, &right].map(|part| &part.region.init).into_iter().find(|w| w.get() == InitState::Failed);
+        region.init.fails_by(failed.and_then(InitCell::why));
         Ok(Self::new(region, offset, len))
     }
 

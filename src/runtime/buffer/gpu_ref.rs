@@ -1,9 +1,9 @@
 //! The cloneable read handle.
 
+use super::access_history::AccessHistory;
 use super::allocation::Allocation;
-use super::content::Content;
+use super::init_state::InitState;
 use super::operand::narrow;
-use super::track::Track;
 use super::{DeviceBuffer, In, Region};
 use crate::engine::Epoch;
 use crate::sync::Arc;
@@ -61,7 +61,8 @@ impl<T: Element> GpuRef<T> {
     pub(super) fn of_the_past(&self) -> Self {
         let nothing = Arc::new(Allocation::nothing());
         let window = self.region.window.clone();
-        let region = Region::new(nothing, self.region.epoch.clone(), Content::Valid, Track::default(), window);
+        let region =
+            Region::new(nothing, self.region.epoch.clone(), InitState::Valid, AccessHistory::default(), window);
         GpuRef::new(region, self.offset, self.len)
     }
 

@@ -16,7 +16,7 @@ impl<T: Element> Op for PeerCopy<T> {
     const NAME: &'static str = "peer_copy";
     const OPERANDS: OperandNames = (&["source"], &["target"]);
     const LIBRARY: &'static str = "copy";
-    const FROM_PEER: crate::op::Ours = crate::op::Ours::YES;
+    const FROM_PEER: crate::op::Internal = crate::op::Internal::YES;
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();

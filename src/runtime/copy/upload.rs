@@ -274,7 +274,7 @@ impl Device {
                     let rejected = rejected.map(restore);
                     // Some of it may be there by now, and more is on its way.
                     if !first && let Some((window,)) = &rejected.back {
-                        window.region.worth.fail(&rejected.error);
+                        window.region.init.fail(&rejected.error);
                     }
                     return Err(rejected);
                 }

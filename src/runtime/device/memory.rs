@@ -1,7 +1,7 @@
 //! Making buffers.
 
 use super::{Device, MOST_ASKED};
-use crate::buffer::{Allocation, Content, Region, Track};
+use crate::buffer::{AccessHistory, Allocation, InitState, Region};
 
 use crate::clock::{self, Stopwatch, Timing};
 use crate::engine::{Engine, Epoch};
@@ -69,8 +69,8 @@ impl Device {
     /// As [`zeros`](Self::zeros).
     pub fn uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let region = self.region_of(bytes_of::<T>(len)?, len, false)?;
-        let content = if len == 0 { Content::Valid } else { Content::Uninit };
-        region.worth.set(content);
+        let content = if len == 0 { InitState::Valid } else { InitState::Uninit };
+        region.init.set(content);
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
@@ -97,7 +97,7 @@ impl Device {
                 answer => break answer.map_err(|error| self.refusal(&epoch, error))?,
             }
         };
-        Ok(Region::new(allocation, epoch, Content::Valid, track, 0..len))
+        Ok(Region::new(allocation, epoch, InitState::Valid, track, 0..len))
     }
 
     /// An error that no dispatch will tell of: says where it happened, and counts it.
@@ -111,7 +111,7 @@ impl Device {
 
     /// Where the engine has no ladder of its own: what is in flight is waited for, then the user is asked to make room, and
     /// it is tried again, as long as that helps.
-    fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
+    fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         if epoch.engine.makes_room() {
             return self.try_allocate(epoch, wanted);
         }
@@ -126,7 +126,7 @@ impl Device {
     }
 
     /// Buffers that were dropped keep their memory until what uses them is over.
-    fn allocate_patiently(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
+    fn allocate_patiently(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.admit()?;
         if epoch.engine.allocation_is_to_fail() {
             return Err(epoch.meter.refusal(wanted.bytes as u64));
@@ -149,13 +149,14 @@ impl Device {
         }
     }
 
-    fn try_allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, Track)> {
+    fn try_allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.admit()?;
         match &epoch.engine {
             #[cfg(feature = "host")]
-            Engine::Host(_) => {
-                Ok((Arc::new(Allocation::host(wanted.bytes, wanted.zeroed, epoch.meter.clone())?), Track::default()))
-            }
+            Engine::Host(_) => Ok((
+                Arc::new(Allocation::host(wanted.bytes, wanted.zeroed, epoch.meter.clone())?),
+                AccessHistory::default(),
+            )),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate(epoch, wanted.bytes, &self.inner.config),
             #[cfg(target_os = "linux")]
@@ -163,7 +164,7 @@ impl Device {
                 let (allocation, track) = engine.allocate(epoch, wanted.bytes, wanted.len)?;
                 Ok((Arc::new(allocation), track))
             }
-            Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, Track::default())),
+            Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, AccessHistory::default())),
         }
     }
 }

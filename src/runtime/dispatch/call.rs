@@ -13,12 +13,12 @@ use crate::{Error, Result};
 #[cfg(target_os = "linux")]
 use crate::{
     buffer::{Receive, Shape},
-    worker::{Code, Flight as WorkerFlight, Flying, Incoming, Outgoing, WorkerTask},
+    worker::{Flight, Flying, Incoming, OpCode, Outgoing, WorkerTask},
 };
 #[cfg(feature = "cuda")]
 use crate::{
-    cuda::{Cargo, CudaTask, Flight, LateFrame, LateJob, LateTask, Leg, Queue},
-    op::{Contained, Keeps, Make, Next, Prepare},
+    cuda::{CudaTask, KeepAlive, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore},
+    op::{Contained, Make, Next, Prepare, Retention},
 };
 #[cfg(feature = "host")]
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) struct Facts {
     pub(crate) pooled: bool,
     pub(crate) from_peer: bool,
     pub(crate) gated: bool,
-    pub(crate) spares: bool,
+    pub(crate) preserves_on_failure: bool,
     /// It may have any number of operands.
     pub(crate) listed: bool,
     /// Of what the device leaves for the host.
@@ -51,10 +51,10 @@ impl Facts {
                 library: O::LIBRARY,
                 kind: O::KIND,
                 prepared: O::PREPARED,
-                pooled: O::POOLED.said(),
-                from_peer: O::FROM_PEER.said(),
-                gated: O::GATED.said(),
-                spares: O::SPARES.said(),
+                pooled: O::POOLED.is_yes(),
+                from_peer: O::FROM_PEER.is_yes(),
+                gated: O::GATED.is_yes(),
+                preserves_on_failure: O::PRESERVES_ON_FAILURE.is_yes(),
                 listed: <O::Reads as Elems>::LISTED || <WritesOf<O> as Elems>::LISTED,
                 raw_bytes: O::Raw::BYTES,
                 bulk: O::Raw::BULK,
@@ -104,7 +104,7 @@ pub(crate) trait Call {
     fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next>;
     /// Becomes work in flight on a GPU: the op goes with its flight to where both stay. Gives what the ring is to hold.
     #[cfg(feature = "cuda")]
-    fn become_task(&mut self, flight: Flight) -> Result<Option<Arc<dyn Cargo>>>;
+    fn become_task(&mut self, core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>>;
     /// Becomes work that is enqueued later.
     #[cfg(feature = "cuda")]
     fn become_late(&mut self, frame: LateFrame) -> Result<Arc<dyn LateJob>>;
@@ -114,7 +114,7 @@ pub(crate) trait Call {
     fn crosses(&self) -> bool;
     /// The number that names the op there.
     #[cfg(target_os = "linux")]
-    fn code(&self, by: Code) -> Result<u64>;
+    fn code(&self, by: OpCode) -> Result<u64>;
     /// What the types of its operands leave open.
     #[cfg(target_os = "linux")]
     fn shape(&self, shape: &mut Shape) -> Result<()>;
@@ -122,7 +122,7 @@ pub(crate) trait Call {
     fn encode(&self, order: &mut Outgoing) -> Result<()>;
     /// Becomes work in flight in a worker.
     #[cfg(target_os = "linux")]
-    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn WorkerFlight>>;
+    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn Flight>>;
     /// In the worker: reads the op.
     #[cfg(target_os = "linux")]
     fn decode(&mut self, incoming: Incoming<'_>) -> Result<()>;
@@ -297,14 +297,14 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(feature = "cuda")]
-    fn become_task(&mut self, mut flight: Flight) -> Result<Option<Arc<dyn Cargo>>> {
+    fn become_task(&mut self, mut core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>> {
         let keeps = match &mut *self.op {
             // What need not outlive its pending goes with it: the ring holds the little that the device still needs.
-            Some(op) if !flight.is_held() => op.keeps(),
-            _ => Keeps::ALL,
+            Some(op) if !core.is_held() => op.keeps(),
+            _ => Retention::ALL,
         };
         let Some(op) = self.op.take() else { return Err(taken()) };
-        let task = Arc::new(CudaTask { op: Contained::new(op), flight });
+        let task = Arc::new(CudaTask { op: Contained::new(op), core });
         let cargo = keeps.cargo(&task);
         self.enqueued = Some(task);
         Ok(cargo)
@@ -326,7 +326,7 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(target_os = "linux")]
-    fn code(&self, by: Code) -> Result<u64> {
+    fn code(&self, by: OpCode) -> Result<u64> {
         by.of::<O>()
     }
 
@@ -347,7 +347,7 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(target_os = "linux")]
-    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn WorkerFlight>> {
+    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn Flight>> {
         let Some(op) = self.op.take() else { return Err(taken()) };
         let task = WorkerTask::new(flying, op);
         self.task = Some(task.clone());

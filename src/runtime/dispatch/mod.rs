@@ -45,7 +45,7 @@ pub(crate) use submission::{SpansOf, Submission};
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
 
-use crate::buffer::{Content, Elems, View, Views, Visit};
+use crate::buffer::{Elems, InitState, View, Views, Visit};
 use crate::engine::{Engine, Epoch};
 use crate::error::Rejected;
 use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
@@ -191,17 +191,17 @@ impl Device {
                     ));
                 }
             }
-            match view.region.content() {
-                Content::Valid | Content::Late => {}
+            match view.region.init_state() {
+                InitState::Valid | InitState::Late => {}
                 // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
                 _ if view.overwritten => {}
-                Content::Uninit => {
+                InitState::Uninit => {
                     return Err(Error::invalid(
                         name(i),
                         "it was never written; only an operation that overwrites all of it may be given it",
                     ));
                 }
-                Content::Failed => {
+                InitState::Failed => {
                     return Err(Error::upstream(name(i), view.region.failure()));
                 }
             }
@@ -220,7 +220,7 @@ impl Device {
 /// Whether its output can be put together from what has arrived. Of data that comes piece by piece alone: what else the device
 /// leaves is there when the work is done, whatever an operation's author makes of it.
 fn is_eager<O: Op>() -> bool {
-    O::Output::EAGER.said() && <O::Raw as Raw>::BULK
+    O::Output::EAGER.is_yes() && <O::Raw as Raw>::BULK
 }
 
 /// Enters on the views which of the writes need nothing of what was there.
@@ -232,10 +232,10 @@ pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: u
 }
 
 impl View<'_> {
-    /// What a submitted write makes of the region's worth.
+    /// What a submitted write makes of the region's state.
     pub(crate) fn written(&self) {
         if self.whole {
-            self.region.worth.set(Content::Valid);
+            self.region.init.set(InitState::Valid);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Work in flight.
 
 #[cfg(target_os = "linux")]
-use super::raw::{Leaving, Left};
+use super::raw::{RemoteResult, RemoteTarget};
 use super::{Parker, Wait};
 use crate::clock::{Deadline, Timing};
 use crate::error::Rejected;
@@ -34,7 +34,7 @@ pub(crate) trait Ongoing: Send + Sync {
     }
     /// What the device left, for another process, instead of [`take`](Task::take).
     #[cfg(target_os = "linux")]
-    fn leave(&self, to: Leaving) -> Result<Left>;
+    fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult>;
     /// The result will not be asked for.
     fn abandon(&self);
     /// Of which recording it is, and where its answer is in each replay.
@@ -397,8 +397,8 @@ mod tests {
             Timing::standard()
         }
         #[cfg(target_os = "linux")]
-        fn leave(&self, _: Leaving) -> Result<Left> {
-            Ok(Left::Slot([0; 64]))
+        fn to_remote(&self, _: RemoteTarget) -> Result<RemoteResult> {
+            Ok(RemoteResult::Slot([0; 64]))
         }
         fn abandon(&self) {}
         fn device_time(&self) -> Option<Duration> {

@@ -25,19 +25,19 @@ pub trait Raw: Sized + Send + 'static + sealed::Sealed {
     fn land(landing: Landing) -> Result<Self>;
     /// Leaves it for another process.
     #[doc(hidden)]
-    fn leave(self, to: Leaving) -> Result<Left>;
+    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult>;
 }
 
 /// Where another process waits for bulk data, if it said so.
 #[doc(hidden)]
-pub struct Leaving {
+pub struct RemoteTarget {
     #[cfg(target_os = "linux")]
     pub(crate) lent: Option<crate::worker::Lent>,
 }
 
 /// What goes to another process.
 #[doc(hidden)]
-pub enum Left {
+pub enum RemoteResult {
     /// The bytes of its slot; bulk data is where it was waited for.
     Slot([u8; 64]),
     /// Bulk data that nobody made room for.
@@ -79,8 +79,8 @@ impl Raw for () {
     fn land(_: Landing) -> Result<Self> {
         Ok(())
     }
-    fn leave(self, _: Leaving) -> Result<Left> {
-        Ok(Left::Slot([0; 64]))
+    fn to_remote(self, _: RemoteTarget) -> Result<RemoteResult> {
+        Ok(RemoteResult::Slot([0; 64]))
     }
 }
 
@@ -94,11 +94,11 @@ impl<T: Element> Raw for T {
             _ => Err(misplaced()),
         }
     }
-    fn leave(self, _: Leaving) -> Result<Left> {
+    fn to_remote(self, _: RemoteTarget) -> Result<RemoteResult> {
         let mut slot = [0; 64];
         let bytes = bytemuck::bytes_of(&self);
         slot.get_mut(..bytes.len()).ok_or_else(misplaced)?.copy_from_slice(bytes);
-        Ok(Left::Slot(slot))
+        Ok(RemoteResult::Slot(slot))
     }
 }
 
@@ -113,8 +113,8 @@ impl Raw for Index {
     fn land(landing: Landing) -> Result<Self> {
         i64::land(landing).map(Index)
     }
-    fn leave(self, to: Leaving) -> Result<Left> {
-        self.0.leave(to)
+    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
+        self.0.to_remote(to)
     }
 }
 impl From<i64> for Index {
@@ -148,11 +148,11 @@ impl Raw for Cells {
             other => Landed::land(other)?.into_vec().map(Cells::from),
         }
     }
-    fn leave(self, to: Leaving) -> Result<Left> {
+    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
         match self.0.first_chunk::<64>() {
-            Some(cell) if self.0.len() == 64 => Ok(Left::Slot(*cell)),
-            None => Ok(Left::Slot([0; 64])),
-            _ => Landed::from(self.0.into_vec()).leave(to),
+            Some(cell) if self.0.len() == 64 => Ok(RemoteResult::Slot(*cell)),
+            None => Ok(RemoteResult::Slot([0; 64])),
+            _ => Landed::from(self.0.into_vec()).to_remote(to),
         }
     }
 }
@@ -191,18 +191,18 @@ impl<T: Element> Raw for Landed<T> {
             Landing::Bulk(_) => Err(misplaced()),
         }
     }
-    fn leave(self, to: Leaving) -> Result<Left> {
+    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
         #[cfg(target_os = "linux")]
         if let Some(lent) = to.lent {
             // A half that wrote there itself has nothing left.
             if !self.is_empty() {
                 lent.fill(bytemuck::cast_slice(&self.into_vec()?));
             }
-            return Ok(Left::Slot([0; 64]));
+            return Ok(RemoteResult::Slot([0; 64]));
         }
         #[cfg(not(target_os = "linux"))]
         let _ = to;
-        Ok(Left::Bulk(bytemuck::cast_slice(&self.into_vec()?).to_vec()))
+        Ok(RemoteResult::Bulk(bytemuck::cast_slice(&self.into_vec()?).to_vec()))
     }
 }
 
@@ -305,7 +305,7 @@ pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: &dyn Fn(*mut u8) -> 
 impl<T: Element> crate::Output for Vec<T> {
     type Writes = ();
     type Host = Landed<T>;
-    const EAGER: crate::op::Ours = crate::op::Ours::YES;
+    const EAGER: crate::op::Internal = crate::op::Internal::YES;
     fn join(_: (), host: Landed<T>) -> Result<Self> {
         host.into_vec()
     }

@@ -1,6 +1,6 @@
 //! Buffers that an op makes on its way, because only the device knows how large they must be.
 
-use crate::buffer::{Allocation, Content, Region, Track, View};
+use crate::buffer::{AccessHistory, Allocation, InitState, Region, View};
 use crate::engine::{Engine, Epoch};
 use crate::sync::Arc;
 use crate::{DType, DeviceBuffer, Element, Error, Result, Span};
@@ -86,16 +86,16 @@ impl<'m> Make<'m> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes.ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
         let (allocation, track) = self.allocate(bytes)?;
-        let region = Region::new(allocation, self.epoch.clone(), Content::Valid, track, 0..len);
+        let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..len);
         Ok(Piece { region, len, dtype: T::DTYPE })
     }
 
-    fn allocate(&self, bytes: usize) -> Result<(Arc<Allocation>, Track)> {
+    fn allocate(&self, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
         self.epoch.go_on()?;
         match &self.epoch.engine {
             #[cfg(feature = "host")]
             Engine::Host(_) => {
-                Ok((Arc::new(Allocation::host(bytes, true, self.epoch.meter.clone())?), Track::default()))
+                Ok((Arc::new(Allocation::host(bytes, true, self.epoch.meter.clone())?), AccessHistory::default()))
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate_between(self.epoch, bytes),

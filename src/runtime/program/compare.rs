@@ -13,7 +13,7 @@ use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 #[cfg(feature = "cuda")]
 use crate::sync::Arc;
 use crate::sync::Mutex;
-use crate::worker::{Code, Modules, with_handler};
+use crate::worker::{Modules, OpCode, with_handler};
 use crate::{Complex, DType, Device, Element, Error, F8E4M3, F8E5M2, Result, bf16, f16};
 
 /// How far two devices are apart after one step: of [`Program::compare`].
@@ -141,7 +141,7 @@ impl Program {
     /// The same program for another device.
     fn twin(&self, other: &Device) -> Result<Program> {
         let epoch = other.epoch();
-        let (bytes, modules) = (self.plan.crossing(Code::Offset)?, Modules::default());
+        let (bytes, modules) = (self.plan.crossing(OpCode::Offset)?, Modules::default());
         let arrived = Arrived::of(&bytes, !epoch.engine.is_host(), &mut with_handler, (&epoch, &modules))?;
         let captured = self.captured.iter().map(|one| carried(&one.as_in(), (&self.device, other), false));
         let (recorder, tape, id) = other.recorder()?;

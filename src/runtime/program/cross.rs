@@ -7,13 +7,13 @@ use super::plan::{Node, Place, Plan, Shape, is_heavy};
 use super::replay::Replay;
 use super::step::Step;
 use super::tape::Operand;
-use crate::buffer::{Allocation, Content, Home, Meter, Receive, Region, Track, View, Views};
+use crate::buffer::{AccessHistory, Allocation, Home, InitState, Meter, Receive, Region, View, Views};
 use crate::dispatch::{Call, Facts};
 use crate::engine::Epoch;
 use crate::op::guarded;
 use crate::sync::Arc;
 use crate::trace::OpInfo;
-use crate::worker::{Code, Incoming, Modules, With, garbled};
+use crate::worker::{Incoming, Modules, OpCode, With, garbled};
 use crate::{DType, Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -76,7 +76,7 @@ fn cut() -> Error {
 
 impl Plan {
     /// As bytes.
-    pub(super) fn crossing(&self, by: Code) -> Result<Vec<u8>> {
+    pub(super) fn crossing(&self, by: OpCode) -> Result<Vec<u8>> {
         let given = |all: &[Operand]| all.iter().map(|one| (one.dtype as u32, one.len as u64, one.fresh)).collect();
         let mut steps = Vec::with_capacity(self.steps.len());
         for (node, step) in self.nodes.iter().zip(&self.steps) {
@@ -177,7 +177,7 @@ impl ArrivedStep {
         let region = |&(_, _, bytes): &(u32, u64, u64)| {
             meter.take(bytes)?;
             let memory = Arc::new(Allocation::new(NOWHERE, bytes, Home::Empty, meter.clone()));
-            Ok(Region::new(memory, epoch.clone(), Content::Valid, Track::default(), 0..bytes as usize))
+            Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..bytes as usize))
         };
         let regions = one.places.iter().map(region).collect::<Result<Vec<_>>>()?;
         let view = |region| View { region, offset: 0, len: region.window.len(), whole: true, overwritten: false };

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::tape::Operand;
 use crate::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::dispatch::raw::Cells;
-use crate::op::{Cost, Op, Ours, Output, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Internal, Op, Output, Slices, SlicesMut, Spans};
 use crate::sync::Arc;
 #[cfg(feature = "cuda")]
 use crate::sync::Mutex;
@@ -75,7 +75,7 @@ impl Op for Replay {
     const NAME: &'static str = "replay";
     const LIBRARY: &'static str = "program";
     const PREPARED: bool = true;
-    const GATED: Ours = Ours::YES;
+    const GATED: Internal = Internal::YES;
     type Reads = Dyn;
     type Output = Ran;
     type Raw = Cells;

@@ -6,7 +6,7 @@ use crate::buffer::{Elems, Places};
 use crate::clock::{Deadline, Timing};
 #[cfg(feature = "cuda")]
 use crate::cuda::Queue;
-use crate::dispatch::raw::{Landing, Leaving, Left, Raw};
+use crate::dispatch::raw::{Landing, Raw, RemoteResult, RemoteTarget};
 use crate::dispatch::{Ongoing, Parker, SpansOf, Subscribed, Task, Wait};
 #[cfg(feature = "cuda")]
 use crate::op::Prepare;
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 #[cfg(target_os = "linux")]
 use crate::{
     buffer::Shape,
-    worker::{Code, Outgoing},
+    worker::{OpCode, Outgoing},
 };
 use std::any::Any;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) trait Step: Any + Send + Sync {
     unsafe fn host(&self) -> Result<Cell>;
     /// What a worker process makes it of again.
     #[cfg(target_os = "linux")]
-    fn crossing(&self, by: Code) -> Result<Crossing>;
+    fn crossing(&self, by: OpCode) -> Result<Crossing>;
     /// See [`Op::prepare`].
     #[cfg(feature = "cuda")]
     fn prepare(&self, plans: &mut Prepare<'_>);
@@ -77,18 +77,18 @@ impl<O: Op> Step for Recorded<O> {
         let (reads, writes) = &*self.spans.lock();
         // SAFETY: the caller's promise.
         let raw = unsafe { crate::host::host_half(&*self.op, reads, writes, None) }?;
-        let leaving = Leaving {
+        let leaving = RemoteTarget {
             #[cfg(target_os = "linux")]
             lent: None,
         };
-        match raw.leave(leaving)? {
-            Left::Slot(cell) => Ok(cell),
-            Left::Bulk(_) => Err(Error::library("a step that leaves more than a slot holds")),
+        match raw.to_remote(leaving)? {
+            RemoteResult::Slot(cell) => Ok(cell),
+            RemoteResult::Bulk(_) => Err(Error::library("a step that leaves more than a slot holds")),
         }
     }
 
     #[cfg(target_os = "linux")]
-    fn crossing(&self, by: Code) -> Result<Crossing> {
+    fn crossing(&self, by: OpCode) -> Result<Crossing> {
         let mut out = Outgoing { bytes: Vec::new(), block: None };
         match O::wire() {
             Some(wire) => (wire.encode)(&*self.op, &mut out)?,
@@ -172,8 +172,8 @@ impl<H> Ongoing for Answering<H> {
         Timing::standard()
     }
     #[cfg(target_os = "linux")]
-    fn leave(&self, _: Leaving) -> Result<Left> {
-        Ok(Left::Slot([0; 64]))
+    fn to_remote(&self, _: RemoteTarget) -> Result<RemoteResult> {
+        Ok(RemoteResult::Slot([0; 64]))
     }
     fn abandon(&self) {}
     fn recorded(&self) -> Option<(u64, usize)> {

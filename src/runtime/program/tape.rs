@@ -5,7 +5,7 @@
 
 use super::plan::Use;
 use super::step::Step;
-use crate::buffer::{Allocation, AnyBuffer, Content, Home, Meter, Places, Region, Track, View};
+use crate::buffer::{AccessHistory, Allocation, AnyBuffer, Home, InitState, Meter, Places, Region, View};
 use crate::dispatch::{Facts, Submission};
 use crate::engine::Epoch;
 use crate::op::Kind;
@@ -178,8 +178,8 @@ impl Tape {
         };
         let allocation = self.piece(&mut state, bytes as u64, part)?;
         if read { &mut state.written.inputs } else { &mut state.written.operands }.push(operand);
-        let content = if fresh && len > 0 { Content::Uninit } else { Content::Valid };
-        Ok(Region::new(allocation, epoch.clone(), content, Track::default(), 0..len))
+        let content = if fresh && len > 0 { InitState::Uninit } else { InitState::Valid };
+        Ok(Region::new(allocation, epoch.clone(), content, AccessHistory::default(), 0..len))
     }
 
     /// An op is recorded.

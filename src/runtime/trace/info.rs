@@ -59,15 +59,15 @@ pub(crate) fn next_number() -> u64 {
 }
 
 /// An op in flight, to code that is compiled once for all ops.
-pub(crate) trait Told {
+pub(crate) trait OpMetadata {
     /// Of the op and its library, for errors.
     fn names(&self) -> (&'static str, &'static str);
     /// For traces. Asks the op, which is the user's code and may panic.
     fn info(&self) -> OpInfo;
 }
 
-impl dyn Told + '_ {
-    /// As [`info`](Told::info). An op that panics now, where somebody is about to be woken, is told by its names alone.
+impl dyn OpMetadata + '_ {
+    /// As [`info`](OpMetadata::info). An op that panics now, where somebody is about to be woken, is told by its names alone.
     pub(crate) fn info_at_end(&self) -> OpInfo {
         catch_unwind(AssertUnwindSafe(|| self.info())).unwrap_or_else(|_| {
             let (op, library) = self.names();

@@ -17,7 +17,7 @@ pub(crate) use counters::Counters;
 pub use counters::Stats;
 pub(crate) use flight::{FlightPlan, FlightRecorder};
 pub use info::{DeviceTime, OpInfo};
-pub(crate) use info::{Told, next_number};
+pub(crate) use info::{OpMetadata, next_number};
 pub use loss::{Loss, Recovery};
 #[cfg(feature = "tracing")]
 pub(crate) use sink::tell_phase;

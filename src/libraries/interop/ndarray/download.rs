@@ -44,7 +44,7 @@ impl<T: Element, D: Dimension + 'static> Form<T> for Shape<D> {
 impl<T: Element, D: Dimension> Output for Array<T, D> {
     type Writes = ();
     type Host = Shaped<T, D>;
-    const EAGER: crate::op::Ours = crate::op::Ours::YES;
+    const EAGER: crate::op::Internal = crate::op::Internal::YES;
 
     fn join((): (), Shaped { landed, shape }: Shaped<T, D>) -> Result<Self> {
         let column = shape.order == Order::Column;

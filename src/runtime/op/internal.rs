@@ -18,13 +18,13 @@
 /// }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Ours(bool);
+pub struct Internal(bool);
 
-impl Ours {
-    pub(crate) const YES: Ours = Ours(true);
-    pub(crate) const NO: Ours = Ours(false);
+impl Internal {
+    pub(crate) const YES: Internal = Internal(true);
+    pub(crate) const NO: Internal = Internal(false);
 
-    pub(crate) const fn said(self) -> bool {
+    pub(crate) const fn is_yes(self) -> bool {
         self.0
     }
 }

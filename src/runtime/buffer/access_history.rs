@@ -8,18 +8,18 @@ use smallvec::SmallVec;
 
 /// Completions of the last writers and of the readers since.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Track {
+pub(crate) struct AccessHistory {
     /// More than one only after parts were joined.
     pub(crate) writers: SmallVec<[Completion; 1]>,
     /// At most one a slot on CUDA: the latest wins.
     pub(crate) readers: SmallVec<[Completion; 2]>,
 }
 
-impl Track {
+impl AccessHistory {
     /// Of what begins with a write.
     #[cfg(feature = "cuda")]
     pub(crate) fn after(write: Completion) -> Self {
-        let mut track = Track::default();
+        let mut track = AccessHistory::default();
         track.writers.push(write);
         track
     }
@@ -115,7 +115,7 @@ impl Track {
     }
 
     /// Takes over what another region of the same allocation has in flight.
-    pub(crate) fn absorb(&mut self, other: Track) {
+    pub(crate) fn absorb(&mut self, other: AccessHistory) {
         // A writer that failed is followed too: the whole has failed where a part has.
         other.writers.into_iter().filter(|c| !c.is_spent()).for_each(|c| add(&mut self.writers, c));
         other.readers.into_iter().filter(|c| !c.is_past()).for_each(|c| add(&mut self.readers, c));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn parting_and_joining_over_and_over_remembers_each_work_once() {
-        let mut track = Track::default();
+        let mut track = AccessHistory::default();
         track.publish_write(&endless());
         track.publish_read(&endless());
         track.publish_read(&endless());
@@ -180,7 +180,7 @@ mod tests {
     fn a_writer_beside_what_it_does_not_follow_hides_nothing_of_it() {
         let (one, two, both) = (endless(), endless(), endless());
         let is = |a: &Completion, b: &Completion| a.clone().unite(b);
-        let mut track = Track::default();
+        let mut track = AccessHistory::default();
         track.publish_write_beside(&one, |_| true);
         // An alias: submitted before `one` could be seen.
         track.publish_write_beside(&two, |_| false);

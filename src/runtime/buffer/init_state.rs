@@ -1,4 +1,4 @@
-//! What a region's bytes are worth, as far as the submitting side knows.
+//! Whether a region's bytes hold anything, as far as the submitting side knows.
 
 use crate::Error;
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
@@ -6,7 +6,7 @@ use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 /// A failure that shows only when the work runs is carried by its completion instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Content {
+pub(crate) enum InitState {
     /// Written, or its writer is in flight.
     #[default]
     Valid = 0,
@@ -18,43 +18,43 @@ pub(crate) enum Content {
     Failed = 3,
 }
 
-impl Content {
-    /// What a buffer joined of two parts is worth.
+impl InitState {
+    /// The state of a buffer joined of two parts.
     pub(crate) fn worse(self, other: Self) -> Self {
         if self as u8 >= other as u8 { self } else { other }
     }
 }
 
-/// The worth of a region. Relaxed: who may look at it was handed the buffer by who set it.
+/// The state of a region. Relaxed: who may look at it was handed the buffer by who set it.
 #[derive(Debug)]
-pub(crate) struct Worth {
-    content: AtomicU8,
-    /// Where it is [`Content::Failed`], with what its writer failed.
+pub(crate) struct InitCell {
+    state: AtomicU8,
+    /// Where it is [`InitState::Failed`], with what its writer failed.
     why: Mutex<Option<Arc<Error>>>,
 }
 
-impl Worth {
-    pub(crate) fn new(content: Content) -> Self {
-        Worth { content: AtomicU8::new(content as u8), why: Mutex::new(None) }
+impl InitCell {
+    pub(crate) fn new(state: InitState) -> Self {
+        InitCell { state: AtomicU8::new(state as u8), why: Mutex::new(None) }
     }
 
-    pub(crate) fn get(&self) -> Content {
-        match self.content.load(Ordering::Relaxed) {
-            0 => Content::Valid,
-            1 => Content::Late,
-            2 => Content::Uninit,
-            _ => Content::Failed,
+    pub(crate) fn get(&self) -> InitState {
+        match self.state.load(Ordering::Relaxed) {
+            0 => InitState::Valid,
+            1 => InitState::Late,
+            2 => InitState::Uninit,
+            _ => InitState::Failed,
         }
     }
 
-    pub(crate) fn set(&self, content: Content) {
-        self.content.store(content as u8, Ordering::Relaxed);
+    pub(crate) fn set(&self, state: InitState) {
+        self.state.store(state as u8, Ordering::Relaxed);
     }
 
     /// Its writer failed.
     pub(crate) fn fail(&self, why: &Error) {
         *self.why.lock() = Some(Arc::new(why.clone()));
-        self.set(Content::Failed);
+        self.set(InitState::Failed);
     }
 
     /// With what its writer failed, or that of what it was part of.

@@ -1,0 +1,303 @@
+//! All of a task in flight on a GPU that does not depend on its op, compiled once: its state, the waits for its mark, where
+//! its results are.
+
+use super::pinned::SmallSlot;
+use super::slot::Mark;
+use super::staging::{Staged, ended};
+use super::timer::Timer;
+use crate::clock::{self, Clock, Deadline, Stopwatch, Waits};
+use crate::dispatch::raw::Landing;
+#[cfg(target_os = "linux")]
+use crate::dispatch::raw::{RemoteResult, RemoteTarget};
+use crate::dispatch::{Backoff, Spinner, Wait, is_stealing, steal_one};
+use crate::engine::Epoch;
+use crate::op::Contained;
+use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
+use crate::trace::{DeviceTime, Event, OpMetadata};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::sync::Weak;
+use std::time::Duration;
+
+const PENDING: u8 = 0;
+const CLAIMED: u8 = 1;
+const DONE: u8 = 2;
+const FAILED: u8 = 3;
+
+/// What the device leaves for the host.
+pub(super) enum Landed {
+    Nothing,
+    Slot(SmallSlot),
+    Staged(Staged),
+    /// Where another process waits for it.
+    #[cfg(target_os = "linux")]
+    InPlace(Box<super::registered::Progress>),
+}
+
+/// All of a task that does not depend on its op: what is done with that is compiled once.
+pub(crate) struct TaskCore {
+    pub(super) mark: Mark,
+    state: AtomicU8,
+    pub(super) landed: Mutex<Landed>,
+    pub(super) extra: Option<Box<Extra>>,
+}
+
+/// What most dispatches have none of.
+pub(super) struct Extra {
+    /// In a worker, whose client wants to know when the device is at it: what it follows on other slots.
+    pub(super) ahead: Vec<Mark>,
+    /// Pinned memory that the device reads; goes back when the ring lets go of the task.
+    pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
+    /// What else must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
+    pub(super) _kept: Contained<Kept>,
+    pub(super) timer: Option<Timer>,
+    /// When it was submitted, where a trace is told of its end.
+    pub(super) submitted: Option<Stopwatch>,
+    pub(super) label: Option<&'static str>,
+    /// For traces.
+    pub(super) number: u64,
+}
+
+/// Values of any type that the work needs until it is over.
+pub(super) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
+
+impl TaskCore {
+    pub(super) fn new(mark: Mark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
+        TaskCore { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
+    }
+
+    /// Something of it must outlive its pending: memory that the device reads or writes, a timer, a trace to be told.
+    pub(crate) fn is_held(&mut self) -> bool {
+        self.extra.is_some() || !matches!(self.landed.get_mut(), Landed::Nothing)
+    }
+
+    fn waits(&self) -> &'static Waits {
+        &self.mark.slot.timing.waits
+    }
+
+    pub(super) fn submitted(&self) -> Option<Stopwatch> {
+        self.extra.as_ref()?.submitted
+    }
+}
+
+impl TaskCore {
+    /// Looks; settles when there is something to settle.
+    #[inline]
+    fn look(&self, op: &dyn OpMetadata) -> bool {
+        if self.state.load(Ordering::Acquire) >= DONE {
+            return true;
+        }
+        if self.mark.poll() {
+            return self.conclude(op, true);
+        }
+        if self.mark.slot.over() {
+            // The flag is set after the last poll that could have helped; what is not known to be over now never will be.
+            return self.conclude(op, self.mark.is_past());
+        }
+        false
+    }
+
+    /// The first to come settles; false while another is at it.
+    pub(super) fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
+        if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            if self.mark.slot.is_forked() {
+                // Who has claimed it is not in this process, and will not settle it here.
+                let _ = self.state.compare_exchange(CLAIMED, FAILED, Ordering::AcqRel, Ordering::Acquire);
+            }
+            return self.state.load(Ordering::Acquire) >= DONE;
+        }
+        let end = if done { DONE } else { FAILED };
+        match self.submitted() {
+            None => self.state.store(end, Ordering::Release),
+            Some(submitted) => {
+                let epoch = self.epoch();
+                let trace = epoch.as_ref().and_then(|e| e.counters.trace());
+                let mut info = op.info_at_end().numbered(self.extra.as_ref().map_or(0, |extra| extra.number));
+                if let Some(trace) = trace {
+                    trace.emit(Event::BeforeComplete, &info);
+                }
+                self.state.store(end, Ordering::Release);
+                if let Some(trace) = trace {
+                    let latency = submitted.elapsed();
+                    info.ran = if done { self.ran(submitted, latency) } else { None };
+                    trace.emit(Event::AfterComplete(latency), &info);
+                }
+            }
+        }
+        true
+    }
+
+    /// When the device was at it, for a trace.
+    fn ran(&self, submitted: Stopwatch, latency: Duration) -> Option<DeviceTime> {
+        let timer = self.extra.as_ref()?.timer.as_ref()?;
+        let context = &self.mark.slot.context;
+        let took = timer.elapsed(context)?.min(latency);
+        let began = timer.began_after(submitted, context).map(|began| began.min(latency - took));
+        Some(DeviceTime::new(began, took))
+    }
+
+    fn epoch(&self) -> Option<Arc<Epoch>> {
+        self.mark.slot.epoch.get().and_then(Weak::upgrade)
+    }
+
+    pub(super) fn locate(&self, op: &dyn OpMetadata, error: Error) -> Error {
+        let (op, library) = op.names();
+        let error = error.in_op(op, library);
+        match self.epoch() {
+            Some(epoch) => {
+                epoch.counters.count_error(&error);
+                error.locate(|site| {
+                    site.set_device(epoch.label.to_string(), epoch.generation);
+                })
+            }
+            None => error,
+        }
+    }
+
+    /// Looks now and then until it is settled or the time is out.
+    fn poll_with(&self, op: &dyn OpMetadata, until: Option<Deadline>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
+        let mut backoff = Backoff::new(self.waits());
+        loop {
+            if self.look(op) {
+                return true;
+            }
+            if clock::is_over(until) {
+                // Much may have happened between that look and this one at the clock.
+                return self.look(op);
+            }
+            between(&mut backoff);
+        }
+    }
+
+    /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
+    fn spin(&self, op: &dyn OpMetadata, limit: Option<Duration>, until: Option<Deadline>) -> bool {
+        if self.look(op) {
+            return true;
+        }
+        let (mut start, mut rounds) = (None, 0u32);
+        loop {
+            for _ in 0..16 {
+                if self.look(op) {
+                    return true;
+                }
+            }
+            rounds = rounds.saturating_add(1);
+            if rounds > 1024 {
+                std::thread::yield_now(); // after some milliseconds: where cores are few, others may need this one
+            }
+            if limit.is_none() && until.is_none() {
+                continue;
+            }
+            let start = start.get_or_insert_with(|| Clock::SYSTEM.start());
+            if limit.is_some_and(|limit| start.elapsed() >= limit) || clock::is_over(until) {
+                return self.look(op); // see `poll_with`
+            }
+        }
+    }
+
+    fn block(&self, op: &dyn OpMetadata) -> bool {
+        if self.look(op) {
+            return true;
+        }
+        if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
+            match core.blocking_waits.wait(&self.mark.slot, self.mark.ticket, event.0) {
+                Ok(_) => {}
+                Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
+            }
+        }
+        // The event may answer for later work; polling settles it, and serves where blocking could not be tried.
+        self.poll_with(op, None, &mut |backoff| backoff.pause(None))
+    }
+
+    pub(super) fn wait(&self, op: &dyn OpMetadata, how: Wait, until: Option<Deadline>) -> bool {
+        // A result that was waited for is taken with another wait.
+        if self.state.load(Ordering::Acquire) >= DONE {
+            return true;
+        }
+        match how {
+            Wait::Spin => self.spin(op, None, until),
+            Wait::Yield => self.poll_with(op, until, &mut |_| std::thread::yield_now()),
+            Wait::Adaptive => {
+                self.spin(op, Some(self.waits().spin), until)
+                    || Spinner::enter().is_some_and(|_here| self.spin(op, Some(self.waits().gpu_spin), until))
+                    || self.poll_with(op, until, &mut |b| b.pause(until))
+            }
+            Wait::Rayon if !is_stealing() => self.poll_with(op, until, &mut |b| {
+                if steal_one() { *b = Backoff::new(self.waits()) } else { b.pause(until) }
+            }),
+            Wait::Block if until.is_none() => self.block(op),
+            Wait::Block | Wait::Rayon => self.poll_with(op, until, &mut |b| b.pause(until)),
+        }
+    }
+
+    /// Where the results are, once they are there.
+    pub(super) fn landing(&self, op: &dyn OpMetadata, eager: bool) -> Result<Landing> {
+        // A trace is told of the completion before its result is out, so then nothing is taken early.
+        if !eager || self.submitted().is_some() {
+            self.wait(op, Wait::Adaptive, None);
+        }
+        if self.state.load(Ordering::Acquire) == FAILED {
+            return Err(ended(&self.mark.slot));
+        }
+        Ok(match &*self.landed.lock() {
+            Landed::Nothing => Landing::Slot([0; 64]),
+            #[cfg(target_os = "linux")]
+            Landed::InPlace(_) => Landing::Slot([0; 64]),
+            // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
+            // device has written the slot.
+            Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
+            // The ring keeps the other share until all pieces have arrived.
+            Landed::Staged(staged) => Landing::Staged(staged.clone()),
+        })
+    }
+
+    /// As `look`, compiled once.
+    pub(super) fn is_settled(&self, op: &dyn OpMetadata) -> bool {
+        self.look(op)
+    }
+
+    /// The same for another process, which may have it already.
+    #[cfg(target_os = "linux")]
+    pub(super) fn to_remote(
+        &self,
+        op: &dyn OpMetadata,
+        eager: bool,
+        leave: fn(Landing, RemoteTarget) -> Result<RemoteResult>,
+        to: RemoteTarget,
+    ) -> Result<RemoteResult> {
+        let in_place = matches!(*self.landed.lock(), Landed::InPlace(_));
+        let left = match self.landing(op, eager && !in_place) {
+            Ok(_) if in_place => Ok(RemoteResult::Slot([0; 64])),
+            Ok(landing) => leave(landing, to),
+            Err(error) => Err(error),
+        };
+        left.map_err(|error| self.locate(op, error))
+    }
+
+    /// Nobody will ask for what it left.
+    pub(super) fn let_go(&self, holds: bool) {
+        if (holds || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
+            self.mark.slot.reclaim.nudge.nudge();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn arrived(&self) -> u64 {
+        match &mut *self.landed.lock() {
+            Landed::InPlace(progress) => progress.look(&self.mark.slot),
+            _ => 0,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn may_run(&self) -> bool {
+        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(Mark::poll))
+    }
+
+    pub(super) fn device_time(&self) -> Option<Duration> {
+        if self.mark.slot.over() {
+            return None;
+        }
+        self.extra.as_ref()?.timer.as_ref()?.elapsed(&self.mark.slot.context)
+    }
+}
