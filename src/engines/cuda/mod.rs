@@ -88,7 +88,7 @@ mod turns;
 mod under_lease;
 
 pub use enqueue::Enqueue;
-pub(crate) use fault::{CONTEXT_IS_DESTROYED, latch_all, report};
+pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, latch_all, report};
 pub(crate) use function::Function;
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
@@ -100,6 +100,7 @@ pub(crate) use module::LoadedModule;
 pub(crate) use open::uuid_of;
 pub(crate) use open::{device_count, installed, open};
 pub(crate) use peer::Peer;
+pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use queue::Queue;

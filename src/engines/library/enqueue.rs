@@ -134,17 +134,25 @@ impl<'q> Queue<'q> {
     /// # Safety
     /// As [`copy`](Self::copy), of what is read.
     pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
-        let to = self.keep_host(N);
+        const { assert!(N <= crate::cuda::SLOT, "a look is at a few bytes") };
         self.not_in_a_graph("a look at the device")?;
+        // Pinned, as for every copy. Making some may wait for the GPU, as this does.
+        let slot = match self.core.pinned.slot() {
+            Ok(slot) => slot,
+            Err(code) => return Err(crate::cuda::classify(self.epoch, code, "cuMemHostAlloc")),
+        };
+        let to = slot.at.0;
+        // The copy may have been enqueued where this ends early.
+        self.keep(slot);
         let (stream, api) = (self.stream(), self.core.context.api);
         // SAFETY: what is read is the caller's promise; what is written has `N` bytes, and is kept until the work is over.
-        let code = unsafe { api.memcpy_dtoh_async(to, from, N, stream) };
+        let code = unsafe { api.memcpy_dtoh_async(to.cast(), from, N, stream) };
         self.check("cuMemcpyDtoHAsync", code)?;
         // SAFETY: the stream is this slot's, under its lease.
         let code = unsafe { api.stream_synchronize(stream) };
         self.check("cuStreamSynchronize", code)?;
         // SAFETY: the copy is over; the memory holds `N` bytes.
-        Ok(unsafe { to.cast::<[u8; N]>().read() })
+        Ok(unsafe { to.cast::<[u8; N]>().read_volatile() })
     }
 
     /// The stream, for calls that take it as an argument: [`touch`](Self::touch) comes with the call.

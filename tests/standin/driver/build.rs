@@ -59,8 +59,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         compile(sources, &into.join(name), &arguments)
     };
     let driver = named(|name| {
-        let others = ["cufft.c", "cusolver.c", "cusparse.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
-        !name.starts_with("cublas") && !others.contains(&name)
+        let others = ["cufft.c", "cusparse.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
+        !name.starts_with("cublas") && !name.starts_with("cusolver") && !others.contains(&name)
     });
     library("libcuda.so.1", &driver, &[])?;
     let of_blas = named(|name| name.starts_with("cublas") && name != "cublaslt.c");
@@ -71,7 +71,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcufft.so.12", &of_fft, &link("libcuda.so.1"))?;
     let of_sparse = named(|name| matches!(name, "cusparse.c" | "cublas_numbers.c" | "cublas_shared.c"));
     library("libcusparse.so.12", &of_sparse, &link("libcuda.so.1"))?;
-    let of_solver = named(|name| matches!(name, "cusolver.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    let of_solver =
+        named(|name| name.starts_with("cusolver") || matches!(name, "cublas_numbers.c" | "cublas_shared.c"));
     library("libcusolver.so.12", &of_solver, &link("libcuda.so.1"))?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;

@@ -11,6 +11,7 @@ driver="state chance scheduler execute memory races kernels kernels_fft kernels_
         calls script control
         shared cuda_device cuda_errors cuda_stream cuda_memory cuda_copy cuda_module cuda_graph"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"
+solver="cusolver cusolver_dense cusolver_qr cusolver_svd cublas_numbers cublas_shared"
 lt="cublaslt cublas_shared cublas_numbers"
 sources() { for name in "$@"; do echo "$here/$name.c"; done; }
 compiler=${CC:-cc}
@@ -25,7 +26,7 @@ $compiler $flags -shared -Wl,-soname,libcufft.so.12 -Wl,-z,nodelete -Wl,-rpath,'
 $compiler $flags -shared -Wl,-soname,libcusparse.so.12 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' \
     -o "$folder/libcusparse.so.12" $(sources cusparse cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libcusolver.so.12 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' \
-    -o "$folder/libcusolver.so.12" $(sources cusolver cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
+    -o "$folder/libcusolver.so.12" $(sources $solver) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libnvtx3interop.so.1 -o "$folder/libnvtx3interop.so.1" $(sources nvtx) -L"$folder" \
     -l:libcuda.so.1
 $compiler $flags -shared -o "$folder/libstandin-turns.so" $(sources turns) -ldl

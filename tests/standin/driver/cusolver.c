@@ -3,31 +3,17 @@
  * It holds what the real one wants and gives no more than it promises: a handle is one thread's at a time and keeps the stream
  * that it was given first; the workspace that is given is as large as was said; workspaces of both kinds are garbage
  * afterwards; spectra wait for the device. What it does not compute it does not support. */
-#include "cublas.h"
+#include "cusolver.h"
 
-/* The signatures are the library's. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3, EXECUTION_FAILED = 6, NOT_SUPPORTED = 9 };
-enum { OWN_MEMORY = 64 << 10, DEVICE_BYTES = 512, HOST_BYTES = 48 };
 enum kind { GETRF, GETRS, POTRF, POTRS, SYEV };
-
-struct solver {
-    struct solver *next;
-    int number, generation, device, inside;
-    bool destroyed;
-    CUstream stream;
-    uint64_t own_memory;
-};
 
 static struct solver *all;
 static int made;
 
-static struct solver *enter_solver(void *raw) {
+struct solver *enter_solver(void *raw) {
     struct solver *solver = all;
     while (solver != NULL && (solver != raw || solver->generation != standin_generation())) solver = solver->next;
     if (solver == NULL || solver->destroyed) {
@@ -97,17 +83,6 @@ struct task {
     struct workspace work;
     void *host;
 };
-
-static double size(struct number x) { return hypot(x.re, x.im); }
-static struct number conjugate(struct number x) { return (struct number){x.re, -x.im}; }
-static struct number less(struct number x, struct number y) { return (struct number){x.re - y.re, x.im - y.im}; }
-static struct number plus(struct number x, struct number y) { return (struct number){x.re + y.re, x.im + y.im}; }
-static struct number times(struct number x, double y) { return (struct number){x.re * y, x.im * y}; }
-
-static struct number quotient(struct number x, struct number y) {
-    double length = y.re * y.re + y.im * y.im;
-    return times(multiply(x, conjugate(y)), 1 / length);
-}
 
 static void swap(struct number *x, struct number *y) {
     struct number kept = *x;
@@ -312,17 +287,39 @@ static int enqueue_task(struct solver *solver, struct task task, size_t device, 
     return code == CUDA_SUCCESS ? 0 : EXECUTION_FAILED;
 }
 
-#define AT(pointer) (uint64_t)(uintptr_t)(pointer)
 #define ROOM .work = {AT(work), work_bytes}, .host = host
-#define SIZES(name, ...)                                                                                               \
-    EXPORT int name(void *handle, __VA_ARGS__, size_t *device, size_t *host) {                                         \
-        BLAS_ENTER(name);                                                                                              \
-        struct solver *solver = enter_solver(handle);                                                                  \
-        if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");                                                   \
-        *device = DEVICE_BYTES;                                                                                        \
-        *host = HOST_BYTES;                                                                                            \
-        BLAS_LEAVE(0, "solver#%d", solver->number);                                                                    \
-    }
+
+bool is_matrix(struct matrix matrix) {
+    return matrix.at != 0 && matrix.rows >= 1 && matrix.cols >= 1 && matrix.ld >= matrix.rows && type_bytes(matrix.type) != 0;
+}
+
+void uses(struct job *job, enum access_kind kind, struct matrix of) {
+    struct range range = matrix(of.at, of.ld, of.rows, of.cols, of.type);
+    /* What is no matrix is refused when it is submitted. */
+    if (!is_matrix(of)) range.rows = 0;
+    job->operands[job->used++] = (struct operand){.range = range, .kind = kind};
+}
+
+static void run_job(void *payload) {
+    const struct job *job = payload;
+    scribble(job->work);
+    if (job->host != NULL) memset(job->host, 0xEE, HOST_BYTES);
+    *(int32_t *)standin_backing(job->info) = job->run(job);
+}
+
+int submit_job(struct solver *solver, struct job *job) {
+    if (solver->stream == NULL) standin_violation("solver#%d has no stream", solver->number);
+    if (job->info == 0 || job->work.address == 0 || job->work.bytes < DEVICE_BYTES) return INVALID_VALUE;
+    for (int i = 0; i < job->used; i++)
+        if (job->operands[i].range.rows == 0) return INVALID_VALUE;
+    if (standin_sticky() != CUDA_SUCCESS) return EXECUTION_FAILED;
+    job->operands[job->used++] = (struct operand){.range = {job->info, 4, 0, 1}, .kind = WRITE};
+    job->operands[job->used++] = (struct operand){.range = {job->work.address, job->work.bytes, 0, 1}, .kind = WRITE};
+    CUresult code = standin_enqueue(solver->stream, job->operands, job->used, run_job, job, sizeof *job);
+    if (code == CUDA_SUCCESS && job->waits) code = standin_wait_stream(solver->stream);
+    return code == CUDA_SUCCESS ? 0 : EXECUTION_FAILED;
+}
+
 #define CALL(name, what, device_bytes, host_bytes)                                                                     \
     BLAS_ENTER(name);                                                                                                  \
     struct solver *solver = enter_solver(handle);                                                                      \
@@ -376,9 +373,7 @@ EXPORT int cusolverDnXsyevd(void *handle, const void *params, int job, int uplo,
         BLAS_ENTER(name);                                                                                              \
         BLAS_LEAVE(NOT_SUPPORTED, "%s", "");                                                                           \
     }
-NONE(cusolverDnXgeqrf_bufferSize) NONE(cusolverDnXgeqrf) NONE(cusolverDnXtrtri_bufferSize) NONE(cusolverDnXtrtri)
 NONE(cusolverDnXsytrs_bufferSize) NONE(cusolverDnXsytrs) NONE(cusolverDnXsyevdx_bufferSize) NONE(cusolverDnXsyevdx)
-NONE(cusolverDnXgesvd_bufferSize) NONE(cusolverDnXgesvd)
 
 /* Options of the methods of rotations, and choices of algorithms: they must be destroyed once. */
 static int options;

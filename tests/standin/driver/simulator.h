@@ -454,5 +454,7 @@ EXPORT CUresult standin_wait_device(int device);
 EXPORT uint64_t standin_allocate(int device, size_t bytes);
 EXPORT void standin_deallocate(uint64_t address);
 EXPORT void standin_count_blas(int difference);
+/* What a script says about a call; false: nothing. */
+EXPORT bool standin_scripted(const char *call, int *code);
 
 #endif

@@ -62,7 +62,8 @@ STANDIN_EXPORT void standin_release(void);
 STANDIN_EXPORT void standin_fault(int code);
 /* The same when the nth next command executes (0 = the next one). */
 STANDIN_EXPORT void standin_fault_after(int nth, int code);
-/* A kernel of that name faults with `code` when it executes; code 0 makes it do nothing, -1 makes it endless. */
+/* A kernel of that name faults with `code` when it executes; code 0 makes it do nothing, -1 makes it endless.
+ * Of cusolverDnXgesvdp: it says that it moved the values by `code` eighths of theirs, and does so. */
 STANDIN_EXPORT void standin_script(const char *kernel, int code);
 /* The nth next call of that function (0 = the next one) returns `code` and has no effect. Names with or without their
  * suffix; cublas functions too, with a cublasStatus_t. */

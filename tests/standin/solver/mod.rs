@@ -2,6 +2,10 @@
 //! and what becomes of failures. What they compute on a GPU is held against the host engine here; the definition is
 //! `host solver::`.
 
+mod dense;
+mod qr;
+mod svd;
+
 use crate::common::child::this_test;
 use crate::common::{down, up};
 use crate::standin::{Mode, Session, device, in_child, session};
@@ -183,7 +187,7 @@ fn factors_and_solutions_are_enqueued_and_wait_for_nothing() {
 #[test]
 fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
     type Run = fn(&Device) -> Result<Vec<f64>, Error>;
-    let cases: [(&str, Run); 11] = [
+    let cases: [(&str, Run); 30] = [
         ("cusolverDnCreate", by_lu),
         ("cusolverDnSetStream", by_lu),
         ("cusolverDnXgetrf_bufferSize", by_lu),
@@ -198,6 +202,25 @@ fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
             let method = EighMethod::Jacobi(Jacobi::new());
             spectrum(device, EighSpec::new(Uplo::Upper, shape()).method(method))
         }),
+        ("cusolverDnXgeqrf_bufferSize", qr::by_qr),
+        ("cusolverDnXgeqrf", qr::by_qr),
+        ("cusolverDnDormqr_bufferSize", qr::by_qr),
+        ("cusolverDnDormqr", qr::by_qr),
+        ("cusolverDnDorgqr_bufferSize", qr::by_q),
+        ("cusolverDnDorgqr", qr::by_q),
+        ("cusolverDnXtrtri_bufferSize", qr::by_triangle),
+        ("cusolverDnXtrtri", qr::by_triangle),
+        ("cusolverDnXgesvd_bufferSize", svd::bidiagonal),
+        ("cusolverDnXgesvd", svd::bidiagonal),
+        ("cusolverDnXgesvdp_bufferSize", svd::polar),
+        ("cusolverDnXgesvdp", svd::polar),
+        ("cusolverDnCreateParams", svd::random),
+        ("cusolverDnXgesvdr_bufferSize", svd::random),
+        ("cusolverDnXgesvdr", svd::random),
+        ("cusolverDnCreateGesvdjInfo", svd::rotations),
+        ("cusolverDnDgesvdj_bufferSize", svd::rotations),
+        ("cusolverDnDgesvdj", svd::rotations),
+        ("cusolverDnXgesvdjGetSweeps", svd::rotations),
     ];
     for (function, run) in cases {
         let (driver, device) = bench(1);
