@@ -1,4 +1,4 @@
-/* libcusolver's stand-in: factors, solutions and spectra of symmetric matrices by the definition, in double precision.
+/* libcusolver's stand-in: factors, solutions and spectra by the definition, in double precision.
  *
  * It holds what the real one wants and gives no more than it promises: a handle is one thread's at a time and keeps the stream
  * that it was given first; the workspace that is given is as large as was said; workspaces of both kinds are garbage
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { GETRF, GETRS, POTRF, POTRS, SYEV };
+enum kind { GETRF, GETRS, POTRF, POTRS };
 
 static struct solver *all;
 static int made;
@@ -77,9 +77,8 @@ EXPORT int cusolverDnSetStream(void *handle, CUstream stream) {
 struct task {
     enum kind kind;
     int type, uplo, trans;
-    bool vectors;
     int64_t m, n, others, lda, ldb;
-    uint64_t a, b, pivots, w, info;
+    uint64_t a, b, pivots, info;
     struct workspace work;
     void *host;
 };
@@ -195,55 +194,6 @@ static void potrs(const struct task *task, const void *a, void *b) {
             }
 }
 
-/* By rotations, in a copy of the whole matrix. */
-static void syev(const struct task *task, void *a) {
-    int64_t n = task->n;
-    struct number *x = calloc((size_t)(n * n) + 1, sizeof *x), *v = calloc((size_t)(n * n) + 1, sizeof *v);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < n; i++) {
-            x[i + j * n] = i >= j ? lower(task, a, i, j) : conjugate(lower(task, a, j, i));
-            v[i + j * n] = (struct number){i == j, 0};
-        }
-    for (int sweep = 0; sweep < 40; sweep++)
-        for (int64_t p = 0; p < n; p++)
-            for (int64_t q = p + 1; q < n; q++) {
-                struct number g = x[p + q * n];
-                double alpha = x[p + p * n].re, beta = x[q + q * n].re, modulus = size(g);
-                if (modulus < 1e-300) continue;
-                double zeta = (beta - alpha) / (2 * modulus);
-                double t = (zeta < 0 ? -1 : 1) / (fabs(zeta) + hypot(zeta, 1)), c = 1 / hypot(t, 1), s = c * t;
-                struct number turn = times(conjugate(g), 1 / modulus);
-                for (int both = 0; both < 2; both++)
-                    for (int64_t i = 0; i < n; i++) {
-                        struct number *of = both == 0 ? x : v, *xp = &of[i + p * n], *xq = &of[i + q * n];
-                        struct number one = *xp, two = multiply(turn, *xq);
-                        *xp = less(times(one, c), times(two, s));
-                        *xq = plus(times(one, s), times(two, c));
-                    }
-                for (int64_t i = 0; i < n; i++) {
-                    if (i == p || i == q) continue;
-                    x[p + i * n] = conjugate(x[i + p * n]);
-                    x[q + i * n] = conjugate(x[i + q * n]);
-                }
-                x[p + p * n] = (struct number){alpha - t * modulus, 0};
-                x[q + q * n] = (struct number){beta + t * modulus, 0};
-                x[p + q * n] = x[q + p * n] = (struct number){0, 0};
-            }
-    void *w = standin_backing(task->w);
-    int real = task->type == C_32F ? R_32F : task->type == C_64F ? R_64F : task->type;
-    for (int64_t k = 0; k < n; k++) {
-        int64_t least = -1;
-        for (int64_t j = 0; j < n; j++)
-            if (!isinf(x[j + j * n].im) && (least < 0 || x[j + j * n].re < x[least + least * n].re)) least = j;
-        store(w, real, k, (struct number){x[least + least * n].re, 0});
-        x[least + least * n].im = INFINITY; /* taken */
-        for (int64_t i = 0; i < n; i++)
-            store(a, task->type, i + k * task->lda, task->vectors ? v[i + least * n] : (struct number){NAN, NAN});
-    }
-    free(x);
-    free(v);
-}
-
 static void run_task(void *payload) {
     const struct task *task = payload;
     void *a = standin_backing(task->a);
@@ -255,7 +205,6 @@ static void run_task(void *payload) {
     case GETRS: getrs(task, a, standin_backing(task->b)); break;
     case POTRF: info = potrf(task, a); break;
     case POTRS: potrs(task, a, standin_backing(task->b)); break;
-    case SYEV: syev(task, a); break;
     }
     *(int32_t *)standin_backing(task->info) = info;
 }
@@ -273,17 +222,15 @@ static int enqueue_task(struct solver *solver, struct task task, size_t device, 
     struct operand operands[6];
     int used = 0;
     bool writes = sized;
-    size_t real = type_bytes(task.type) / (is_complex(task.type) ? 2 : 1), least = (size_t)(task.m < task.n ? task.m : task.n);
+    size_t least = (size_t)(task.m < task.n ? task.m : task.n);
 #define USE(kind_of, ...) operands[used++] = (struct operand){.range = __VA_ARGS__, .kind = kind_of}
     USE(writes ? WRITE : READ, matrix(task.a, task.lda, task.m, task.n, task.type));
     USE(WRITE, {task.info, 4, 0, 1});
     if (!sized) USE(WRITE, matrix(task.b, task.ldb, task.n, task.others, task.type));
     if (task.pivots != 0) USE(task.kind == GETRF ? WRITE : READ, {task.pivots, 8 * least, 0, 1});
-    if (task.w != 0) USE(WRITE, {task.w, real * (size_t)task.n, 0, 1});
     if (sized) USE(WRITE, {task.work.address, task.work.bytes, 0, 1});
 #undef USE
     CUresult code = standin_enqueue(solver->stream, operands, used, run_task, &task, sizeof task);
-    if (code == CUDA_SUCCESS && task.kind == SYEV) code = standin_wait_stream(solver->stream);
     return code == CUDA_SUCCESS ? 0 : EXECUTION_FAILED;
 }
 
@@ -304,16 +251,22 @@ static void run_job(void *payload) {
     const struct job *job = payload;
     scribble(job->work);
     if (job->host != NULL) memset(job->host, 0xEE, HOST_BYTES);
-    *(int32_t *)standin_backing(job->info) = job->run(job);
+    struct job one = *job;
+    for (int64_t i = 0; i < (job->count > 0 ? job->count : 1); i++) {
+        ((int32_t *)standin_backing(job->info))[i] = job->run(&one);
+        one.a.at += (uint64_t)(one.a.ld * one.a.cols) * type_bytes(one.a.type);
+        one.b.at += (uint64_t)(one.b.ld * one.b.cols) * type_bytes(one.b.type);
+    }
 }
 
 int submit_job(struct solver *solver, struct job *job) {
     if (solver->stream == NULL) standin_violation("solver#%d has no stream", solver->number);
+    size_t infos = job->count > 0 ? (size_t)job->count : 1;
     if (job->info == 0 || job->work.address == 0 || job->work.bytes < DEVICE_BYTES) return INVALID_VALUE;
     for (int i = 0; i < job->used; i++)
         if (job->operands[i].range.rows == 0) return INVALID_VALUE;
     if (standin_sticky() != CUDA_SUCCESS) return EXECUTION_FAILED;
-    job->operands[job->used++] = (struct operand){.range = {job->info, 4, 0, 1}, .kind = WRITE};
+    job->operands[job->used++] = (struct operand){.range = {job->info, 4 * infos, 0, 1}, .kind = WRITE};
     job->operands[job->used++] = (struct operand){.range = {job->work.address, job->work.bytes, 0, 1}, .kind = WRITE};
     CUresult code = standin_enqueue(solver->stream, job->operands, job->used, run_job, job, sizeof *job);
     if (code == CUDA_SUCCESS && job->waits) code = standin_wait_stream(solver->stream);
@@ -330,8 +283,6 @@ int submit_job(struct solver *solver, struct job *job) {
 
 SIZES(cusolverDnXgetrf_bufferSize, const void *params, int64_t m, int64_t n, int type, const void *a, int64_t lda, int compute)
 SIZES(cusolverDnXpotrf_bufferSize, const void *params, int uplo, int64_t n, int type, const void *a, int64_t lda, int compute)
-SIZES(cusolverDnXsyevd_bufferSize, const void *params, int job, int uplo, int64_t n, int type, const void *a, int64_t lda,
-      int type_w, const void *w, int compute)
 
 EXPORT int cusolverDnXgetrf(void *handle, const void *params, int64_t m, int64_t n, int type, void *a, int64_t lda,
                             int64_t *pivots, int compute, void *work, size_t work_bytes, void *host, size_t host_bytes,
@@ -359,21 +310,13 @@ EXPORT int cusolverDnXpotrs(void *handle, const void *params, int uplo, int64_t 
                                           .lda = lda, .ldb = ldb, .a = AT(a), .b = AT(b), .info = AT(info)}), 0, 0);
 }
 
-EXPORT int cusolverDnXsyevd(void *handle, const void *params, int job, int uplo, int64_t n, int type, void *a, int64_t lda,
-                            int type_w, void *w, int compute, void *work, size_t work_bytes, void *host,
-                            size_t host_bytes, int *info) {
-    CALL(cusolverDnXsyevd, ((struct task){.kind = SYEV, .type = type, .uplo = uplo, .vectors = job != 0, .m = n, .n = n,
-                                          .lda = lda, .a = AT(a), .w = AT(w), .info = AT(info), ROOM}), work_bytes,
-         host_bytes);
-}
-
 /* What it does not compute. */
 #define NONE(name)                                                                                                     \
     EXPORT int name(void) {                                                                                            \
         BLAS_ENTER(name);                                                                                              \
         BLAS_LEAVE(NOT_SUPPORTED, "%s", "");                                                                           \
     }
-NONE(cusolverDnXsytrs_bufferSize) NONE(cusolverDnXsytrs) NONE(cusolverDnXsyevdx_bufferSize) NONE(cusolverDnXsyevdx)
+NONE(cusolverDnXsytrs_bufferSize) NONE(cusolverDnXsytrs)
 
 /* Options of the methods of rotations, and choices of algorithms: they must be destroyed once. */
 static int options;
@@ -425,24 +368,3 @@ EXPORT int cusolverDnDestroyParams(void *params) {
     }
 OPTIONS(gesvdj, Gesvdj)
 OPTIONS(syevj, Syevj)
-
-#define SYEVJ(letter, element)                                                                                         \
-    EXPORT int cusolverDn##letter##j_bufferSize(void *handle, int job, int uplo, int n, const void *a, int lda,        \
-                                                const void *w, int *len, void *info) {                                 \
-        BLAS_ENTER(cusolverDn##letter##j_bufferSize);                                                                  \
-        struct solver *solver = enter_solver(handle);                                                                  \
-        if (solver == NULL) BLAS_LEAVE(NOT_INITIALIZED, "solver#?");                                                   \
-        *len = DEVICE_BYTES;                                                                                           \
-        BLAS_LEAVE(0, "solver#%d", solver->number);                                                                    \
-    }                                                                                                                  \
-    EXPORT int cusolverDn##letter##j(void *handle, int job, int uplo, int n, void *a, int lda, void *w, void *work,    \
-                                     int len, int *info, void *info_object) {                                          \
-        static char host[HOST_BYTES];                                                                                  \
-        CALL(cusolverDn##letter##j,                                                                                    \
-             ((struct task){.kind = SYEV, .type = element, .uplo = uplo, .vectors = job != 0, .m = n, .n = n,          \
-                            .lda = lda, .a = AT(a), .w = AT(w), .info = AT(info),                                      \
-                            .work = {AT(work), (size_t)len * type_bytes(element)}, .host = host}),                     \
-             (size_t)len * type_bytes(element), sizeof host);                                                          \
-    }
-SYEVJ(Dsyev, R_64F)
-SYEVJ(Zheev, C_64F)

@@ -33,8 +33,9 @@ struct job {
     bool waits;
     int uplo, diag, trans, side;
     bool vectors;
-    int64_t k;
-    double moved;
+    int64_t k, last;
+    double moved, from, to;
+    int64_t count; /* of such matrices, one behind the other; 0 is 1 */
     struct matrix a, b, u, v;
     uint64_t info;
     struct workspace work;
@@ -47,7 +48,7 @@ struct job {
 /* cusolver.c: NULL, and a violation, for a bad handle, a second thread in it, or a wrong context. */
 struct solver *enter_solver(void *handle);
 bool is_matrix(struct matrix matrix);
-/* Adds a matrix to what the call reads or writes. */
+/* Adds a matrix to what the call reads or writes; what is none is refused when it is submitted. */
 void uses(struct job *job, enum access_kind kind, struct matrix matrix);
 /* The library's status. The workspace is garbage afterwards, and too small a one is refused. */
 int submit_job(struct solver *solver, struct job *job);

@@ -4,6 +4,8 @@
 
 mod dense;
 mod qr;
+mod refine;
+mod spectra;
 mod svd;
 
 use crate::common::child::this_test;
@@ -187,7 +189,7 @@ fn factors_and_solutions_are_enqueued_and_wait_for_nothing() {
 #[test]
 fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
     type Run = fn(&Device) -> Result<Vec<f64>, Error>;
-    let cases: [(&str, Run); 30] = [
+    let cases: [(&str, Run); 41] = [
         ("cusolverDnCreate", by_lu),
         ("cusolverDnSetStream", by_lu),
         ("cusolverDnXgetrf_bufferSize", by_lu),
@@ -221,6 +223,17 @@ fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
         ("cusolverDnDgesvdj_bufferSize", svd::rotations),
         ("cusolverDnDgesvdj", svd::rotations),
         ("cusolverDnXgesvdjGetSweeps", svd::rotations),
+        ("cusolverDnXsyevdx_bufferSize", spectra::part),
+        ("cusolverDnXsyevdx", spectra::part),
+        ("cusolverDnCreateSyevjInfo", spectra::batch_by_rotations),
+        ("cusolverDnDsyevjBatched_bufferSize", spectra::batch_by_rotations),
+        ("cusolverDnDsyevjBatched", spectra::batch_by_rotations),
+        ("cusolverDnXsyevBatched_bufferSize", spectra::batch_by_tridiagonals),
+        ("cusolverDnXsyevBatched", spectra::batch_by_tridiagonals),
+        ("cusolverDnDSgesv_bufferSize", refine::refined),
+        ("cusolverDnDSgesv", refine::refined),
+        ("cusolverDnDSgels_bufferSize", refine::least_squares),
+        ("cusolverDnDSgels", refine::least_squares),
     ];
     for (function, run) in cases {
         let (driver, device) = bench(1);
