@@ -84,7 +84,9 @@ fn a_stream_goes_from_file_to_file_and_each_can_be_read() {
     for name in names {
         let text = text(name);
         assert!(text.len() < 16 << 10, "{name} has {} bytes", text.len());
-        assert!(read(&text).kind("X").count() > 5, "{name}");
+        // The newest may have just been begun.
+        let slices = read(&text).kind("X").count();
+        assert!(name == "trace.json" || slices > 5, "{name} has {slices}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
