@@ -176,8 +176,7 @@ fn a_worker_that_reads_no_orders_is_waited_for_and_then_the_caller_is_told() {
     let pid = device.worker_pid().unwrap();
     let heavy = || submit(&device, Deed::Heavy(vec![1; 1 << 20]));
     drop(heavy().unwrap().await_result().unwrap());
-    system::signal(pid, libc::SIGSTOP);
-    assert!(eventually(10, || system::process(pid).unwrap().0 == 'T'));
+    system::stop(pid);
     // Whoever finds no room is told after ten seconds, and not before.
     let told_after_ten_seconds = |submit: &mut (dyn FnMut() -> Error + Send)| {
         let submitting = Asleep::default();

@@ -154,7 +154,7 @@ fn a_worker_that_is_lost_during_a_replay_costs_an_error_and_buffers_and_not_the_
         let (program, ()) =
             device.record(|r| r.blas().scal(2.0, r.operand::<f64>(N)?).map(drop).map_err(Into::into)).unwrap();
         for round in 1..4 {
-            system::signal(device.worker_pid().unwrap(), libc::SIGSTOP);
+            system::stop(device.worker_pid().unwrap());
             let pending: Vec<_> =
                 (0..3).filter_map(|_| program.replay((), (device.zeros::<f64>(N).ok()?,)).ok()).collect();
             kill(&device);
@@ -195,7 +195,7 @@ fn a_worker_that_is_lost_while_a_program_crosses_is_no_reason_to_record_again() 
     within(120, || {
         let device = isolated().open().unwrap();
         let generation = device.generation();
-        system::signal(device.worker_pid().unwrap(), libc::SIGSTOP);
+        system::stop(device.worker_pid().unwrap());
         let asleep = crate::common::Asleep::default();
         let (program, ()) = std::thread::scope(|scope| {
             let (device, here) = (&device, asleep.clone());

@@ -7,6 +7,17 @@ pub(crate) fn signal(pid: u32, signal: i32) {
     unsafe { libc::kill(pid as i32, signal) };
 }
 
+/// Stops a process, with all its threads: the signal returns before they stand still.
+#[track_caller]
+pub(crate) fn stop(pid: u32) {
+    signal(pid, libc::SIGSTOP);
+    let stands = |task: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['T', 'Z', 'X']))
+    };
+    assert!(eventually(10, || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().all(stands)));
+}
+
 /// The state of a process and its parent; `None` when there is none.
 pub(crate) fn process(pid: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
