@@ -20,7 +20,7 @@ use random::Random;
 use rayon::prelude::*;
 use std::time::{Duration, Instant};
 use windlass::sparse::{Csr, Gtsv, SolveElement, SparseElement, Spmm, Spmv};
-use windlass::{Device, Diag, Order, Transpose, Uplo};
+use windlass::{Device, Diag, Transpose, Uplo};
 
 /// Rounds of a row, and the time after which no further one begins.
 const ROUNDS: usize = 15;
@@ -116,7 +116,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     for n in [8usize, 64] {
         let b = device.upload(dense(rows * n)).unwrap().into_output();
         let mut c = Some(device.zeros::<T>(rows * n).unwrap());
-        let spec = Spmm::new(n).orders(Order::Row, Order::Row);
+        let spec = Spmm::new(n).row_major();
         bench.row(&format!("spmm {n} {name}"), matrix + 2 * size_of::<T>() * n * rows, || {
             c = Some(sparse.spmm(spec, &csr, &b, c.take().unwrap()).unwrap().await_result().unwrap());
         });

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::Duration;
 use windlass::sparse::{Csr, SolveElement, SparseElement, Spmm, Spmv};
-use windlass::{Diag, Order, Transpose, Uplo, Wait};
+use windlass::{Diag, Transpose, Uplo, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 type Opaque = *mut c_void;
@@ -260,7 +260,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     raw.settle();
     let b_ours = device.upload(ones(a.n * columns)).unwrap().into_output();
     let mut c_ours = Some(device.zeros::<T>(a.n * columns).unwrap());
-    let spec = Spmm::new(columns).orders(Order::Row, Order::Row);
+    let spec = Spmm::new(columns).row_major();
     let ours = || {
         timed(1, || {
             let c = sparse.spmm(spec, &a.ours, &b_ours, c_ours.take().unwrap()).unwrap().into_output();

@@ -4,7 +4,7 @@
 use crate::openblas::{self, Squares};
 use criterion::{Criterion, Throughput};
 use std::time::Duration;
-use windlass::blas::{Batch, BlasElement, GemmElement, Symm, Syrk, Triangular};
+use windlass::blas::{BlasElement, GemmElement, Symm, Syrk, Triangular};
 use windlass::{Complex, Device, Gemm, Side, Uplo};
 
 pub(crate) fn level3(criterion: &mut Criterion) {
@@ -69,8 +69,8 @@ fn batches<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) ->
     group.bench_function("strided batch", |bencher| {
         bencher.iter(|| {
             let out = c.take().unwrap();
-            let spec = (Gemm::new(n, n, n), Batch::new(count));
-            let pending = device.blas().gemm_strided_batched(spec.0, spec.1, &a, &b, out).unwrap();
+            let spec = Gemm::new(n, n, n).batch(count);
+            let pending = device.blas().gemm_strided_batched(spec, &a, &b, out).unwrap();
             c = Some(pending.await_result().unwrap());
         });
     });

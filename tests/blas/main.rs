@@ -13,3 +13,4 @@ mod blaslt;
 mod level1;
 mod level2;
 mod level3;
+mod orders;

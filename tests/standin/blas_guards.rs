@@ -5,7 +5,7 @@ use crate::standin;
 
 use common::{down, seeds, up};
 use standin::session;
-use windlass::blas::{Batch, BlasElement, Lu, Math};
+use windlass::blas::{BlasElement, Lu, Math};
 use windlass::{Complex, Device, Gemm, Transpose};
 
 fn device() -> Device {
@@ -34,7 +34,7 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
             // One for all; each a column further than the one before; with the columns of the others between its own.
             for (ld, stride) in [(n + 2, 0), (n, n), (3 * n, n)] {
                 let a: Vec<f64> = (0..2 * stride + ld * (n - 1) + n).map(|_| rng.real()).collect();
-                let (on_device, spec) = (up(&device, &a[..]), Lu::new(n, 3).lda(ld).stride_a(stride));
+                let (on_device, spec) = (up(&device, &a[..]), Lu::new(n).batch(3).lda(ld).stride_a(stride));
                 let (c, info) = (device.uninit(n * n * 3).unwrap(), device.uninit(3).unwrap());
                 let (c, info) =
                     device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
@@ -48,7 +48,7 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
                     .map(|i| on_device.as_in().slice(i * stride..i * stride + ld * (n - 1) + n).unwrap())
                     .collect();
                 let (c, info) = ((0..3).map(|_| device.uninit(n * n).unwrap()).collect(), device.uninit(3).unwrap());
-                let pending = device.blas().matinv_batched(Lu::new(n, 3).lda(ld), &list, c, info).unwrap();
+                let pending = device.blas().matinv_batched(Lu::new(n).batch(3).lda(ld), &list, c, info).unwrap();
                 let (c, info) = pending.await_result().unwrap();
                 assert_eq!(down(&device, &info), [0; 3]);
                 for (i, c) in c.iter().enumerate() {
@@ -75,7 +75,7 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     let meant: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { (at % n) as i32 + 1 }).collect();
     let solve = |pivots: &[i32], trans| {
         let b = up(device, &b[..]);
-        let x = blas.getrs_strided_batched(Lu::new(n, 2), trans, 1, &a, &up(device, pivots), b).unwrap();
+        let x = blas.getrs_strided_batched(Lu::new(n).batch(2), trans, 1, &a, &up(device, pivots), b).unwrap();
         down(device, &x.await_result().unwrap())
     };
     for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
@@ -83,7 +83,7 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     }
     let invert = |pivots: &[i32]| {
         let (c, info) = (device.uninit(n * n * 2).unwrap(), device.uninit(2).unwrap());
-        let pending = blas.getri_strided_batched(Lu::new(n, 2), &a, &up(device, pivots), c, info).unwrap();
+        let pending = blas.getri_strided_batched(Lu::new(n).batch(2), &a, &up(device, pivots), c, info).unwrap();
         down(device, &pending.await_result().unwrap().0)
     };
     assert_eq!(invert(&given), invert(&meant));
@@ -115,15 +115,16 @@ fn empty_batches_of_bytes_are_nothing() {
     let driver = session();
     let device = device();
     let (x, blas) = (up(&device, [0i8; 4]), device.blas());
-    for batch in [Batch::new(1 << 40), Batch::new(1 << 60), Batch::new(1).stride_a(i64::MAX as usize)] {
+    let none = Gemm::new(0, 0, 0);
+    for spec in [none.batch(1 << 40), none.batch(1 << 60), none.batch(1).stride_a(i64::MAX as usize)] {
         let c = up(&device, [7i32]);
-        let c = blas.gemm_strided_batched(Gemm::new(0, 0, 0), batch, &x, &x, c).unwrap().await_result().unwrap();
+        let c = blas.gemm_strided_batched(spec, &x, &x, c).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &c), [7]);
     }
     // One product: how far the next would be does not matter.
     let far = i64::MAX as usize;
-    let batch = Batch::new(1).stride_a(far).stride_b(far).stride_c(far);
-    let c = blas.gemm_strided_batched(Gemm::new(1, 1, 4), batch, &x, &x, up(&device, [7i32])).unwrap();
+    let spec = Gemm::new(1, 1, 4).batch(1).stride_a(far).stride_b(far).stride_c(far);
+    let c = blas.gemm_strided_batched(spec, &x, &x, up(&device, [7i32])).unwrap();
     assert_eq!(down(&device, &c.await_result().unwrap()), [0]);
     drop((x, blas, device));
     driver.assert_finished();
@@ -201,9 +202,9 @@ fn a_batch_of_bytes_is_one_call() {
         let (of_a, of_c) = (a.as_in().slice(shift..shift + 2 * n * k).unwrap(), || up(&device, vec![5i32; 2 * n * n]));
         let lists = [of_a, b.as_in()].map(|all| [0, 1].map(|i| all.slice(i * n * k..(i + 1) * n * k).unwrap()));
         let spec = Gemm::<i8>::new(n, n, k).scalars_at(&alpha, &beta);
+        let even = Gemm::<i8>::new(n, n, k).batch(2).scalars_at(&alpha, &beta);
         let blas = device.blas();
-        let (c, strided) =
-            driver.calls_in(|| blas.gemm_strided_batched(spec, Batch::new(2), of_a, &b, of_c()).unwrap().into_output());
+        let (c, strided) = driver.calls_in(|| blas.gemm_strided_batched(even, of_a, &b, of_c()).unwrap().into_output());
         let each = [(); 2].map(|()| up(&device, vec![5i32; n * n])).into();
         let (list, listed) =
             driver.calls_in(|| blas.gemm_batched(spec, &lists[0], &lists[1], each).unwrap().into_output());

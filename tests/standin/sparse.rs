@@ -103,10 +103,10 @@ fn program<I: Index>(device: &Device) -> Answers {
     tell("a triangle", down(device, &sparse.spsv(&triangle, 2.0, &scales, room(n)).unwrap().into_output()));
     let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
     let sides = up(device, (0..3 * n).map(|i| (i % 5) as f64).collect::<Vec<_>>());
-    let spec = Spsm::new(3).orders(Order::Row, Order::Column);
+    let spec = Spsm::new(3).order_b(Order::Row).order_x(Order::Column);
     tell("three sides", down(device, &sparse.spsm(spec, &triangle, &sides, room(3 * n)).unwrap().into_output()));
     let columns = up(device, (0..70 * n).map(|i| (i % 11) as f64 - 5.0).collect::<Vec<_>>());
-    let spec = Spmm::new(70).orders(Order::Row, Order::Row).alpha(0.5);
+    let spec = Spmm::new(70).row_major().alpha(0.5);
     tell("many columns", down(device, &sparse.spmm(spec, &a, &columns, room(70 * n)).unwrap().into_output()));
     // So many rows that their offsets are summed in parts.
     let tall = up_csr(random(&mut rng, 20_000, 3, 40), 3);
@@ -115,7 +115,7 @@ fn program<I: Index>(device: &Device) -> Answers {
     for (n, batch) in [(1usize, 3usize), (2, 4)] {
         let numbers = |first: f64| (0..n * batch).map(|i| first + i as f64).collect::<Vec<_>>();
         let arrays = [1.0, 3.0, -2.0].map(|first| up(device, numbers(first)));
-        let spec = Gtsv::new(n).batch(batch, n);
+        let spec = Gtsv::new(n).batch(batch).stride(n);
         let x = sparse.gtsv(spec, &arrays[0], &arrays[1], &arrays[2], up(device, numbers(5.0))).unwrap();
         tell("small systems", down(device, &x.into_output()));
     }

@@ -6,7 +6,7 @@ use super::letters::{GroupedProducts, ListedProducts, Solutions, StridedProducts
 use super::side::Sides;
 use crate::harness::Bench;
 use std::ffi::c_void;
-use windlass::blas::{Batch, BlasElement, Triangular};
+use windlass::blas::{BlasElement, Triangular};
 use windlass::{DeviceBuffer, Gemm, Side, Uplo};
 
 /// What every type of BLAS has.
@@ -21,7 +21,7 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: u
         sides.row::<Solutions>(
             bench,
             ("trsm_strided_batched", "trsmBatched_64", 1),
-            |b| blas.trsm_strided_batched(spec, Batch::new(count), &sides.a, b),
+            |b| blas.trsm_strided_batched(spec.batch(count), &sides.a, b),
             |f, r| f(r.handle, 0, 0, 0, 0, l, l, r.one, a, l, c, l, each),
         );
     }
@@ -49,7 +49,7 @@ pub(super) fn strided<T: Kind>(bench: &mut Bench, n: usize, count: usize) {
         sides.row::<StridedProducts>(
             bench,
             ("gemm_strided_batched", "cublasGemmStridedBatchedEx_64", 1),
-            |c| blas.gemm_strided_batched(Gemm::new(n, n, n), Batch::new(count), &sides.a, &sides.b, c),
+            |c| blas.gemm_strided_batched(Gemm::new(n, n, n).batch(count), &sides.a, &sides.b, c),
             |f, r| {
                 f(
                     r.handle, 0, 0, size, size, size, r.one, r.a, t, size, stride, r.b, t, size, stride, r.zero, r.c,

@@ -93,7 +93,7 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize) {
         sides.row::<Triangle>(
             bench,
             ("trmm", "trmm_v2_64", 1),
-            |c| blas.trmm_into(triangular, a, b, c, n),
+            |c| blas.trmm_into(triangular, a, b, c),
             |f, r| f(r.handle, 0, 0, 0, 0, l, l, r.one, r.a, l, r.b, l, r.c, l),
         );
         sides.row::<Solution>(

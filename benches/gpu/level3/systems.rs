@@ -16,7 +16,7 @@ const MATINV_MOST: usize = 32;
 #[expect(clippy::result_large_err, reason = "three buffers come back")]
 pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: usize) {
     let sides = Sides::<T>::new(bench, n, count);
-    let (blas, lu, lists) = (bench.device.blas(), Lu::new(n, count), sides.lists(bench));
+    let (blas, lu, lists) = (bench.device.blas(), Lu::new(n).batch(count), sides.lists(bench));
     let [a, b, c] = lists.each_ref().map(|list| list.address as *const c_void);
     let (rows, all, handle) = (n as c_int, count as c_int, sides.raw().handle);
     // Each row is its own pivot, so that any of the matrices will do for factors.

@@ -40,6 +40,26 @@ pub enum Side {
     Right,
 }
 
+impl Uplo {
+    /// The same elements of a matrix that is read by rows instead of columns.
+    pub(super) fn transposed(self) -> Self {
+        match self {
+            Uplo::Upper => Uplo::Lower,
+            Uplo::Lower => Uplo::Upper,
+        }
+    }
+}
+
+impl Side {
+    /// Where A stands in the transposed product.
+    pub(super) fn transposed(self) -> Self {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+}
+
 /// Numbers of the library's enums: `cublasOperation_t`, `cublasFillMode_t`, `cublasDiagType_t`, `cublasSideMode_t`.
 impl Transpose {
     /// For elements of type `T`: where there is nothing to conjugate it is a plain transpose, which is all that some
@@ -50,6 +70,15 @@ impl Transpose {
             Transpose::No => 0,
             Transpose::Conjugate if T::DTYPE.is_complex() => 2,
             Transpose::Yes | Transpose::Conjugate => 1,
+        }
+    }
+
+    /// What is done to the transpose of a matrix of `T` instead; `None` for a conjugate that is not a transpose.
+    pub(super) fn of_transpose<T: crate::Element>(self) -> Option<Self> {
+        match self {
+            Transpose::No => Some(Transpose::Yes),
+            Transpose::Conjugate if T::DTYPE.is_complex() => None,
+            Transpose::Yes | Transpose::Conjugate => Some(Transpose::No),
         }
     }
 

@@ -29,7 +29,12 @@ fn leading(name: &'static str) -> &'static str {
 pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usize, len: usize) -> Result<()> {
     let leading = leading(name);
     if ld < rows.max(1) {
-        return Err(Error::invalid(leading, format!("{ld} is less than the {rows} rows of {name}, or than 1")));
+        return Err(Error::invalid(
+            leading,
+            format!(
+                "{ld} is less than the {rows} elements of a column of {name} (of a row, where it is row-major), or than 1"
+            ),
+        ));
     }
     check_size(leading, ld)?;
     match span(rows, cols, ld) {
@@ -39,6 +44,15 @@ pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usi
             format!("{len} elements do not hold a {rows} x {cols} matrix with {leading} = {ld}, which spans {need}"),
         )),
         None => Err(Error::invalid(name, format!("a {rows} x {cols} matrix with {leading} = {ld} overflows"))),
+    }
+}
+
+/// Refuses what would take the conjugate of a row-major matrix: the library sees its transpose, and has no conjugate that
+/// is not a transpose too.
+pub(super) fn check_order(refused: bool, what: &str) -> Result<()> {
+    match refused {
+        true => Err(Error::unsupported(format!("{what} of a row-major complex matrix: BLAS has no such routine"))),
+        false => Ok(()),
     }
 }
 

@@ -1,7 +1,12 @@
 //! Dense linear algebra: cuBLAS on a GPU, the crates `gemm` and our own kernels on the CPU.
 //!
 //! # Conventions
-//! - **Order.** Matrices are column-major with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`.
+//! - **Order.** Matrices are column-major with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`. A
+//!   specification's `row_major()` makes all of them row-major: `(i, j)` is at `i * lda + j`. Nothing is copied: the
+//!   library computes the transposed result. BLAS has no routine for the conjugate of a matrix that is not transposed too,
+//!   so `her` has no `row_major`, and [`Error::Unsupported`](crate::Error::Unsupported) answers `hemv`, `her2`, `gerc`, and
+//!   `gemv`, `trmv` and `trsv` with [`Transpose::Conjugate`], of complex types; their like of level 3 take both orders. The
+//!   batches of LU factors ([`Lu`]) are column-major: the factors of a transposed matrix are others.
 //! - **Increments.** A [`Vector`] has `n` elements, `inc` apart. With a negative increment it runs backwards: element
 //!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` take a
 //!   vector that runs backwards as empty, as BLAS does. What lies between the elements is neither read nor written.
@@ -40,7 +45,8 @@
 //!   unless [`Blas::atomics`] allows it not to. The host engine's levels 1 and 2 also give the same bits for any number of
 //!   threads; products of matrices, and what is made of them (level 3, LU), may not. The engines round differently.
 //!
-//! - **Batches.** What ends in `_strided_batched` finds its matrices at even distances in one buffer, what ends in
+//! - **Batches.** `.batch(count)` of a specification makes a batch of it; what one problem has is set before, the distances
+//!   after. What ends in `_strided_batched` finds its matrices at even distances in one buffer, what ends in
 //!   `_batched` each in a buffer of its own; `_grouped` takes lists of several shapes.
 //!
 //! Not there: `rotg` and `rotmg` of numbers on the host, and what BLAS has no routine for: packed and banded complex
@@ -110,7 +116,7 @@ pub use flags::{Diag, Side, Transpose, Uplo};
 pub use gemm::Gemm;
 pub use gemm_element::{GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
-pub use level3::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
+pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 use modes::Modes;
 pub use scalar::{Scaled, Spec};

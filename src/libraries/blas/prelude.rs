@@ -2,7 +2,7 @@
 
 #[cfg(feature = "host")]
 pub(super) use super::element::HostVector;
-pub(super) use super::matrix::{check_matrix, check_size, fills};
+pub(super) use super::matrix::{check_matrix, check_order, check_size, fills};
 #[cfg(feature = "blas")]
 pub(super) use super::routine::Queue;
 pub(super) use super::routine::Routine;
@@ -11,7 +11,7 @@ pub(super) use super::scalar::Scalar;
 #[cfg(feature = "host")]
 pub(super) use super::scalar::value;
 pub(super) use super::scalar::{check_scalar, scalars};
-pub(super) use super::setters::setters;
+pub(super) use super::setters::{row_major, setters};
 pub(super) use super::vector::{Strided, Vector, VectorMut};
 pub(super) use super::{
     Blas, BlasElement, ComplexElement, Diag, Gemm, GemmElement, MixedElement, RealElement, Scaled, Side, Transpose,

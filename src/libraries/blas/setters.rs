@@ -15,3 +15,21 @@ macro_rules! setters {
     };
 }
 pub(super) use setters;
+
+/// Gives a specification of level 3 its other order of matrices.
+///
+/// A row-major matrix is the transpose of the column-major one that the library sees, and so the routine computes the
+/// transposed result: `column_major` of the specification says how. Nothing is copied.
+macro_rules! row_major {
+    ($Spec:ident $(<$t:ident: $bound:ident>)?) => {
+        impl $(<$t: $bound>)? $Spec $(<$t>)? {
+            /// All matrices are row-major: element `(i, j)` of A is at `i * lda + j`, and leading dimensions are those of
+            /// rows. Nothing is copied. Errors tell the sizes of the transposed matrices.
+            pub fn row_major(mut self) -> Self {
+                self.row_major = true;
+                self
+            }
+        }
+    };
+}
+pub(super) use row_major;

@@ -5,6 +5,11 @@ use crate::{Error, Result};
 /// One column-major matrix, or a batch of them at even distances: element `(i, j)` of matrix `k` is at
 /// `i + j * ld + k * stride`.
 ///
+/// cuSOLVER and LAPACK take no other order. A row-major matrix is the transpose of what they see: that of a symmetric one is
+/// itself with the other triangle ([`Uplo`](crate::Uplo)), the singular values are the same and U and V change places,
+/// [`Transpose::Yes`](crate::Transpose::Yes) solves from the factors of the transposed matrix; what is left is to copy it by
+/// [`Blas::geam`](crate::Blas::geam). With the feature `ndarray` the methods that end in `_array` take views of any order.
+///
 /// Unless set, the columns have no gaps between them and each matrix begins where the one before it ends. What lies between
 /// columns and matrices is neither read nor written.
 ///

@@ -10,10 +10,10 @@ use super::{GpuRef, In, Region};
 use crate::engine::Epoch;
 use crate::error::Rejected;
 use crate::sync::Arc;
-use crate::{Element, Error};
+use crate::{Element, Error, Result};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::Range;
+use std::ops::{Range, RangeBounds};
 
 /// Device memory that may be written: the one owner of a window of it.
 ///
@@ -84,6 +84,14 @@ impl<T: Element> DeviceBuffer<T> {
         In::new(&self.region, self.offset, self.len)
     }
 
+    /// `range` of it as a read operand, in elements.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the range does not lie inside.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<In<'_, T>> {
+        self.as_in().slice(range)
+    }
+
     /// Gives up the right to write: a handle that can be cloned and read from anywhere.
     pub fn share(self) -> GpuRef<T> {
         let (region, offset, len) = self.into_parts();
@@ -99,12 +107,12 @@ impl<T: Element> DeviceBuffer<T> {
         (region, this.offset, this.len)
     }
 
-    /// A smaller window, in elements from the beginning of this one. The buffer remembers its full extent:
+    /// A smaller window to be written, in elements from the beginning of this one. The buffer remembers its full extent:
     /// [`widen`](Self::widen) gives it back.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the range does not lie inside; the buffer comes back.
-    pub fn narrow(mut self, range: Range<usize>) -> Result<Self, Rejected<Self>> {
+    pub fn narrow(mut self, range: impl RangeBounds<usize>) -> Result<Self, Rejected<Self>> {
         match narrow(self.offset, self.len, range) {
             Ok((offset, len)) => {
                 (self.offset, self.len) = (offset, len);

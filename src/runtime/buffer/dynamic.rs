@@ -5,6 +5,7 @@
 
 use super::any::{AnySlice, AnySliceMut, AnySpan};
 use super::elems::{Elems, Places, Receive, Shape, Visit, sealed};
+use super::operand::narrow;
 use super::typed_output::TypedOutput;
 use super::{DeviceBuffer, GpuRef, In, Region};
 use crate::op::{Bufs, Immediate, Output};
@@ -13,6 +14,7 @@ use crate::{DType, Element, Result};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::RangeBounds;
 
 /// Any number of operands, each of an element type of its own: `type Reads = Dyn`.
 ///
@@ -46,6 +48,15 @@ impl<'a> AnyIn<'a> {
     /// No elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Only `range` of it, in elements.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range does not lie inside.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let (offset, len) = narrow(self.offset, self.len, range)?;
+        Ok(AnyIn { offset, len, ..*self })
     }
 
     /// What it lies in, where it begins there, and how long it is, in bytes.

@@ -10,7 +10,7 @@ use crate::sync::Arc;
 use crate::{Element, Result};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::Range;
+use std::ops::RangeBounds;
 
 /// A read handle of device memory: cloneable, `Send + Sync + 'static`, made by [`DeviceBuffer::share`].
 ///
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// # fn main() -> Result<(), windlass::Error> {
 /// let device = windlass::Device::host()?;
 /// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output().share();
-/// let y = x.clone().slice(1..3)?;
+/// let y = x.slice(1..3)?;
 /// assert_eq!(device.download(&y)?.await_result()?, [2.0, 3.0]);
 /// drop(y);
 /// assert!(x.try_unique().is_ok()); // the last handle: writable again
@@ -71,13 +71,14 @@ impl<T: Element> GpuRef<T> {
         In::new(&self.region, self.offset, self.len)
     }
 
-    /// Only `range` of it, in elements.
+    /// A handle of `range` of it, in elements.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range does not lie inside.
-    pub fn slice(mut self, range: Range<usize>) -> Result<Self> {
-        (self.offset, self.len) = narrow(self.offset, self.len, range)?;
-        Ok(self)
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let (offset, len) = narrow(self.offset, self.len, range)?;
+        self.region.handles.add_one();
+        Ok(GpuRef::new(self.region.clone(), offset, len))
     }
 
     /// The owner again, with its full extent, when this is the last **handle**.

@@ -6,7 +6,7 @@ use crate::sync::Arc;
 use crate::{Element, Error, Result};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{Bound, RangeBounds};
 
 /// A read operand: a borrowed [`DeviceBuffer`] or [`GpuRef`], or a range of one.
 ///
@@ -42,9 +42,9 @@ impl<'a, T: Element> In<'a, T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the range does not lie inside.
-    pub fn slice(self, range: Range<usize>) -> Result<Self> {
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let (offset, len) = narrow(self.offset, self.len, range)?;
-        Ok(In { offset, len, ..self })
+        Ok(In { offset, len, ..*self })
     }
 
     /// Elements.
@@ -71,14 +71,24 @@ impl<'a, T: Element> From<&'a GpuRef<T>> for In<'a, T> {
 }
 
 /// Checked sub-range of a window of `len` elements that begins at `offset`.
-pub(super) fn narrow(offset: usize, len: usize, range: Range<usize>) -> Result<(usize, usize)> {
-    if range.start > range.end || range.end > len {
-        return Err(Error::invalid(
-            Text::Borrowed("range"),
-            format!("{}..{} does not lie inside 0..{len}", range.start, range.end),
-        ));
+pub(super) fn narrow(offset: usize, len: usize, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
+    let outside =
+        |range: String| Err(Error::invalid(Text::Borrowed("range"), format!("{range} does not lie inside 0..{len}")));
+    let start = match range.start_bound() {
+        Bound::Included(start) => Some(*start),
+        Bound::Excluded(before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(last) => last.checked_add(1),
+        Bound::Excluded(end) => Some(*end),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => Ok((offset + start, end - start)),
+        (Some(start), Some(end)) => outside(format!("{start}..{end}")),
+        (None, _) | (_, None) => outside("a range up to the last address".to_string()),
     }
-    Ok((offset + range.start, range.end - range.start))
 }
 
 /// An operand without its type, as ordering sees it.

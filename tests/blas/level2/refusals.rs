@@ -22,11 +22,11 @@ fn leading_dimensions_and_matrices_that_do_not_fit_are_refused() {
         let y = |n: usize| up(&device, vec![7.0f64; n]);
         let huge = usize::MAX / 2 + 5;
         for (spec, name, parts) in [
-            (Gemv::new(3, 3).lda(2), "lda", &["2 is less than the 3 rows"][..]),
+            (Gemv::new(3, 3).lda(2), "lda", &["2 is less than the 3 elements"][..]),
             (Gemv::new(3, 3), "a", &["8 elements", "3 x 3", "9"]),
             (Gemv::new(3, 3).lda(huge), "lda", &["64-bit"]),
             (Gemv::new(3, 3).lda(i64::MAX as usize), "a", &["overflows"]),
-            (Gemv::banded(3, 3, 1, 1).lda(2), "lda", &["2 is less than the 3 rows"]),
+            (Gemv::banded(3, 3, 1, 1).lda(2), "lda", &["2 is less than the 3 elements"]),
             (Gemv::banded(3, 3, 1, 1), "a", &["8 elements", "9"]),
             (Gemv::banded(3, 3, huge, 1), "kl", &["64-bit"]),
             (Gemv::banded(3, 3, 1, i64::MAX as usize), "lda", &["64-bit"]),
@@ -34,7 +34,7 @@ fn leading_dimensions_and_matrices_that_do_not_fit_are_refused() {
             says(&device, blas.gemv(spec, &a, &x, y(3)).unwrap_err(), name, parts);
         }
         for (spec, name, parts) in [
-            (Symv::new(3, UP).lda(2), "lda", &["2 is less than the 3 rows"][..]),
+            (Symv::new(3, UP).lda(2), "lda", &["2 is less than the 3 elements"][..]),
             (Symv::new(3, UP), "a", &["8 elements", "9"]),
             (Symv::banded(3, 2, UP), "a", &["8 elements", "9"]),
             (Symv::banded(3, huge, UP), "k", &["64-bit"]),
@@ -46,7 +46,7 @@ fn leading_dimensions_and_matrices_that_do_not_fit_are_refused() {
         }
         says(&device, blas.trmv(Trmv::new(3, UP), &a, y(3)).unwrap_err(), "a", &["8 elements", "9"]);
         says(&device, blas.trsv(Trmv::packed(4, UP), &a, y(3)).unwrap_err(), "a", &["8 elements", "10"]);
-        says(&device, blas.trsv(Trmv::banded(3, 1, UP).lda(1), &a, y(3)).unwrap_err(), "lda", &["2 rows"]);
+        says(&device, blas.trsv(Trmv::banded(3, 1, UP).lda(1), &a, y(3)).unwrap_err(), "lda", &["2 elements"]);
         says(&device, blas.ger(Ger::new(3, 3), &x, &x, y(8)).unwrap_err(), "a", &["8 elements", "9"]);
         says(&device, blas.ger(Ger::new(3, 3).lda(2), &x, &x, y(9)).unwrap_err(), "lda", &["2", "3"]);
         says(&device, blas.syr(Syr::new(3, UP), &x, y(8)).unwrap_err(), "a", &["8 elements", "9"]);

@@ -2,7 +2,7 @@
 
 use super::matrix::{TRANSPOSES, trans};
 use crate::common::{Rng, Sample, Shifted as _, devices, down, seeds, up};
-use windlass::blas::{Batch, GemmElement, MixedElement, Scaled};
+use windlass::blas::{GemmElement, MixedElement, Scaled};
 use windlass::reference::{GemmSpec, gemm, gemm_error_bound};
 use windlass::{Complex, Device, Gemm, Transpose, bf16, f16};
 
@@ -117,8 +117,8 @@ where
         };
         let (a, b, c) = (up(device, join(|x| &x.a)), up(device, join(|x| &x.b)), up(device, join(|x| &x.c)));
         let strides = [&first.a, &first.b, &first.c].map(|x| x.len() + gap);
-        let batch = Batch::new(count).stride_a(strides[0]).stride_b(strides[1]).stride_c(strides[2]);
-        let got = device.blas().gemm_strided_batched(first.call(), batch, &a, &b, c).unwrap().await_result().unwrap();
+        let spec = first.call().batch(count).stride_a(strides[0]).stride_b(strides[1]).stride_c(strides[2]);
+        let got = device.blas().gemm_strided_batched(spec, &a, &b, c).unwrap().await_result().unwrap();
         let got = down(device, &got);
         for (i, case) in cases.iter().enumerate() {
             case.check(&got[i * strides[2]..][..case.c.len()], device);
@@ -182,7 +182,7 @@ fn a_batch_of_no_products_is_nothing() {
     for device in devices() {
         let none = up(&device, [0f32; 0]);
         let (spec, blas) = (Gemm::<f32>::new(3, 3, 3), device.blas());
-        let c = blas.gemm_strided_batched(spec, Batch::new(0), &none, &none, up(&device, [7f32])).unwrap();
+        let c = blas.gemm_strided_batched(spec.batch(0), &none, &none, up(&device, [7f32])).unwrap();
         assert_eq!(down(&device, &c.await_result().unwrap()), [7.0]);
         assert!(blas.gemm_batched::<f32>(spec, &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
         assert!(blas.gemm_grouped(&[(spec, 1); 0], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
@@ -195,8 +195,8 @@ fn a_batch_of_no_products_is_nothing() {
 fn factors_without_elements_may_be_said_to_lie_apart() {
     for device in devices() {
         let (none, c) = (up(&device, Vec::<f64>::new()), up(&device, [1.0, 2.0, 3.0]));
-        let (spec, batch) = (Gemm::new(1, 1, 0).beta(2.0), Batch::new(3).stride_a(5).stride_b(7));
-        let c = device.blas().gemm_strided_batched(spec, batch, &none, &none, c).unwrap().await_result().unwrap();
+        let spec = Gemm::new(1, 1, 0).beta(2.0).batch(3).stride_a(5).stride_b(7);
+        let c = device.blas().gemm_strided_batched(spec, &none, &none, c).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &c), [2.0, 4.0, 6.0], "{device:?}");
     }
 }
@@ -206,9 +206,8 @@ fn one_matrix_may_stand_for_all() {
     for device in devices() {
         let (a, b) = (up(&device, [2f64]), up(&device, [1.0, 2.0, 3.0]));
         let one = up(&device, [1f64]);
-        let batch = Batch::new(3).stride_a(0);
-        let spec = Gemm::new(1, 1, 1).scalars_at(&a, &one); // alpha 2, beta 1
-        let c = device.blas().gemm_strided_batched(spec, batch, &a, &b, up(&device, [1f64; 3])).unwrap();
+        let spec = Gemm::new(1, 1, 1).batch(3).stride_a(0).scalars_at(&a, &one); // alpha 2, beta 1
+        let c = device.blas().gemm_strided_batched(spec, &a, &b, up(&device, [1f64; 3])).unwrap();
         assert_eq!(down(&device, &c.await_result().unwrap()), [5.0, 9.0, 13.0]);
         let (x, list) = (a.as_in(), [b.as_in().slice(0..1).unwrap(), b.as_in().slice(2..3).unwrap()]);
         let c = (0..2).map(|_| device.room(1).unwrap()).collect();
@@ -226,7 +225,7 @@ where
     let (on_a, on_b) = (up(device, &a[..]), up(device, &b[..]));
     let spec = Gemm::new(2, 4, 3).row_major();
     let out = device.room(16).unwrap();
-    let got = device.blas().gemm_strided_batched(spec, Batch::new(2), &on_a, &on_b, out).unwrap();
+    let got = device.blas().gemm_strided_batched(spec.batch(2), &on_a, &on_b, out).unwrap();
     let got = down(device, &got.await_result().unwrap());
     let plain: Vec<T> = (0..2)
         .flat_map(|i| {
@@ -270,7 +269,11 @@ fn batches_of_bytes_are_exact() {
             let (two, zero) = (up(&device, [2i32]), up(&device, [0i32]));
             let (by_value, out) = (Gemm::<i8>::new(m, n, k).alpha(2), up(&device, vec![7; 3 * m * n]));
             let spec = if at % 2 == 0 { by_value.into() } else { by_value.alpha(77).scalars_at(&two, &zero) };
-            let got = device.blas().gemm_strided_batched(spec, Batch::new(3), &on_a, &on_b, out).unwrap();
+            let even = match at % 2 {
+                0 => by_value.batch(3).into(),
+                _ => by_value.alpha(77).batch(3).scalars_at(&two, &zero),
+            };
+            let got = device.blas().gemm_strided_batched(even, &on_a, &on_b, out).unwrap();
             assert_eq!(down(&device, &got.await_result().unwrap()), want, "{m} {n} {k}");
             let a: Vec<_> = (0..3).map(|i| on_a.as_in().slice(i * m * k..(i + 1) * m * k).unwrap()).collect();
             let b: Vec<_> = (0..3).map(|i| on_b.as_in().slice(i * k * n..(i + 1) * k * n).unwrap()).collect();
@@ -285,7 +288,7 @@ fn mixed<T: Sample + MixedElement>(device: &Device) {
     let a = up(device, vec![T::real(256.0); 12]);
     let out = device.room(2).unwrap();
     let spec = Gemm::new(1, 1, 6);
-    let c = device.blas().gemm_mixed_strided_batched(spec, Batch::new(2), &a, &a, out).unwrap();
+    let c = device.blas().gemm_mixed_strided_batched(spec.batch(2), &a, &a, out).unwrap();
     assert_eq!(down(device, &c.await_result().unwrap()), [393_216.0; 2]);
     // Groups: six terms, twice six terms, and four terms twice over.
     let (x, two, zero) = (a.as_in(), up(device, [2f32]), up(device, [0f32]));
@@ -312,7 +315,7 @@ fn a_large_batch_is_shared_among_threads() {
         let a: Vec<f32> = (0..n * n * count).map(|i| (i % 7) as f32 - 3.0).collect();
         let on_a = up(&device, &a[..]);
         let out = device.room(n * n * count).unwrap();
-        let c = device.blas().gemm_strided_batched(Gemm::new(n, n, n), Batch::new(count), &on_a, &on_a, out).unwrap();
+        let c = device.blas().gemm_strided_batched(Gemm::new(n, n, n).batch(count), &on_a, &on_a, out).unwrap();
         let c = down(&device, &c.await_result().unwrap());
         let lists: Vec<_> = (0..count).map(|i| on_a.as_in().slice(i * n * n..(i + 1) * n * n).unwrap()).collect();
         let buffers = (0..count).map(|_| device.room(n * n).unwrap()).collect();

@@ -13,7 +13,7 @@ mod published;
 mod rank;
 mod refusals;
 mod repeats;
-mod scalars;
+pub(crate) mod scalars;
 mod special;
 mod symmetric;
 mod triangular;

@@ -1,7 +1,7 @@
 //! Math modes of the routines that come by the letter of their type.
 
 use crate::common::{devices, down, seeds, up};
-use windlass::blas::{Batch, Gemv, Math, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{Gemv, Math, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Blas, Device, DeviceBuffer, Diag, Error, Gemm, Side, Submitted, Transpose, Uplo};
 
 /// Each routine once, with what it gives; `Unsupported` as none.
@@ -23,7 +23,7 @@ fn answers(device: &Device, blas: &Blas, a: &[f32], n: usize) -> Vec<Option<Vec<
         of(blas.trmm(triangular, &on, c())),
         of(blas.trsm(Triangular::new(Side::Left, Uplo::Lower, 5, 5).diag(diag).lda(n).ldb(n), &on, c())),
         of(blas.gemm(Gemm::new(n, n, n).trans_b(Transpose::Yes), &on, &on, c())),
-        of(blas.gemm_strided_batched(Gemm::new(n, n, n), Batch::new(1), &on, &on, c())),
+        of(blas.gemm_strided_batched(Gemm::new(n, n, n).batch(1), &on, &on, c())),
         of(blas.gemv(Gemv::new(n, n), &on, on.strided(n, 1), c().into_strided(n, 1))),
     ]
 }

@@ -1,7 +1,7 @@
 //! What level 3 refuses: an error that names the argument and both values, before anything runs, with the buffers back.
 
 use crate::common::{devices, down, refused, routine, up};
-use windlass::blas::{Batch, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Complex, DeviceBuffer, Gemm, Rejected, Side, Transpose, Uplo, f16};
 
 /// The refusal names `argument` and says `text`; the buffer is back.
@@ -41,7 +41,7 @@ fn matrices_that_do_not_fit_are_named() {
         let triangular = Triangular::new(Side::Right, Uplo::Upper, 3, 3);
         c = refuses(blas.trsm(triangular.ldb(2), &x, c), "ldb", &["2", "3"]);
         c = refuses(blas.trmm(triangular.lda(4), &x, c), "a", &["9 elements", "11"]);
-        c = refuses(blas.trmm_into(triangular, &x, &x, c, 2), "ldc", &["2", "3"]);
+        c = refuses(blas.trmm_into(triangular.ldc(2), &x, &x, c), "ldc", &["2", "3"]);
         c = refuses(blas.geam(Geam::new(3, 3).lda(4), &x, &x, c), "a", &["9 elements", "11"]);
         c = refuses(blas.geam(Geam::new(9, 1).trans_b(Transpose::Yes).ldb(2), &x, &x, c), "b", &["1 x 9", "17"]);
         c = refuses(blas.dgmm(Dgmm::new(Side::Left, 3, 3), &x, &x, c), "x", &["9 elements", "m is 3"]);
@@ -77,17 +77,13 @@ fn batches_that_overlap_or_reach_too_far_are_refused() {
         let x = up(&device, vec![1f32; 12]);
         let mut c = up(&device, vec![1f32; 12]);
         let gemm = Gemm::new(2, 2, 2);
-        c = refuses(blas.gemm_strided_batched(gemm, Batch::new(3).stride_c(3), &x, &x, c), "c", &["4 elements", "3"]);
-        c = refuses(
-            blas.gemm_strided_batched(gemm, Batch::new(4), &x, &x, c),
-            "a",
-            &["12 elements", "4 matrices", "16"],
-        );
-        let far = Batch::new(3).stride_b(usize::MAX / 4);
-        c = refuses(blas.gemm_strided_batched(gemm, far, &x, &x, c), "b", &["12 elements"]);
-        c = refuses(blas.gemm_strided_batched(gemm.ldb(1), Batch::new(3), &x, &x, c), "ldb", &["1", "2"]);
+        c = refuses(blas.gemm_strided_batched(gemm.batch(3).stride_c(3), &x, &x, c), "c", &["4 elements", "3"]);
+        c = refuses(blas.gemm_strided_batched(gemm.batch(4), &x, &x, c), "a", &["12 elements", "4 matrices", "16"]);
+        let far = gemm.batch(3).stride_b(usize::MAX / 4);
+        c = refuses(blas.gemm_strided_batched(far, &x, &x, c), "b", &["12 elements"]);
+        c = refuses(blas.gemm_strided_batched(gemm.ldb(1).batch(3), &x, &x, c), "ldb", &["1", "2"]);
         let solve = Triangular::new(Side::Left, Uplo::Lower, 2, 2);
-        c = refuses(blas.trsm_strided_batched(solve, Batch::new(3).stride_b(0), &x, c), "b", &["overlap"]);
+        c = refuses(blas.trsm_strided_batched(solve.batch(3).stride_b(0), &x, c), "b", &["overlap"]);
         drop(c);
         // Lists: all of them come back.
         let (list, c) = ([x.as_in(), x.as_in()], vec![up(&device, vec![1f32; 4])]);
@@ -128,7 +124,7 @@ fn factorizations_need_room_for_pivots_and_info() {
             assert!(rejected.back.is_some());
             refused(&rejected.error)
         };
-        let lu = Lu::new(2, 3);
+        let lu = Lu::new(2).batch(3);
         assert_eq!(refused_with(lu, 11, 6, 3).0, "a");
         let (name, reason) = refused_with(lu, 12, 5, 3);
         assert!(name == "pivots" && reason.contains('5') && reason.contains('6'), "{reason}");
@@ -136,7 +132,7 @@ fn factorizations_need_room_for_pivots_and_info() {
         assert!(name == "info" && reason.contains('2') && reason.contains('3'), "{reason}");
         assert_eq!(refused_with(lu.stride_a(3), 12, 6, 3).0, "a");
         assert_eq!(refused_with(lu.lda(1), 12, 6, 3).0, "lda");
-        let (name, reason) = refused_with(Lu::new(usize::MAX, 1), 1, 1, 1);
+        let (name, reason) = refused_with(Lu::new(usize::MAX), 1, 1, 1);
         assert!(name == "n" && reason.contains("32-bit"), "{reason}");
         let (x, places) = (up(&device, vec![1f64; 12]), up(&device, vec![1; 6]));
         let short = up(&device, vec![1f64; 5]);
@@ -192,19 +188,18 @@ fn a_refusal_names_the_routine_that_was_called() {
         assert_eq!(routine(blas.syrkx(Syr2k::new(lower, 2, 2), &x, &x, c())), "syrkx");
         assert_eq!(routine(blas.herkx(Her2k::new(lower, 2, 2), &x, &x, c())), "herkx");
         assert_eq!(routine(blas.trmm(triangular, &x, c())), "trmm");
-        assert_eq!(routine(blas.trmm_into(triangular, &x, &x, c(), 2)), "trmm");
+        assert_eq!(routine(blas.trmm_into(triangular, &x, &x, c())), "trmm");
         assert_eq!(routine(blas.trsm(triangular, &x, c())), "trsm");
         assert_eq!(routine(blas.geam(Geam::new(2, 2), &x, &x, c())), "geam");
         assert_eq!(routine(blas.dgmm(Dgmm::new(Side::Left, 2, 2), &x, &x, c())), "dgmm");
         // Batches, and products of halves into f32.
         let (spec, of_x) = (Gemm::new(2, 2, 2), [x.as_in()]);
-        assert_eq!(routine(blas.gemm_strided_batched(spec, Batch::new(1), &x, &x, c())), "gemm_strided_batched");
+        assert_eq!(routine(blas.gemm_strided_batched(spec.batch(1), &x, &x, c())), "gemm_strided_batched");
         assert_eq!(routine(blas.gemm_batched(spec, &of_x, &of_x, vec![c()])), "gemm_batched");
         assert_eq!(routine(blas.gemm_grouped(&[(spec, 1)], &of_x, &of_x, vec![c()])), "gemm_grouped");
-        let one = Batch::new(1);
         assert_eq!(routine(blas.trsm_batched(triangular, &of_x, vec![c()])), "trsm_batched");
-        assert_eq!(routine(blas.trsm_strided_batched(triangular, one, &x, c())), "trsm_strided_batched");
-        let (lu, pivots) = (Lu::new(2, 1), up(&device, [1, 2]));
+        assert_eq!(routine(blas.trsm_strided_batched(triangular.batch(1), &x, c())), "trsm_strided_batched");
+        let (lu, pivots) = (Lu::new(2), up(&device, [1, 2]));
         let (beside, info) = (|| up(&device, [1, 2]), || up(&device, [0]));
         assert_eq!(routine(blas.getrf_batched(lu, vec![c()], beside(), info())), "getrf_batched");
         assert_eq!(routine(blas.getrf_strided_batched(lu, c(), beside(), info())), "getrf_strided_batched");
@@ -220,7 +215,7 @@ fn a_refusal_names_the_routine_that_was_called() {
         assert_eq!(routine(blas.gemm_mixed(spec, &x, &x, c())), "gemm_mixed");
         assert_eq!(routine(blas.gemm_mixed_batched(spec, &of_x, &of_x, vec![c()])), "gemm_mixed_batched");
         assert_eq!(routine(blas.gemm_mixed_grouped(&[(spec, 1)], &of_x, &of_x, vec![c()])), "gemm_mixed_grouped");
-        let answer = blas.gemm_mixed_strided_batched(spec, one, &x, &x, c());
+        let answer = blas.gemm_mixed_strided_batched(spec.batch(1), &x, &x, c());
         assert_eq!(routine(answer), "gemm_mixed_strided_batched");
     }
 }

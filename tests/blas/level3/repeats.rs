@@ -2,7 +2,7 @@
 
 use super::matrix::{Number, each_type, real};
 use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, seeds, up};
-use windlass::blas::{Batch, Lu, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{Lu, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Device, DeviceBuffer, Gemm, Matmul, Side, Submitted, Transpose, Uplo};
 
 fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
@@ -25,12 +25,12 @@ fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
         got(blas.trmm(spec, &on, c())),
         got(blas.trsm(spec, &on, c())),
         got(blas.gemm(Gemm::new(n, n, n), &on, &on, c())),
-        got(blas.gemm_strided_batched(Gemm::new(n / 2, n, n / 2), Batch::new(2), &on, &on, c())),
+        got(blas.gemm_strided_batched(Gemm::new(n / 2, n, n / 2).batch(2), &on, &on, c())),
     ];
     let (pivots, info) = (device.room(n).unwrap(), device.room(1).unwrap());
     let (factors, pivots, _) =
-        blas.getrf_strided_batched(Lu::new(n, 1), c(), pivots, info).unwrap().await_result().unwrap();
-    all.push(got(blas.getrs_strided_batched(Lu::new(n, 1), Transpose::No, n, &factors, &pivots, c())));
+        blas.getrf_strided_batched(Lu::new(n), c(), pivots, info).unwrap().await_result().unwrap();
+    all.push(got(blas.getrs_strided_batched(Lu::new(n), Transpose::No, n, &factors, &pivots, c())));
     all.push(down(device, &factors));
     all
 }

@@ -4,13 +4,13 @@
 use crate::common::{Rng, Sample, Shifted as _, devices, down, seeds, up};
 use std::fmt::Debug;
 use windlass::blas::{
-    Batch, BlasElement, ComplexElement, Geam, GemmElement, Gemv, Her, Her2k, Herk, MixedElement, Scaled, Spec, Symm,
-    Symv, Syr2, Syr2k, Syrk, Triangular,
+    BlasElement, ComplexElement, Geam, GemmElement, Gemv, Her, Her2k, Herk, MixedElement, Scaled, Spec, Symm, Symv,
+    Syr2, Syr2k, Syrk, Triangular,
 };
 use windlass::{Complex, Device, DeviceBuffer, Diag, Element, Gemm, In, Side, Transpose, Uplo, bf16, f16};
 
 /// Random whole numbers, from -3 to 3.
-trait Whole: Sample {
+pub(crate) trait Whole: Sample {
     fn whole(rng: &mut Rng) -> Self;
 }
 
@@ -31,7 +31,7 @@ whole! {
     Complex<f64>, |part| Complex::new(part(), part());
 }
 
-fn whole<T: Whole>(rng: &mut Rng, n: usize) -> Vec<T> {
+pub(crate) fn whole<T: Whole>(rng: &mut Rng, n: usize) -> Vec<T> {
     (0..n).map(|_| T::whole(rng)).collect()
 }
 
@@ -56,14 +56,25 @@ macro_rules! both {
         let (alpha, on_alpha) = $alpha;
         [Scaled::from($spec.alpha(alpha)), $spec.alpha(Sample::NAN).alpha_at(on_alpha)]
     }};
+    ($spec:expr; $count:literal, $alpha:expr, $beta:expr) => {{
+        let ((alpha, on_alpha), (beta, on_beta)) = ($alpha, $beta);
+        let nan = $spec.alpha(Sample::NAN).beta(Sample::NAN).batch($count);
+        [Scaled::from($spec.alpha(alpha).beta(beta).batch($count)), nan.scalars_at(on_alpha, on_beta)]
+    }};
+    ($spec:expr; $count:literal, $alpha:expr) => {{
+        let (alpha, on_alpha) = $alpha;
+        let nan = $spec.alpha(Sample::NAN).batch($count);
+        [Scaled::from($spec.alpha(alpha).batch($count)), nan.alpha_at(on_alpha)]
+    }};
 }
 
 /// The elements of what a submission gives.
 macro_rules! got {
     ($device:expr, $pending:expr) => {
-        down($device, &$pending.unwrap().await_result().unwrap())
+        $crate::common::down($device, &$pending.unwrap().await_result().unwrap())
     };
 }
+pub(crate) use got;
 
 const N: usize = 5;
 
@@ -88,9 +99,9 @@ fn all<T: Whole + BlasElement>(device: &Device, rng: &mut Rng) {
     agree("symv", both!(Symv::new(N, uplo), alpha, beta), |s| {
         got!(device, blas.symv(s, &a, b.strided(N, 1), c().into_strided(N, 1)))
     });
-    let by_value = Gemv::new(N, N).alpha(alpha.0).beta(beta.0).batch(3).into();
-    let on_device = Gemv::new(N, N).alpha(T::NAN).beta(T::NAN).batch(3).scalars_at(alpha.1, beta.1);
-    agree("gemv_strided_batched", [by_value, on_device], |s| got!(device, blas.gemv_strided_batched(s, &a, &b, c())));
+    agree("gemv_strided_batched", both!(Gemv::new(N, N); 3, alpha, beta), |s| {
+        got!(device, blas.gemv_strided_batched(s, &a, &b, c()))
+    });
     agree("gemv_batched", both!(Gemv::new(N, N), alpha, beta), |s| {
         let (matrices, vectors) = ([a.as_in(), b.as_in()], [b.strided(N, 1), a.strided(N, 1)]);
         let y = vec![c().into_strided(N, 1), c().into_strided(N, 1)];
@@ -103,11 +114,9 @@ fn all<T: Whole + BlasElement>(device: &Device, rng: &mut Rng) {
     // With ones on its diagonal the inverse of a triangle of whole numbers is one too.
     let spec = Triangular::new(side, uplo, N, N).diag(Diag::Unit).trans(Transpose::Yes);
     agree("trmm", both!(spec, alpha), |s| got!(device, blas.trmm(s, &a, c())));
-    agree("trmm_into", both!(spec, alpha), |s| got!(device, blas.trmm_into(s, &a, &b, c(), N)));
+    agree("trmm_into", both!(spec, alpha), |s| got!(device, blas.trmm_into(s, &a, &b, c())));
     agree("trsm", both!(spec, alpha), |s| got!(device, blas.trsm(s, &a, c())));
-    agree("trsm_strided_batched", both!(spec, alpha), |s| {
-        got!(device, blas.trsm_strided_batched(s, Batch::new(3), &a, c()))
-    });
+    agree("trsm_strided_batched", both!(spec; 3, alpha), |s| got!(device, blas.trsm_strided_batched(s, &a, c())));
 }
 
 fn complex<T: Whole + ComplexElement<Real = R>, R: Whole + BlasElement>(device: &Device, rng: &mut Rng) {
@@ -198,16 +207,16 @@ macro_rules! forms {
         let (Factors { a, b, .. }, [list_a, list_b]) = (&factors, factors.lists());
         let c = || up($device, &old[..]);
         let lists = || old.chunks(M * P).map(|one| up($device, one)).collect::<Vec<_>>();
-        let (spec, batch) = (Gemm::<$t>::new(M, P, K), Batch::new(2));
+        let spec = Gemm::<$t>::new(M, P, K);
         agree(stringify!($gemm), both!(spec, alpha, beta), |s| got!($device, blas.$gemm(s, a, b, c())));
-        agree(stringify!($strided), both!(spec, alpha, beta), |s| got!($device, blas.$strided(s, batch, a, b, c())));
+        agree(stringify!($strided), both!(spec; 2, alpha, beta), |s| got!($device, blas.$strided(s, a, b, c())));
         agree(stringify!($listed), both!(spec, alpha, beta), |s| {
             each($device, blas.$listed(s, &list_a, &list_b, lists()).unwrap().await_result().unwrap())
         });
 
         let (spec, want) = (spec.row_major(), factors.by_rows());
         assert_eq!(parts(got!($device, blas.$gemm(spec, a, b, c())))[..M * P], want[..M * P]);
-        assert_eq!(parts(got!($device, blas.$strided(spec, batch, a, b, c()))), want);
+        assert_eq!(parts(got!($device, blas.$strided(spec.batch(2), a, b, c()))), want);
         let listed = blas.$listed(spec, &list_a, &list_b, lists()).unwrap().await_result().unwrap();
         assert_eq!(parts(each($device, listed).concat()), want);
         // Two groups of one: as one call where the library has it.

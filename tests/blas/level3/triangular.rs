@@ -2,7 +2,7 @@
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, TRIANGLES, each_type, inside, real, scalar, trans};
 use crate::common::{Rng, Shifted as _, devices, down, seeds, up};
-use windlass::blas::{Batch, Triangular};
+use windlass::blas::Triangular;
 use windlass::reference::{Bounded, Exact};
 use windlass::{Device, Diag, Side, Transpose, Uplo};
 
@@ -73,7 +73,8 @@ impl<T: Number> Case<T> {
         self.b.assert_became(device, &got, &want, |_, _| true, &self.spec());
         let c = Matrix::<T>::poison(m, n, m.max(1) + 3, 1);
         let (b, ldc) = (self.b.upload(device), c.ld);
-        let got = device.blas().trmm_into(self.spec(), &a, &b, c.upload(device), ldc).unwrap().await_result().unwrap();
+        let got =
+            device.blas().trmm_into(self.spec().ldc(ldc), &a, &b, c.upload(device)).unwrap().await_result().unwrap();
         c.assert_became(device, &got, &want, |_, _| true, &("into", self.spec()));
         self.b.assert_became(device, &b, &self.b.exact().scaled(real::<T>(1.0)), |_, _| false, &"B stays");
     }
@@ -110,7 +111,7 @@ fn empty<T: Number>(device: &Device) {
             let a = if side == Side::Left { none() } else { up(device, vec![real::<T>(1.0); 4]) };
             let b = blas.trmm(spec, &a, none()).unwrap().await_result().unwrap();
             let x = blas.trsm(spec, &a, b).unwrap().await_result().unwrap();
-            let c = blas.trmm_into(spec, &a, &x, none(), 5).unwrap().await_result().unwrap();
+            let c = blas.trmm_into(spec.ldc(5), &a, &x, none()).unwrap().await_result().unwrap();
             assert_eq!((x.len(), c.len()), (0, 0));
         }
     }
@@ -258,10 +259,9 @@ fn batches<T: Number>(device: &Device, rng: &mut Rng) {
             .iter()
             .enumerate()
             .for_each(|(i, case)| b[i * stride_b..][..case.b.data.len()].copy_from_slice(&case.b.data));
-        let batch = Batch::new(count).stride_a(0).stride_b(stride_b);
+        let spec = one.spec().batch(count).stride_a(0).stride_b(stride_b);
         let a = one.a.upload(device);
-        let x =
-            device.blas().trsm_strided_batched(one.spec(), batch, &a, up(device, b)).unwrap().await_result().unwrap();
+        let x = device.blas().trsm_strided_batched(spec, &a, up(device, b)).unwrap().await_result().unwrap();
         let x = down(device, &x);
         for (i, case) in cases.iter().enumerate() {
             case.assert_solved(device, &x[i * stride_b..][..case.b.data.len()]);
@@ -303,8 +303,7 @@ fn batches_of_their_own<T: Number>(device: &Device, rng: &mut Rng) {
         let (a, b) = (join(|case| &case.a, lda, order), join(|case| &case.b, ldb, n));
         let lists = |data: &[T], one: usize| data.chunks(one).map(|one| up(device, one)).collect::<Vec<_>>();
         let (list_a, list_b) = (lists(&a, lda * order), lists(&b, ldb * n));
-        let x =
-            device.blas().trsm_strided_batched(first.spec(), Batch::new(count), &up(device, a), up(device, b)).unwrap();
+        let x = device.blas().trsm_strided_batched(first.spec().batch(count), &up(device, a), up(device, b)).unwrap();
         let x = down(device, &x.await_result().unwrap());
         let list_a: Vec<_> = list_a.iter().map(|a| a.as_in()).collect();
         let listed = device.blas().trsm_batched(first.spec(), &list_a, list_b).unwrap().await_result().unwrap();

@@ -3,7 +3,7 @@
 use super::matrix::{Number, TRANSPOSES, each_type, real};
 use super::special::answer;
 use crate::common::{Shifted as _, devices, down, up};
-use windlass::blas::{Batch, Geam, GemmElement, Scaled, Triangular};
+use windlass::blas::{Geam, GemmElement, Scaled, Triangular};
 use windlass::{Device, DeviceBuffer, Gemm, Side, Transpose, Uplo};
 
 /// A matrix whose factor is zero by value is not read: neither its NaN nor its infinities are seen.
@@ -52,7 +52,7 @@ fn unsolved<T: Number>(device: &Device) {
         let old = [T::NAN, T::INFINITY, T::NAN, gap, T::NAN, T::NAN, real(3.0)];
         let want = [zero, zero, zero, gap, zero, zero, zero];
         let b = up(device, [&old[..], &[gap], &old[..]].concat());
-        let got = answer(device, blas.trsm_strided_batched(spec, Batch::new(2).stride_b(8), &a, b));
+        let got = answer(device, blas.trsm_strided_batched(spec.batch(2).stride_b(8), &a, b));
         assert_eq!(got, [&want[..], &[gap], &want[..]].concat(), "{side:?} on {device:?}");
         let (a, b) = (a.as_in().slice(0..order * order).unwrap(), vec![up(device, old), up(device, old)]);
         let got = blas.trsm_batched(spec, &[a, a], b).unwrap().await_result().unwrap();
@@ -85,7 +85,7 @@ fn ungrouped<T: Number + GemmElement<Scalar = T, Out = T>>(device: &Device) {
     let got = blas.gemm_batched(zero.beta(r(3.0)), &nans, &nans, out()).unwrap().await_result().unwrap();
     got.iter().for_each(|c| assert_eq!(down(device, c), [r(3.0); 4], "a batch on {device:?}"));
     let (many, c) = (up(device, [T::NAN; 8]), up(device, [r(1.0); 8]));
-    let got = answer(device, blas.gemm_strided_batched(zero.beta(r(3.0)), Batch::new(2), &many, &many, c));
+    let got = answer(device, blas.gemm_strided_batched(zero.beta(r(3.0)).batch(2), &many, &many, c));
     assert_eq!(got, [r(3.0); 8], "a strided batch on {device:?}");
 }
 

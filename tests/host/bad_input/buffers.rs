@@ -17,8 +17,9 @@ fn windows_out_of_range_are_refused_and_the_buffer_comes_back() {
             assert_refused(&rejected.error, "range", &values);
             x = rejected.back.expect("the buffer");
             assert_refused(&x.as_in().slice(range.clone()).err().unwrap(), "range", &values);
+            assert_refused(&x.slice(range.clone()).err().unwrap(), "range", &values);
             let shared = x.share();
-            assert_refused(&shared.clone().slice(range).unwrap_err(), "range", &values);
+            assert_refused(&shared.slice(range).unwrap_err(), "range", &values);
             x = shared.try_unique().expect("a slice that was refused is no handle");
         }
         let rejected = x.split_at(5).unwrap_err();

@@ -1,7 +1,7 @@
 //! Nothing at all is a size like any other: every operation of empty buffers with every size zero is done.
 
 use crate::common::{devices, down, up};
-use windlass::blas::{Batch, Dgmm, Geam, Gemv, Ger, Her, Her2k, Herk, Lu, Symm, Symv, Syr, Syr2, Syr2k, Syrk};
+use windlass::blas::{Dgmm, Geam, Gemv, Ger, Her, Her2k, Herk, Lu, Symm, Symv, Syr, Syr2, Syr2k, Syrk};
 use windlass::blas::{Triangular, Trmv};
 use windlass::{Complex, Device, DeviceBuffer, Element, Gemm, In, Matmul, Side, Transpose, Uplo};
 
@@ -129,12 +129,11 @@ fn products_of_nothing() {
         assert!(done!(blas.gemm(Gemm::new(0, 0, 0), &a, &a, c())).is_empty());
         assert!(done!(blas.gemm_mixed(Gemm::new(0, 0, 0), &h, &h, single())).is_empty());
         for count in [0, 3] {
-            let batch = Batch::new(count);
-            assert!(done!(blas.gemm_strided_batched(Gemm::new(0, 0, 0), batch, &a, &a, c())).is_empty());
-            let mixed = blas.gemm_mixed_strided_batched(Gemm::new(0, 0, 0), batch, &h, &h, single());
+            assert!(done!(blas.gemm_strided_batched(Gemm::new(0, 0, 0).batch(count), &a, &a, c())).is_empty());
+            let mixed = blas.gemm_mixed_strided_batched(Gemm::new(0, 0, 0).batch(count), &h, &h, single());
             assert!(done!(mixed).is_empty());
             let solve = Triangular::new(Side::Left, Uplo::Upper, 0, 0);
-            assert!(done!(blas.trsm_strided_batched(solve, batch, &a, c())).is_empty());
+            assert!(done!(blas.trsm_strided_batched(solve.batch(count), &a, c())).is_empty());
         }
         let (ins, halves) = ([a.as_in(); 2], [h.as_in(); 2]);
         for count in [0, 2] {
@@ -166,7 +165,7 @@ fn products_of_nothing() {
                 assert!(done!(blas.herkx(Her2k::new(uplo, 0, 0), &z, &z, w())).is_empty());
                 let solve = || Triangular::new(side, uplo, 0, 0);
                 assert!(done!(blas.trmm(solve(), &a, c())).is_empty());
-                assert!(done!(blas.trmm_into(solve(), &a, &a, c(), 1)).is_empty());
+                assert!(done!(blas.trmm_into(solve(), &a, &a, c())).is_empty());
                 assert!(done!(blas.trsm(solve(), &a, c())).is_empty());
             }
         }
@@ -184,7 +183,7 @@ fn factors_of_nothing() {
         let (blas, a, p) = (device.blas(), none::<f64>(&device), none::<i32>(&device));
         let (c, i) = (|| none::<f64>(&device), || none::<i32>(&device));
         for count in [0usize, 2] {
-            let lu = || Lu::new(0, count);
+            let lu = || Lu::new(0).batch(count);
             let info = || up(&device, vec![9i32; count]);
             let factors = done!(blas.getrf_strided_batched(lu(), c(), i(), info()));
             assert!(factors.0.is_empty());

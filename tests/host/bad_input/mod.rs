@@ -6,7 +6,7 @@ mod settings;
 
 use crate::common;
 use common::{assert_back_at, devices, down, holdings, refused, up};
-use windlass::blas::{Batch, Gemv, Lu, Triangular};
+use windlass::blas::{Gemv, Lu, Triangular};
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::{Device, Error, Gemm, Matmul, Rejected, Side, Transpose, Uplo};
 
@@ -155,19 +155,18 @@ fn empty_batches_of_any_count_cost_nothing() {
         };
         let y = || up(&device, [7.0f64; 2]);
         for count in [1 << 31, 1 << 40, 1 << 60, i64::MAX as usize] {
-            let batch = Batch::new(count);
-            wait(blas.gemm_strided_batched(Gemm::new(0, 0, 0), batch, &x, &x, y()));
-            wait(blas.gemm_strided_batched(Gemm::new(0, 3, 0), batch, &x, &x, y()));
+            wait(blas.gemm_strided_batched(Gemm::new(0, 0, 0).batch(count), &x, &x, y()));
+            wait(blas.gemm_strided_batched(Gemm::new(0, 3, 0).batch(count), &x, &x, y()));
             let c = up(&device, [7i32; 2]);
-            let c = blas.gemm_strided_batched(Gemm::new(3, 0, 0), batch, &byte, &byte, c).unwrap();
+            let c = blas.gemm_strided_batched(Gemm::new(3, 0, 0).batch(count), &byte, &byte, c).unwrap();
             assert_eq!(down(&device, &c.await_result().unwrap()), [7; 2]);
             let solve = Triangular::new(Side::Left, Uplo::Upper, 0, 0);
-            wait(blas.trsm_strided_batched(solve, batch, &x, y()));
+            wait(blas.trsm_strided_batched(solve.batch(count), &x, y()));
             wait(blas.gemv_strided_batched(Gemv::new(0, 0).batch(count), &x, &x, y()));
         }
         let most = i32::MAX as usize;
-        wait(blas.getrs_strided_batched(Lu::new(0, most), Transpose::No, 1, &x, &pivots, y()));
-        wait(blas.getrs_strided_batched(Lu::new(2, 2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
+        wait(blas.getrs_strided_batched(Lu::new(0).batch(most), Transpose::No, 1, &x, &pivots, y()));
+        wait(blas.getrs_strided_batched(Lu::new(2).batch(2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
         wait(lt.matmul(Matmul::new(0, 0, 0).batch(most), &x, &x, y()));
         wait(lt.matmul(Matmul::new(0, 3, 0).batch(most), &x, &x, y()));
         // The gradient of a bias beside no columns is zero, and there is room for two.

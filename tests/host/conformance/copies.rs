@@ -77,7 +77,7 @@ fn parts<T: Element>(device: &Device, rng: &mut Rng) {
             }
             _ => {
                 model[part].copy_from_slice(&source[other..other + len]);
-                let slice = shared.clone().slice(other..n).unwrap().slice(0..len).unwrap();
+                let slice = shared.slice(other..n).unwrap().slice(0..len).unwrap();
                 device.copy(&slice, buffer)
             }
         };

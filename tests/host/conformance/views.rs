@@ -93,12 +93,32 @@ fn parts_that_are_no_neighbours_do_not_join_and_come_back() {
 fn slices_of_a_shared_buffer_are_windows_and_the_owner_gets_all_of_it_back() {
     for device in devices() {
         let x = up(&device, numbers(8)).share();
-        let y = x.clone().slice(2..6).unwrap().slice(1..3).unwrap();
+        let y = x.slice(2..6).unwrap().slice(1..3).unwrap();
         assert_eq!((y.len(), down(&device, &y)), (2, vec![3.0, 4.0]));
         let x = x.try_unique().expect_err("another handle exists");
         drop(x);
         let x = y.try_unique().expect("the last handle");
         assert_eq!(down(&device, &x), numbers(8));
+    }
+}
+
+#[test]
+fn a_part_is_said_alike_of_owners_of_shared_buffers_and_of_operands_by_any_range() {
+    for device in devices() {
+        let x = up(&device, numbers(8));
+        let owned = [x.slice(2..6), x.slice(2..=5), x.as_in().slice(2..6), x.as_in().slice(2..=5)].map(Result::unwrap);
+        owned.iter().for_each(|part| assert_eq!(down(&device, *part), [2.0, 3.0, 4.0, 5.0]));
+        assert_eq!(down(&device, x.slice(6..).unwrap()), [6.0, 7.0]);
+        assert_eq!(down(&device, x.slice(..1).unwrap().slice(..).unwrap()), [0.0]);
+        let any = windlass::AnyIn::from(&x).slice(..=1).unwrap().downcast::<f64>().unwrap();
+        assert_eq!(down(&device, any), [0.0, 1.0]);
+        let shared = x.narrow(1..).unwrap().share();
+        assert_eq!(down(&device, &shared.slice(..2).unwrap()), [1.0, 2.0]);
+        let whole = shared.try_unique().expect("a part that is dropped is no handle");
+        assert_eq!(down(&device, &whole), numbers(8));
+        for refused in [whole.slice(..9), whole.slice(..=8), whole.slice(9..), whole.slice(..=usize::MAX)] {
+            assert!(matches!(refused, Err(windlass::Error::InvalidArgument { .. })), "{refused:?}");
+        }
     }
 }
 

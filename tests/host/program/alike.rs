@@ -41,7 +41,7 @@ fn vectors_and_matrices() {
             let (a, y) = (rng.samples::<f64>(n * n), rng.samples::<f64>(n));
             alike(&device, "level 1", a.clone(), y.clone(), |d, a, y| {
                 let blas = d.blas();
-                let x = a.clone().slice(0..n)?;
+                let x = a.slice(0..n)?;
                 let y = blas.axpy(0.5, &x, y)?.await_result()?;
                 let z = d.duplicate(&y)?.into_output();
                 let (y, z) = blas.swap(y, z)?.await_result()?;

@@ -33,7 +33,12 @@ fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
         for ((i, j), value) in &model.entries {
             (0..3).for_each(|k| wanted[place(*i, k)] += value * b[place(*j, k)]);
         }
-        let c = sparse.spmm(Spmm::new(3).orders(order, order), csr, &up(device, &b[..]), device.room(3 * N).unwrap());
+        let c = sparse.spmm(
+            Spmm::new(3).order_b(order).order_c(order),
+            csr,
+            &up(device, &b[..]),
+            device.room(3 * N).unwrap(),
+        );
         assert!(down(device, &c.unwrap().into_output()) == wanted, "{what}: {order:?}");
     }
 }

@@ -6,7 +6,7 @@ use super::model::{Model, Place};
 use crate::common::{devices, down, up};
 use std::collections::BTreeMap;
 use windlass::sparse::{Compressed, Csc, Csr, Major, Sddmm, SparseMatrix, Spmm, Spmv};
-use windlass::{Device, Order, Transpose};
+use windlass::{Device, Transpose};
 
 /// Entries that are not zero, and their sums weighed by place and by order.
 type Answer = (usize, f64, f64);
@@ -117,10 +117,10 @@ fn products<I: Place>(
     let spmv = sparse.spmv(Spmv::new().alpha(3.0), a, &x_up, room(y.len())).unwrap().into_output();
     let spec = Spmv::new().trans(Transpose::Yes);
     let turned = sparse.spmv(spec, a, &y_up, room(x.len())).unwrap().into_output();
-    let spec = Spmm::new(3).orders(Order::Row, Order::Row);
+    let spec = Spmm::new(3).row_major();
     let spmm = sparse.spmm(spec, a, &up(device, wide), room(3 * y.len())).unwrap().into_output();
     let many: Vec<f64> = x.iter().flat_map(|x| (1..=20).map(move |k| x * f64::from(k))).collect();
-    let spec = Spmm::new(20).orders(Order::Row, Order::Row);
+    let spec = Spmm::new(20).row_major();
     let spmm_20 = sparse.spmm(spec, a, &up(device, many), room(20 * y.len())).unwrap().into_output();
     vec![
         ("spmm_20", dense(20, down(device, &spmm_20))),

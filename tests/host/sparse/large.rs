@@ -112,7 +112,7 @@ fn odd_distances<T: Sample + SparseElement<Scalar: Sample>>() {
                     (0..n).for_each(|k| wanted[i * ldc + k] += x * b[j * ldb + k]);
                 }
                 let order = if trans == Transpose::No { Order::Row } else { Order::Column };
-                let spec = Spmm::new(n).trans_b(trans).orders(order, Order::Row).ldb(ldb).ldc(ldc);
+                let spec = Spmm::new(n).trans_b(trans).order_b(order).order_c(Order::Row).ldb(ldb).ldc(ldc);
                 let of = |x: &[f64]| x.iter().map(|x| T::real(*x)).collect::<Vec<T>>();
                 let old = up(&device, vec![T::real(7.0); a.rows * ldc]);
                 let c = sparse.spmm(spec, &csr, &up(&device, of(&b)), old).unwrap();
@@ -143,7 +143,7 @@ fn products_with_many_columns_by_rows_are_exact() {
                 for ((i, j), x) in &a.entries {
                     (0..n).for_each(|k| wanted[i * ldc + k] += 2.0 * x * b[j * ldb + k]);
                 }
-                let spec = Spmm::new(n).orders(Order::Row, Order::Row).ldb(ldb).ldc(ldc).alpha(2.0).beta(beta);
+                let spec = Spmm::new(n).row_major().ldb(ldb).ldc(ldc).alpha(2.0).beta(beta);
                 let c = sparse.spmm(spec, csr, &up(&device, &b[..]), up(&device, &old[..])).unwrap();
                 assert!(down(&device, &c.into_output()) == wanted, "{n} columns, beta {beta}");
             }
@@ -169,7 +169,7 @@ fn triangles_of_many_levels_and_rows_are_exact() {
                     }
                 }
                 let triangle = sparse.triangular(&csr, uplo, Diag::NonUnit, Transpose::No).unwrap();
-                let spec = Spsm::new(sides).orders(Order::Row, Order::Row);
+                let spec = Spsm::new(sides).row_major();
                 let x =
                     sparse.spsm(spec, &triangle, &up(&device, &right[..]), device.room(n * sides).unwrap()).unwrap();
                 assert!(down(&device, &x.into_output()) == wanted, "{name}, {uplo:?}");

@@ -152,7 +152,8 @@ fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
             let (b, c): (Vec<T>, Vec<T>) = (rng.samples(ldb * b_lines), rng.samples(ldc * c_lines));
             let beta = rng.pick(&[T::Scalar::default(), T::Scalar::real(0.5)]);
             let alpha = T::Scalar::real(-1.5);
-            let spec = Spmm::new(n).trans_a(trans_a).trans_b(trans_b).orders(order_b, order_c).ldb(ldb).ldc(ldc);
+            let spec =
+                Spmm::new(n).trans_a(trans_a).trans_b(trans_b).order_b(order_b).order_c(order_c).ldb(ldb).ldc(ldc);
             let spec = spec.alpha(alpha).beta(beta);
             let what = format!("{name}, {spec:?}, seed {seed}");
             let place =
@@ -221,7 +222,13 @@ fn sddmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
             let pattern = model.up_csr::<i32>(&device);
             let old: Vec<T> = rng.samples(pattern.nnz());
             let (alpha, beta) = (T::Scalar::real(2.0), T::Scalar::real(-0.5));
-            let spec = Sddmm::new(k).trans(trans[0], trans[1]).orders(order[0], order[1]).alpha(alpha).beta(beta);
+            let spec = Sddmm::new(k)
+                .trans_a(trans[0])
+                .trans_b(trans[1])
+                .order_a(order[0])
+                .order_b(order[1])
+                .alpha(alpha)
+                .beta(beta);
             let pending = device.sparse().sddmm(
                 spec,
                 &pattern,

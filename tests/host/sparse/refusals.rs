@@ -42,7 +42,7 @@ fn products_that_do_not_fit_name_the_argument() {
         assert_eq!(refused(&short.error).0, "values");
         let c = Model::<Complex<f32>>::random(&mut Rng::new(1), 3, 4, 50).up_csr::<i32>(&device);
         let zeros = |n: usize| device.zeros::<Complex<f32>>(n).unwrap();
-        let spec = Sddmm::new(1).trans(Transpose::Conjugate, Transpose::No);
+        let spec = Sddmm::new(1).trans_a(Transpose::Conjugate).trans_b(Transpose::No);
         let error = sparse.sddmm(spec, &c, &zeros(3), &zeros(4), zeros(c.nnz())).unwrap_err().error;
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         assert_eq!(refused(&sparse.to_dense(&a, Dense::new(Order::Row).ld(3), floats(12)).unwrap_err().error).0, "ld");

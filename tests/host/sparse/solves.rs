@@ -118,7 +118,7 @@ fn several_right_sides_are_solved_as_one_by_one_in_any_order() {
                 down(&device, &sparse.spsv(&lower, 2.0, &b, device.room(n).unwrap()).unwrap().into_output())
             };
             let ldx = k + 2;
-            let spec = Spsm::new(k).alpha(2.0).orders(Order::Column, Order::Row).leading(n.max(1), ldx);
+            let spec = Spsm::new(k).alpha(2.0).order_b(Order::Column).order_x(Order::Row).ldb(n.max(1)).ldx(ldx);
             let old = up(&device, vec![9.0f64; n * ldx]);
             let x = down(&device, &sparse.spsm(spec, &lower, &up(&device, &b[..]), old).unwrap().into_output());
             for column in 0..k {
@@ -175,7 +175,7 @@ fn tridiagonal_of<T: Sample + SolveElement>() {
             // What does not pivot on a GPU gets a dominant diagonal.
             let d: Vec<T> =
                 rng.samples(len).into_iter().map(|x: T| if batch > 1 { x + T::real(12.0) } else { x }).collect();
-            let spec = if batch == 1 { Gtsv::new(n).columns(1, stride) } else { Gtsv::new(n).batch(batch, stride) };
+            let spec = if batch == 1 { Gtsv::new(n).ldb(stride) } else { Gtsv::new(n).batch(batch).stride(stride) };
             let arrays = [&lower, &d, &upper].map(|x| up(&device, &x[..]));
             let pending = sparse.gtsv(spec, &arrays[0], &arrays[1], &arrays[2], up(&device, &b[..])).unwrap();
             let got = down(&device, &pending.await_result().unwrap());
@@ -207,7 +207,8 @@ fn tridiagonal_of<T: Sample + SolveElement>() {
         let three = || up(&device, vec![T::real(1.0); 3]);
         let error = sparse.gtsv(Gtsv::new(4), &three(), &three(), &three(), three()).unwrap_err().error;
         assert_eq!(refused(&error).0, "lower");
-        let error = sparse.gtsv(Gtsv::new(2).batch(2, 1), &three(), &three(), &three(), three()).unwrap_err().error;
+        let error =
+            sparse.gtsv(Gtsv::new(2).batch(2).stride(1), &three(), &three(), &three(), three()).unwrap_err().error;
         assert_eq!(refused(&error).0, "stride");
     }
 }

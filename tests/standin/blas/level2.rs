@@ -63,6 +63,10 @@ fn rank_one(bench: &Bench) {
     bench.calls(&["cublasSger_v2_64 host m=3 n=2 alpha=2 x=X incx=1 y=Y incy=1 a=A lda=4"], |blas| {
         blas.ger(Ger::new(3, 2).lda(4).alpha(2.0), &x, &y, a)
     });
+    let (x, y, a) = (bench.named::<f32>("X", 3), bench.named("Y", 2), bench.named("A", 12));
+    bench.calls(&["cublasSger_v2_64 host m=2 n=3 alpha=2 x=Y incx=1 y=X incy=1 a=A lda=4"], |blas| {
+        blas.ger(Ger::new(3, 2).row_major().lda(4).alpha(2.0), &x, &y, a)
+    });
     let (x, y, a) = (bench.named("X", 3), bench.named("Y", 3), bench.named("A", 6));
     bench.calls(&["cublasCgeru_v2_64 host m=3 n=2 alpha=2-1i x=X incx=-1 y=Y incy=2 a=A lda=3"], |blas| {
         blas.ger(Ger::new(3, 2).alpha(C), x.strided(3, -1), y.strided(2, 2), a)

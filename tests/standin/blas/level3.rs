@@ -1,7 +1,7 @@
 //! Matrices, and their batches.
 
 use super::Bench;
-use windlass::blas::{Batch, Her2k, Herk, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{Her2k, Herk, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Complex, Diag, Gemm, Side, Transpose, Uplo, f16};
 
 const C: Complex<f32> = Complex::new(2.0, -1.0);
@@ -82,6 +82,12 @@ fn hermitian(bench: &Bench) {
         &["cublasCher2k_v2_64 host uplo=1 trans=0 n=3 k=2 alpha=2-1i a=A lda=3 b=B ldb=3 beta=0.5 c=C ldc=3"],
         |blas| blas.her2k(Her2k::new(Uplo::Upper, 3, 2).alpha(C).beta(0.5), &a, &b, d),
     );
+    // By rows the transposed product: the other triangle, and the factors change places.
+    let d = c();
+    bench.calls(
+        &["cublasCher2k_v2_64 host uplo=0 trans=2 n=3 k=2 alpha=2-1i a=B lda=2 b=A ldb=2 beta=0.5 c=C ldc=3"],
+        |blas| blas.her2k(Her2k::new(Uplo::Upper, 3, 2).row_major().alpha(C).beta(0.5), &a, &b, d),
+    );
     let (d, p, q) = (c(), bench.named("P", 1), bench.named("Q", 1));
     bench.calls(
         &["cublasCherkx_64 device uplo=1 trans=2 n=3 k=2 alpha=P a=A lda=2 b=B ldb=2 beta=Q c=C ldc=3"],
@@ -103,7 +109,12 @@ fn triangular(bench: &Bench) {
     let (b, c) = (bench.named("B", 6), bench.named("C", 9));
     bench.calls(
         &["cublasStrmm_v2_64 host side=1 uplo=1 trans=1 diag=1 m=2 n=3 alpha=2 a=A lda=4 b=B ldb=2 c=C ldc=3"],
-        |blas| blas.trmm_into(spec, &a, &b, c, 3),
+        |blas| blas.trmm_into(spec.ldc(3), &a, &b, c),
+    );
+    let b = bench.named("B", 6);
+    bench.calls(
+        &["cublasStrmm_v2_64 host side=0 uplo=0 trans=1 diag=1 m=3 n=2 alpha=2 a=A lda=4 b=B ldb=3 c=B ldc=3"],
+        |blas| blas.trmm(spec.row_major(), &a, b),
     );
     let b = bench.named("B", 9);
     bench.calls(&["cublasStrsm_v2_64 host side=0 uplo=0 trans=0 diag=0 m=2 n=3 alpha=1 a=A lda=2 b=B ldb=3"], |blas| {
@@ -120,7 +131,7 @@ fn triangular(bench: &Bench) {
            batch=2"],
         |blas| {
             let spec = Triangular::new(Side::Left, Uplo::Upper, 2, 3).diag(Diag::Unit).alpha(2.0);
-            blas.trsm_strided_batched(spec, Batch::new(2), &a, b)
+            blas.trsm_strided_batched(spec.batch(2), &a, b)
         },
     );
     let (p, b) = (bench.named("P", 1), vec![bench.named("B", 6), bench.named("C", 6)]);
@@ -154,14 +165,14 @@ fn batches(bench: &Bench) {
     bench.calls(
         &["cublasGemmStridedBatchedEx_64 host trans_a=1 trans_b=0 m=2 n=4 k=3 alpha=2 a=A a_type=1 lda=3 stride_a=0 \
            b=B b_type=1 ldb=3 stride_b=12 beta=0.5 c=C c_type=1 ldc=2 stride_c=8 batch=2 compute=70 algo=-1"],
-        |blas| blas.gemm_strided_batched(spec, Batch::new(2).stride_a(0), &a, &b, c),
+        |blas| blas.gemm_strided_batched(spec.batch(2).stride_a(0), &a, &b, c),
     );
     // Halves are scaled by f32, and may be summed into f32.
     let (a, b, c) = (bench.named::<f16>("A", 12), bench.named("B", 12), bench.named("C", 8));
     bench.calls(
         &["cublasGemmStridedBatchedEx_64 host trans_a=0 trans_b=0 m=2 n=2 k=3 alpha=1 a=A a_type=2 lda=2 stride_a=6 \
            b=B b_type=2 ldb=3 stride_b=6 beta=0 c=C c_type=0 ldc=2 stride_c=4 batch=2 compute=68 algo=-1"],
-        |blas| blas.gemm_mixed_strided_batched(Gemm::new(2, 2, 3), Batch::new(2), &a, &b, c),
+        |blas| blas.gemm_mixed_strided_batched(Gemm::new(2, 2, 3).batch(2), &a, &b, c),
     );
     let (a, b) = (bench.named::<Complex<f32>>("A", 6), bench.named("B", 6));
     let c = vec![bench.named("C", 4), bench.named("C", 4), bench.named("C", 4)];

@@ -4,7 +4,7 @@ use super::super::prelude::*;
 
 /// `y = alpha * op(A) * x + beta * y` with a general matrix or one stored by bands.
 ///
-/// Unless set: nothing is transposed, `lda` leaves no gaps, `alpha` is 1 and `beta` 0. Without rows or without columns
+/// Unless set: A is column-major, nothing is transposed, `lda` leaves no gaps, `alpha` is 1 and `beta` 0. Without rows or without columns
 /// nothing happens, as BLAS has it: y is not scaled then.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -15,6 +15,7 @@ pub struct Gemv<T: BlasElement> {
     /// Diagonals below and above the main one.
     pub(super) band: Option<(usize, usize)>,
     pub(super) trans: Transpose,
+    row_major: bool,
     lda: Option<usize>,
     pub(super) alpha: T,
     pub(super) beta: T,
@@ -24,13 +25,35 @@ impl<T: BlasElement> Gemv<T> {
     /// A matrix of `m` rows and `n` columns as stored.
     pub fn new(m: usize, n: usize) -> Self {
         let (alpha, beta) = (T::ONE, T::default());
-        Gemv { m, n, band: None, trans: Transpose::No, lda: None, alpha, beta }
+        Gemv { m, n, band: None, trans: Transpose::No, row_major: false, lda: None, alpha, beta }
     }
 
     /// An `m x n` matrix of which the main diagonal, `kl` below and `ku` above are stored, as rows: element `(i, j)` is
     /// at `ku + i - j + j * lda`, and columns have `kl + ku + 1` places each.
     pub fn banded(m: usize, n: usize, kl: usize, ku: usize) -> Self {
         Gemv { band: Some((kl, ku)), ..Gemv::new(m, n) }
+    }
+
+    /// A is row-major: element `(i, j)` is at `i * lda + j`; of a banded one, at `kl + j - i + i * lda`, and rows have
+    /// `kl + ku + 1` places each. Nothing is copied. Errors tell the sizes of the transposed matrix.
+    ///
+    /// Not with [`Transpose::Conjugate`] of complex types, which is [`Error::Unsupported`]: BLAS has no product with a
+    /// conjugate that is not transposed too.
+    pub fn row_major(mut self) -> Self {
+        self.row_major = true;
+        self
+    }
+
+    /// The product with a column-major matrix that gives the same numbers. Row-major still where there is none, which the
+    /// check refuses.
+    pub(super) fn column_major(self) -> Self {
+        match self.trans.of_transpose::<T>() {
+            Some(trans) if self.row_major => {
+                let band = self.band.map(|(kl, ku)| (ku, kl));
+                Gemv { m: self.n, n: self.m, band, trans, row_major: false, ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Rows as stored.
@@ -49,6 +72,7 @@ impl<T: BlasElement> Gemv<T> {
 
     /// Checks that A lies inside a buffer of `len` elements.
     pub(super) fn check_a(&self, len: usize) -> Result<()> {
+        check_order(self.row_major, "the conjugate")?;
         check_size("m", self.m)?;
         check_size("n", self.n)?;
         let (kl, ku) = self.band.unwrap_or_default();
@@ -77,7 +101,7 @@ impl<T: BlasElement> Gemv<T> {
 setters!(Gemv<T: BlasElement> {
     /// What is done to A before.
     trans: Transpose;
-    /// Elements between the columns of A as stored.
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
 });
 scalars!(Gemv<T: BlasElement>, alpha: T, beta: T);
@@ -180,6 +204,7 @@ impl Blas {
         y: impl Into<VectorMut<T>>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (Scaled { spec, alpha, beta }, x, y) = (spec.into(), x.into(), y.into());
+        let spec = spec.column_major();
         let product = Product { spec, x: x.at, y: y.at, scalars_at: beta.is_some() };
         self.submit(product, (a.into(), x.data, alpha, beta), (y.data,))
     }

@@ -312,6 +312,7 @@ impl Blas {
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();
+        let spec = GemvBatch { gemv: spec.gemv.column_major(), ..spec };
         let batch = StridedBatch { spec, scalars_at: beta.is_some() };
         self.submit(batch, (a.into(), x.into(), alpha, beta), (y,))
     }
@@ -346,7 +347,7 @@ impl Blas {
         let Scaled { spec, alpha, beta } = spec.into();
         let (data_x, at_x): (Vec<_>, Vec<_>) = x.iter().map(|x| (x.data, x.at)).unzip();
         let (data_y, at_y): (Vec<_>, Vec<_>) = y.into_iter().map(|y| (y.data, y.at)).unzip();
-        let batch = Batch { spec, x: at_x, y: at_y, scalars_at: beta.is_some() };
+        let batch = Batch { spec: spec.column_major(), x: at_x, y: at_y, scalars_at: beta.is_some() };
         self.submit(batch, (a, &data_x[..], alpha, beta), (data_y,))
     }
 }

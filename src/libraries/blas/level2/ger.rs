@@ -4,13 +4,14 @@ use super::super::prelude::*;
 
 /// `A = alpha * x * y^T + A` with an `m x n` matrix; by [`Blas::gerc`] `alpha * x * y^H + A`.
 ///
-/// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
+/// Unless set: A is column-major, `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
 pub struct Ger<T: BlasElement> {
     m: usize,
     n: usize,
+    row_major: bool,
     lda: Option<usize>,
     alpha: T,
 }
@@ -18,16 +19,30 @@ pub struct Ger<T: BlasElement> {
 impl<T: BlasElement> Ger<T> {
     /// A matrix of `m` rows and `n` columns.
     pub fn new(m: usize, n: usize) -> Self {
-        Ger { m, n, lda: None, alpha: T::ONE }
+        Ger { m, n, row_major: false, lda: None, alpha: T::ONE }
+    }
+
+    /// A is row-major: element `(i, j)` is at `i * lda + j`. Nothing is copied.
+    ///
+    /// Not for [`Blas::gerc`] of complex types, which is [`Error::Unsupported`] then: of the transposed matrix the other
+    /// vector would be conjugated, and BLAS has no routine for that.
+    pub fn row_major(mut self) -> Self {
+        self.row_major = true;
+        self
+    }
+
+    /// Elements of a column, or in row-major order of a row, and how many of them there are.
+    fn lines(&self) -> (usize, usize) {
+        if self.row_major { (self.n, self.m) } else { (self.m, self.n) }
     }
 
     fn leading(&self) -> usize {
-        self.lda.unwrap_or(self.m.max(1))
+        self.lda.unwrap_or(self.lines().0.max(1))
     }
 }
 
 setters!(Ger<T: BlasElement> {
-    /// Elements between the columns of A.
+    /// Elements between the columns (in row-major order the rows) of A.
     lda: usize;
 });
 scalars!(Ger<T: BlasElement>, alpha: T);
@@ -40,6 +55,13 @@ pub(super) struct Update<T: BlasElement, const CONJUGATE: bool> {
     y: Strided,
 }
 
+impl<T: BlasElement, const CONJUGATE: bool> Update<T, CONJUGATE> {
+    /// Both vectors in the order of the column-major update: that of the transposed matrix has them the other way around.
+    fn factors<X>(&self, [x, y]: [X; 2]) -> [X; 2] {
+        if self.spec.row_major { [y, x] } else { [x, y] }
+    }
+}
+
 impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
     const NAME: &'static str = if CONJUGATE { "gerc" } else { "ger" };
     const OPERANDS: OperandNames = (&["x", "y", "alpha"], &["a"]);
@@ -48,11 +70,12 @@ impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
     type Raw = ();
 
     fn check(&self, (x, y, alpha): &Spans<Self::Reads>, (a,): &Spans<(T,)>) -> Result<()> {
-        let Ger { m, n, .. } = self.spec;
+        let (Ger { m, n, .. }, (line, lines)) = (self.spec, self.spec.lines());
         check_scalar("alpha", alpha)?;
+        check_order(self.spec.row_major && CONJUGATE && T::DTYPE.is_complex(), "the conjugate product")?;
         self.x.check_n("x", x.len(), m, "m")?;
         self.y.check_n("y", y.len(), n, "n")?;
-        check_matrix("a", m, n, self.spec.leading(), a.len())
+        check_matrix("a", line, lines, self.spec.leading(), a.len())
     }
 
     fn cost(&self) -> Cost {
@@ -62,11 +85,11 @@ impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
 
     #[cfg(feature = "host")]
     fn host(&self, (x, y, alpha): (&[T], &[T], Option<&[T]>), (a,): (&mut [T],)) -> Result<()> {
-        let Ger { m, n, alpha: by_value, .. } = self.spec;
+        let ((rows, cols), [(x, at_x), (y, at_y)]) = (self.spec.lines(), self.factors([(x, self.x), (y, self.y)]));
         let layout = numerics::level2::Layout::Full { ld: self.spec.leading() };
-        let stored = numerics::level2::Stored { rows: m, cols: n, layout };
-        let alpha = value(by_value, alpha);
-        numerics::level2::ger(stored, CONJUGATE, alpha, x, self.x.on_host(), y, self.y.on_host(), a);
+        let stored = numerics::level2::Stored { rows, cols, layout };
+        let alpha = value(self.spec.alpha, alpha);
+        numerics::level2::ger(stored, CONJUGATE, alpha, x, at_x.on_host(), y, at_y.on_host(), a);
         Ok(())
     }
 
@@ -77,9 +100,10 @@ impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
         if spec.m == 0 || spec.n == 0 || alpha.is_zero() {
             return Ok(());
         }
-        let (m, n, lda) = (spec.m as i64, spec.n as i64, spec.leading() as i64);
-        let (x, y, a) = (x.address() as *const _, y.address() as *const _, a.address() as *mut _);
-        let (incx, incy) = (self.x.inc64(), self.y.inc64());
+        let ((line, lines), lda) = (spec.lines(), spec.leading() as i64);
+        let [(x, at_x), (y, at_y)] = self.factors([(x.address(), self.x), (y.address(), self.y)]);
+        let (m, n, x, y, a) = (line as i64, lines as i64, x as *const _, y as *const _, a.address() as *mut _);
+        let (incx, incy) = (at_x.inc64(), at_y.inc64());
         // SAFETY: the matrix and both vectors lie inside their buffers (checked), which live until this work is done; a
         // scalar in host memory is read before the call returns.
         queue.typed(alpha.mode(), |blas, handle| unsafe {

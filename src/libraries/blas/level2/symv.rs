@@ -1,12 +1,12 @@
 //! Products of a symmetric or Hermitian matrix with a vector: symv, sbmv, spmv, hemv, hbmv, hpmv.
 
 use super::super::prelude::*;
-use super::triangle::{Store, Triangle, triangle_spec};
+use super::triangle::{Store, Triangle, row_major_triangle, triangle_spec};
 
 /// `y = alpha * A * x + beta * y` with a symmetric matrix, or by [`Blas::hemv`] with a Hermitian one, of which one
 /// triangle is stored: in a full matrix, by bands, or packed.
 ///
-/// Unless set: `lda` leaves no gaps, `alpha` is 1 and `beta` 0.
+/// Unless set: A is column-major, `lda` leaves no gaps, `alpha` is 1 and `beta` 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -17,6 +17,11 @@ pub struct Symv<T: BlasElement> {
 }
 
 triangle_spec!(Symv<T: BlasElement>, alpha: T::ONE, beta: T::default(); banded);
+row_major_triangle!(Symv<T: BlasElement>,
+    ///
+    /// Not for [`Blas::hemv`], which is [`Error::Unsupported`] then: the transpose of a Hermitian matrix is its conjugate,
+    /// and BLAS has no routine for that.
+);
 scalars!(Symv<T: BlasElement>, alpha: T, beta: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -144,6 +149,7 @@ impl Blas {
         x: Vector<'_, T>,
         y: VectorMut<T>,
     ) -> Submitted<DeviceBuffer<T>> {
+        let spec = if HERMITIAN { spec } else { Symv { a: spec.a.column_major(), ..spec } };
         let product = Product::<T, HERMITIAN> { spec, x: x.at, y: y.at, scalars_at: beta.is_some() };
         self.submit(product, (a, x.data, alpha, beta), (y.data,))
     }

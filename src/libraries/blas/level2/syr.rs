@@ -1,11 +1,11 @@
 //! The product of a vector with itself added to a triangle: syr, spr, her, hpr.
 
 use super::super::prelude::*;
-use super::triangle::{Store, Triangle, triangle_spec};
+use super::triangle::{Store, Triangle, row_major_triangle, triangle_spec};
 
 /// `A = alpha * x * x^T + A` with a symmetric matrix, of which one triangle is stored: in a full matrix, or packed.
 ///
-/// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
+/// Unless set: A is column-major, `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -15,10 +15,12 @@ pub struct Syr<T: BlasElement> {
 }
 
 triangle_spec!(Syr<T: BlasElement>, alpha: T::ONE);
+row_major_triangle!(Syr<T: BlasElement>);
 scalars!(Syr<T: BlasElement>, alpha: T);
 
 /// `A = alpha * x * x^H + A` with a Hermitian matrix, of which one triangle is stored: in a full matrix, or packed.
-/// `alpha` is real. The imaginary parts of the diagonal are taken as zero and become zero.
+/// `alpha` is real. The imaginary parts of the diagonal are taken as zero and become zero. A is column-major: the transpose
+/// of a Hermitian matrix is its conjugate, and BLAS has no routine for that.
 ///
 /// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -119,7 +121,7 @@ impl Blas {
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (Scaled { spec, alpha, .. }, x) = (spec.into(), x.into());
-        let update = SyrUpdate { a: spec.a, alpha: spec.alpha, x: x.at, _type: PhantomData };
+        let update = SyrUpdate { a: spec.a.column_major(), alpha: spec.alpha, x: x.at, _type: PhantomData };
         self.submit(update, (x.data, alpha), (a,))
     }
 

@@ -1,13 +1,13 @@
 //! The products of two vectors, both ways, added to a triangle: syr2, spr2, her2, hpr2.
 
 use super::super::prelude::*;
-use super::triangle::{Store, Triangle, triangle_spec};
+use super::triangle::{Store, Triangle, row_major_triangle, triangle_spec};
 
 /// `A = alpha * x * y^T + alpha * y * x^T + A` with a symmetric matrix, or by [`Blas::her2`]
 /// `alpha * x * y^H + conj(alpha) * y * x^H + A` with a Hermitian one, of which one triangle is stored: in a full matrix,
 /// or packed.
 ///
-/// Unless set: `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
+/// Unless set: A is column-major, `lda` leaves no gaps, `alpha` is 1. With `alpha == 0` nothing is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -17,6 +17,11 @@ pub struct Syr2<T: BlasElement> {
 }
 
 triangle_spec!(Syr2<T: BlasElement>, alpha: T::ONE);
+row_major_triangle!(Syr2<T: BlasElement>,
+    ///
+    /// Not for [`Blas::her2`], which is [`Error::Unsupported`] then: the transpose of a Hermitian matrix is its conjugate,
+    /// and BLAS has no routine for that.
+);
 scalars!(Syr2<T: BlasElement>, alpha: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -128,6 +133,7 @@ impl Blas {
         y: Vector<'_, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
+        let spec = if HERMITIAN { spec } else { Syr2 { a: spec.a.column_major(), ..spec } };
         self.submit(Update::<T, HERMITIAN> { spec, x: x.at, y: y.at }, (x.data, y.data, alpha), (a,))
     }
 }

@@ -20,11 +20,18 @@ pub(super) struct Triangle {
     pub(super) uplo: Uplo,
     pub(super) store: Store,
     pub(super) lda: Option<usize>,
+    pub(super) row_major: bool,
 }
 
 impl Triangle {
     pub(super) fn new(n: usize, uplo: Uplo, store: Store) -> Self {
-        Triangle { n, uplo, store, lda: None }
+        Triangle { n, uplo, store, lda: None, row_major: false }
+    }
+
+    /// The transposed triangle, which is what the same elements are in column-major order.
+    pub(super) fn column_major(self) -> Self {
+        let uplo = if self.row_major { self.uplo.transposed() } else { self.uplo };
+        Triangle { uplo, row_major: false, ..self }
     }
 
     /// Rows as stored.
@@ -44,6 +51,7 @@ impl Triangle {
     /// Checks that it lies inside a buffer of `len` elements.
     pub(super) fn check(&self, len: usize) -> Result<()> {
         let n = self.n;
+        check_order(self.row_major, "the conjugate")?;
         check_size("n", n)?;
         match (self.store, self.lda) {
             (Store::Packed, Some(lda)) => {
@@ -97,6 +105,23 @@ impl Strided {
     }
 }
 
+/// The order of a specification whose field `a` is a triangle.
+macro_rules! row_major_triangle {
+    ($Spec:ident<$t:ident: $bound:ident> $(, $(#[$doc:meta])+)?) => {
+        impl<$t: $bound> $Spec<$t> {
+            /// A is row-major: element `(i, j)` is at `i * lda + j`; packed, its rows lie one after the other; banded,
+            /// row `i` begins at `i * lda`, with the diagonal last of a lower triangle and first of an upper one. Nothing
+            /// is copied.
+            $($(#[$doc])+)?
+            pub fn row_major(mut self) -> Self {
+                self.a.row_major = true;
+                self
+            }
+        }
+    };
+}
+pub(super) use row_major_triangle;
+
 /// The constructors of a specification whose field `a` is a triangle.
 macro_rules! triangle_spec {
     ($Spec:ident<$t:ident: $bound:ident>, $($field:ident: $value:expr),*; banded) => {
@@ -125,7 +150,7 @@ macro_rules! triangle_spec {
                 Self { a: $crate::blas::level2::triangle::Triangle::new(n, uplo, store), $($field: $value),* }
             }
 
-            /// Elements between the columns of A as stored; no gaps unless set.
+            /// Elements between the columns (in row-major order the rows) of A as stored; no gaps unless set.
             pub fn lda(mut self, lda: usize) -> Self {
                 self.a.lda = Some(lda);
                 self

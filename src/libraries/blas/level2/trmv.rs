@@ -1,11 +1,11 @@
 //! Products and systems of a triangular matrix and a vector: trmv, tbmv, tpmv, trsv, tbsv, tpsv.
 
 use super::super::prelude::*;
-use super::triangle::{Store, Triangle, triangle_spec};
+use super::triangle::{Store, Triangle, row_major_triangle, triangle_spec};
 
 /// `x = op(A) * x`, or by [`Blas::trsv`] `x = op(A)^-1 * x`, with a triangular matrix in a full one, by bands, or packed.
 ///
-/// Unless set: nothing is transposed, the diagonal is as stored, `lda` leaves no gaps.
+/// Unless set: A is column-major, nothing is transposed, the diagonal is as stored, `lda` leaves no gaps.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -17,6 +17,23 @@ pub struct Trmv<T: BlasElement> {
 }
 
 triangle_spec!(Trmv<T: BlasElement>, trans: Transpose::No, diag: Diag::NonUnit, _type: PhantomData; banded);
+
+row_major_triangle!(Trmv<T: BlasElement>,
+    ///
+    /// Not with [`Transpose::Conjugate`] of complex types, which is [`Error::Unsupported`]: BLAS has no product with a
+    /// conjugate that is not transposed too.
+);
+
+impl<T: BlasElement> Trmv<T> {
+    /// The problem of a column-major matrix that gives the same numbers. Row-major still where there is none, which the
+    /// check refuses.
+    fn column_major(self) -> Self {
+        match self.trans.of_transpose::<T>() {
+            Some(trans) if self.a.row_major => Trmv { a: self.a.column_major(), trans, ..self },
+            _ => self,
+        }
+    }
+}
 
 setters!(Trmv<T: BlasElement> {
     /// What is done to A before.
@@ -109,7 +126,7 @@ impl Blas {
         x: impl Into<VectorMut<T>>,
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
-        self.submit(Triangular::<T, false> { spec, x: x.at }, (a.into(),), (x.data,))
+        self.submit(Triangular::<T, false> { spec: spec.column_major(), x: x.at }, (a.into(),), (x.data,))
     }
 
     /// Solves `op(A) * x = b` with a triangular matrix, where x holds b (`cublas<t>trsv`, `tbsv`, `tpsv`); see [`Trmv`].
@@ -126,6 +143,6 @@ impl Blas {
         x: impl Into<VectorMut<T>>,
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
-        self.submit(Triangular::<T, true> { spec, x: x.at }, (a.into(),), (x.data,))
+        self.submit(Triangular::<T, true> { spec: spec.column_major(), x: x.at }, (a.into(),), (x.data,))
     }
 }

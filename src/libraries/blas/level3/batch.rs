@@ -2,18 +2,70 @@
 
 use super::super::matrix::span;
 use super::super::prelude::*;
+use super::super::scalar::sealed;
+use super::Triangular;
+use crate::blas::Spec;
 #[cfg(feature = "blas")]
 use crate::cuda::Series;
 #[cfg(feature = "blas")]
 use smallvec::SmallVec;
 
-/// How many problems, and how far apart their matrices lie.
+/// A batch of problems of one shape, whose matrices lie at fixed distances in one buffer for each operand; made by
+/// [`Gemm::batch`] and [`Triangular::batch`](super::Triangular::batch).
 ///
 /// Unless set, each matrix begins where the one before it ends: `ld` times its columns further. Matrices that are only
 /// read may lie at a distance of 0, one for all; those that are written must not overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
-pub struct Batch {
+pub struct Batched<S> {
+    pub(super) spec: S,
+    pub(super) batch: Batch,
+}
+
+impl<S> Batched<S> {
+    pub(super) fn new(spec: S, count: usize) -> Self {
+        Batched { spec, batch: Batch::new(count) }
+    }
+}
+
+/// Gives a batch the distances of the operands that its problem has.
+macro_rules! strides {
+    ($Spec:ident<$t:ident: $bound:ident> { $($(#[$doc:meta])* $name:ident;)* }) => {
+        impl<$t: $bound> Batched<$Spec<$t>> {
+            $(
+                $(#[$doc])*
+                pub fn $name(mut self, $name: usize) -> Self {
+                    self.batch.$name = Some($name);
+                    self
+                }
+            )*
+        }
+    };
+}
+strides!(Gemm<T: GemmElement> {
+    /// Elements from one A to the next.
+    stride_a;
+    /// Elements from one B to the next.
+    stride_b;
+    /// Elements from one C to the next.
+    stride_c;
+});
+strides!(Triangular<T: BlasElement> {
+    /// Elements from one A to the next.
+    stride_a;
+    /// Elements from one B to the next.
+    stride_b;
+});
+
+impl<S: Spec> sealed::Sealed for Batched<S> {}
+impl<S: Spec> Spec for Batched<S> {
+    type Alpha = S::Alpha;
+    type Beta = S::Beta;
+}
+
+/// How many problems, and how far apart their matrices lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Batch {
     pub(super) count: usize,
     stride_a: Option<usize>,
     stride_b: Option<usize>,
@@ -21,8 +73,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// `count` problems.
-    pub fn new(count: usize) -> Self {
+    pub(super) fn new(count: usize) -> Self {
         Batch { count, stride_a: None, stride_b: None, stride_c: None }
     }
 
@@ -32,15 +83,6 @@ impl Batch {
         [self.stride_a.unwrap_or(a), self.stride_b.unwrap_or(b), self.stride_c.unwrap_or(c)]
     }
 }
-
-setters!(Batch {
-    /// Elements from one A to the next.
-    stride_a: usize;
-    /// Elements from one B to the next.
-    stride_b: usize;
-    /// Elements from one C to the next.
-    stride_c: usize;
-});
 
 /// One operand of a batch.
 #[derive(Clone, Copy)]

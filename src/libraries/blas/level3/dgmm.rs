@@ -7,13 +7,14 @@ use crate::numerics::level3::DgmmSpec;
 
 /// `C = diag(x) * A` (x on the left, it scales rows) or `C = A * diag(x)` (it scales columns), all `m x n`.
 ///
-/// Unless set, leading dimensions leave no gaps.
+/// Unless set, matrices are column-major and leading dimensions leave no gaps.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Dgmm {
     side: Side,
     m: usize,
     n: usize,
+    row_major: bool,
     lda: Option<usize>,
     ldc: Option<usize>,
 }
@@ -21,16 +22,26 @@ pub struct Dgmm {
 impl Dgmm {
     /// The diagonal matrix on `side`; A and C are `m x n`.
     pub fn new(side: Side, m: usize, n: usize) -> Self {
-        Dgmm { side, m, n, lda: None, ldc: None }
+        Dgmm { side, m, n, row_major: false, lda: None, ldc: None }
+    }
+
+    /// The product of column-major matrices that gives the same numbers.
+    fn column_major(self) -> Self {
+        if !self.row_major {
+            return self;
+        }
+        Dgmm { side: self.side.transposed(), m: self.n, n: self.m, row_major: false, ..self }
     }
 }
 
 setters!(Dgmm {
-    /// Elements between the columns of A.
+    /// Elements between the columns (in row-major order the rows) of A.
     lda: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
+
+row_major!(Dgmm);
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -121,7 +132,7 @@ impl Blas {
         x: impl Into<Vector<'a, T>>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let x = x.into();
+        let (spec, x) = (spec.column_major(), x.into());
         self.submit(Scale { spec, x: x.at, _type: PhantomData }, (a.into(), x.data), (c,))
     }
 }

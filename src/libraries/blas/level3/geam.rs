@@ -7,7 +7,7 @@ use crate::numerics::level3::GeamSpec;
 
 /// `C = alpha * op(A) + beta * op(B)`, all `m x n`. With `beta` zero it copies, scales or transposes A.
 ///
-/// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0. A matrix whose factor
+/// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0. A matrix whose factor
 /// is zero (by value) is not read.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -15,6 +15,7 @@ use crate::numerics::level3::GeamSpec;
 pub struct Geam<T: BlasElement> {
     m: usize,
     n: usize,
+    row_major: bool,
     trans_a: Transpose,
     trans_b: Transpose,
     lda: Option<usize>,
@@ -29,7 +30,15 @@ impl<T: BlasElement> Geam<T> {
     pub fn new(m: usize, n: usize) -> Self {
         let (trans_a, trans_b) = (Transpose::No, Transpose::No);
         let (alpha, beta) = (<T as GemmElement>::ONE, T::default());
-        Geam { m, n, trans_a, trans_b, lda: None, ldb: None, ldc: None, alpha, beta }
+        Geam { m, n, row_major: false, trans_a, trans_b, lda: None, ldb: None, ldc: None, alpha, beta }
+    }
+
+    /// The sum of column-major matrices that gives the same numbers.
+    fn column_major(self) -> Self {
+        if !self.row_major {
+            return self;
+        }
+        Geam { m: self.n, n: self.m, row_major: false, ..self }
     }
 
     /// Leading dimensions of A, B and C.
@@ -45,13 +54,14 @@ setters!(Geam<T: BlasElement> {
     trans_a: Transpose;
     /// What is done to B before.
     trans_b: Transpose;
-    /// Elements between the columns of A as stored.
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
-    /// Elements between the columns of B as stored.
+    /// Elements between the columns (in row-major order the rows) of B as stored.
     ldb: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
+row_major!(Geam<T: BlasElement>);
 scalars!(Geam<T: BlasElement>, alpha: T, beta: T);
 
 impl<T: BlasElement> Routine for Geam<T> {
@@ -143,6 +153,6 @@ impl Blas {
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();
-        self.submit(spec, (a.into(), b.into(), alpha, beta), (c,))
+        self.submit(spec.column_major(), (a.into(), b.into(), alpha, beta), (c,))
     }
 }

@@ -4,8 +4,8 @@
 use super::super::gemm::REFUSED;
 use super::super::gemm::{Kind, Same, Single};
 use super::super::prelude::*;
-use super::Batch;
-use super::batch::Operand;
+use super::Batched;
+use super::batch::{Batch, Operand};
 #[cfg(feature = "blas")]
 use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
@@ -143,9 +143,27 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
     }
 }
 
+impl<T: GemmElement> Gemm<T> {
+    /// `count` products of this shape, for [`Blas::gemm_strided_batched`].
+    pub fn batch(self, count: usize) -> Batched<Self> {
+        Batched::new(self, count)
+    }
+}
+
+impl<T: GemmElement> Batched<Gemm<T>> {
+    /// Reads both scalars of all products from device memory, each the first element, when the work runs.
+    pub fn scalars_at<'a>(
+        self,
+        alpha: impl Into<In<'a, T::Scalar>>,
+        beta: impl Into<In<'a, T::Scalar>>,
+    ) -> Scaled<'a, Self> {
+        Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
+    }
+}
+
 impl Blas {
-    /// A product for each of a batch whose matrices lie at fixed distances (`cublasGemmStridedBatchedEx`); see [`Gemm`]
-    /// and [`Batch`].
+    /// A product for each of a batch whose matrices lie at fixed distances (`cublasGemmStridedBatchedEx`); see
+    /// [`Gemm::batch`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small, the matrices do
@@ -153,24 +171,23 @@ impl Blas {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Gemm, blas::Batch};
+    /// use windlass::{Device, Gemm};
     /// let device = Device::host()?;
     /// let a = device.upload([2.0f32])?.into_output();
     /// let b = device.upload([1.0f32, 2.0, 3.0])?.into_output();
-    /// let (spec, batch) = (Gemm::new(1, 1, 1), Batch::new(3).stride_a(0)); // one A for all
-    /// let c = device.blas().gemm_strided_batched(spec, batch, &a, &b, device.uninit(3)?)?.await_result()?;
+    /// let spec = Gemm::new(1, 1, 1).batch(3).stride_a(0); // one A for all
+    /// let c = device.blas().gemm_strided_batched(spec, &a, &b, device.uninit(3)?)?.await_result()?;
     /// assert_eq!(device.download(&c)?.await_result()?, [2.0, 4.0, 6.0]);
     /// # Ok(()) }
     /// ```
     pub fn gemm_strided_batched<'a, T: GemmElement>(
         &self,
-        spec: impl Into<Scaled<'a, Gemm<T>>>,
-        batch: Batch,
+        spec: impl Into<Scaled<'a, Batched<Gemm<T>>>>,
         a: impl Into<In<'a, T>>,
         b: impl Into<In<'a, T>>,
         c: DeviceBuffer<T::Out>,
     ) -> Submitted<DeviceBuffer<T::Out>> {
-        let Scaled { spec, alpha, beta } = spec.into();
+        let Scaled { spec: Batched { spec, batch }, alpha, beta } = spec.into();
         let scalars_at = beta.is_some();
         let routine = Strided::<T, Same> { spec, batch, scalars_at, _kind: PhantomData };
         self.submit(routine, (a.into(), b.into(), alpha, beta), (c,))
@@ -182,13 +199,12 @@ impl Blas {
     /// As [`gemm_strided_batched`](Self::gemm_strided_batched).
     pub fn gemm_mixed_strided_batched<'a, T: MixedElement>(
         &self,
-        spec: impl Into<Scaled<'a, Gemm<T>>>,
-        batch: Batch,
+        spec: impl Into<Scaled<'a, Batched<Gemm<T>>>>,
         a: impl Into<In<'a, T>>,
         b: impl Into<In<'a, T>>,
         c: DeviceBuffer<f32>,
     ) -> Submitted<DeviceBuffer<f32>> {
-        let Scaled { spec, alpha, beta } = spec.into();
+        let Scaled { spec: Batched { spec, batch }, alpha, beta } = spec.into();
         let scalars_at = beta.is_some();
         let routine = Strided::<T, Single> { spec, batch, scalars_at, _kind: PhantomData };
         self.submit(routine, (a.into(), b.into(), alpha, beta), (c,))

@@ -34,7 +34,7 @@ mod trmm;
 mod trsm;
 mod trsm_batched;
 
-pub use batch::Batch;
+pub use batch::Batched;
 pub use dgmm::Dgmm;
 pub use geam::Geam;
 pub use lu::Lu;

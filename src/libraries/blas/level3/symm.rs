@@ -8,7 +8,7 @@ use crate::numerics::level3::SymmSpec;
 /// `C = alpha * A * B + beta * C` (A on the left) or `C = alpha * B * A + beta * C`, where A is symmetric, or for
 /// [`Blas::hemm`] Hermitian. B and C are `m x n`; A is `m x m` or `n x n`.
 ///
-/// Unless set: leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
+/// Unless set: matrices are column-major, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -17,6 +17,7 @@ pub struct Symm<T: BlasElement> {
     uplo: Uplo,
     m: usize,
     n: usize,
+    row_major: bool,
     lda: Option<usize>,
     ldb: Option<usize>,
     ldc: Option<usize>,
@@ -27,7 +28,18 @@ pub struct Symm<T: BlasElement> {
 impl<T: BlasElement> Symm<T> {
     /// A on `side`, its triangle `uplo` stored; B and C are `m x n`.
     pub fn new(side: Side, uplo: Uplo, m: usize, n: usize) -> Self {
-        Symm { side, uplo, m, n, lda: None, ldb: None, ldc: None, alpha: <T as GemmElement>::ONE, beta: T::default() }
+        let (alpha, beta) = (<T as GemmElement>::ONE, T::default());
+        Symm { side, uplo, m, n, row_major: false, lda: None, ldb: None, ldc: None, alpha, beta }
+    }
+
+    /// The product of column-major matrices that gives the same numbers. Of a Hermitian A too: the transpose of what is
+    /// read is its conjugate, and so is the transpose of A.
+    fn column_major(self) -> Self {
+        if !self.row_major {
+            return self;
+        }
+        let (side, uplo) = (self.side.transposed(), self.uplo.transposed());
+        Symm { side, uplo, m: self.n, n: self.m, row_major: false, ..self }
     }
 
     /// Rows and columns of A.
@@ -44,13 +56,14 @@ impl<T: BlasElement> Symm<T> {
 }
 
 setters!(Symm<T: BlasElement> {
-    /// Elements between the columns of A.
+    /// Elements between the columns (in row-major order the rows) of A.
     lda: usize;
-    /// Elements between the columns of B.
+    /// Elements between the columns (in row-major order the rows) of B.
     ldb: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
+row_major!(Symm<T: BlasElement>);
 scalars!(Symm<T: BlasElement>, alpha: T, beta: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -147,7 +160,7 @@ impl Blas {
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();
-        let scalars_at = beta.is_some();
+        let (spec, scalars_at) = (spec.column_major(), beta.is_some());
         self.submit(Product::<T, false> { spec, scalars_at }, (a.into(), b.into(), alpha, beta), (c,))
     }
 
@@ -163,7 +176,7 @@ impl Blas {
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();
-        let scalars_at = beta.is_some();
+        let (spec, scalars_at) = (spec.column_major(), beta.is_some());
         self.submit(Product::<T, true> { spec, scalars_at }, (a.into(), b.into(), alpha, beta), (c,))
     }
 }

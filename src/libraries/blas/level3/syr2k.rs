@@ -2,14 +2,14 @@
 
 use super::super::prelude::*;
 use super::cost;
-use super::syrk::check_trans;
+use super::syrk::{by_columns, check_trans};
 #[cfg(feature = "host")]
 use crate::numerics::level3::{RankSpec, Terms};
 
 /// `C = alpha * (op(A) * op(B)^T + op(B) * op(A)^T) + beta * C`, or for [`Blas::syrkx`] only the first product, which the
 /// caller knows to be symmetric. `op(A)` and `op(B)` are `n x k`; of C, `n x n`, only one triangle is read and written.
 ///
-/// Unless set: nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
+/// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -17,6 +17,7 @@ pub struct Syr2k<T: BlasElement> {
     uplo: Uplo,
     n: usize,
     k: usize,
+    row_major: bool,
     trans: Transpose,
     lda: Option<usize>,
     ldb: Option<usize>,
@@ -34,6 +35,7 @@ pub struct Her2k<T: ComplexElement> {
     uplo: Uplo,
     n: usize,
     k: usize,
+    row_major: bool,
     trans: Transpose,
     lda: Option<usize>,
     ldb: Option<usize>,
@@ -46,7 +48,7 @@ impl<T: BlasElement> Syr2k<T> {
     /// The triangle `uplo` of products of `n x k` matrices with `k x n` ones.
     pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
         let (alpha, beta) = (<T as GemmElement>::ONE, T::default());
-        Syr2k { uplo, n, k, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
+        Syr2k { uplo, n, k, row_major: false, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
     }
 }
 
@@ -54,30 +56,32 @@ impl<T: ComplexElement> Her2k<T> {
     /// The triangle `uplo` of products of `n x k` matrices with `k x n` ones.
     pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
         let (alpha, beta) = (<T as GemmElement>::ONE, T::Real::default());
-        Her2k { uplo, n, k, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
+        Her2k { uplo, n, k, row_major: false, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
     }
 }
 
 setters!(Syr2k<T: BlasElement> {
     /// What is done to A and B before: nothing, or they are transposed. There is no conjugate transpose of complex types.
     trans: Transpose;
-    /// Elements between the columns of A as stored.
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
-    /// Elements between the columns of B as stored.
+    /// Elements between the columns (in row-major order the rows) of B as stored.
     ldb: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
 setters!(Her2k<T: ComplexElement> {
     /// What is done to A and B before: nothing, or the conjugate transpose.
     trans: Transpose;
-    /// Elements between the columns of A as stored.
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
-    /// Elements between the columns of B as stored.
+    /// Elements between the columns (in row-major order the rows) of B as stored.
     ldb: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
+row_major!(Syr2k<T: BlasElement>);
+row_major!(Her2k<T: ComplexElement>);
 scalars!(Syr2k<T: BlasElement>, alpha: T, beta: T);
 scalars!(Her2k<T: ComplexElement>, alpha: T, beta: T::Real);
 
@@ -94,7 +98,17 @@ pub(super) struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
     ldc: usize,
     alpha: T,
     beta: S,
+    /// A and B change places: the transposed product of row-major matrices.
+    swapped: bool,
     _type: PhantomData<T>,
+}
+
+impl<T, S, const HERMITIAN: bool, const TWO: bool> Rank2<T, S, HERMITIAN, TWO> {
+    /// A and B with their leading dimensions, in the order of the column-major product.
+    fn factors<X>(&self, a: X, b: X) -> ((X, usize), (X, usize)) {
+        let (a, b) = ((a, self.lda), (b, self.ldb));
+        if self.swapped { (b, a) } else { (a, b) }
+    }
 }
 
 impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO: bool> Routine
@@ -131,6 +145,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
 
     #[cfg(feature = "host")]
     fn host(&self, (a, b, alpha, beta): (&[T], &[T], Option<&[T]>, Option<&[S]>), (c,): (&mut [T],)) -> Result<()> {
+        let ((a, lda), (b, ldb)) = self.factors(a, b);
         let spec = RankSpec {
             terms: if TWO { Terms::Two } else { Terms::Cross },
             uplo: self.uplo.on_host(),
@@ -138,8 +153,8 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
             hermitian: HERMITIAN,
             n: self.n,
             k: self.k,
-            lda: self.lda,
-            ldb: self.ldb,
+            lda,
+            ldb,
             ldc: self.ldc,
             alpha: value(self.alpha, alpha),
             beta: value(self.beta, beta).into(),
@@ -159,8 +174,9 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
         // A zero alpha leaves nothing of A and B to read.
         let k = if alpha.is_zero() { 0 } else { self.k as i64 };
         let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
-        let [lda, ldb, ldc] = [self.lda, self.ldb, self.ldc].map(|ld| ld as i64);
-        let (a, b, c) = (a.address() as *const _, b.address() as *const _, c.address() as *mut _);
+        let ((a, lda), (b, ldb)) = self.factors(a.address(), b.address());
+        let [lda, ldb, ldc] = [lda, ldb, self.ldc].map(|ld| ld as i64);
+        let (a, b, c) = (a as *const _, b as *const _, c.address() as *mut _);
         // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
         // memory are read before the call returns, and are of the types that the routine takes.
         queue.typed(alpha.mode(), |api, handle| unsafe {
@@ -255,10 +271,12 @@ impl Blas {
         spec: Scaled<'_, Syr2k<T>>,
         (a, b, c): Operands<'_, T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Syr2k { uplo, n, k, trans, lda, ldb, ldc, alpha, beta } = spec.spec;
+        let Syr2k { n, k, row_major: swapped, lda, ldb, ldc, alpha, beta, .. } = spec.spec;
+        let (uplo, trans) = by_columns::<T>(swapped, spec.spec.uplo, spec.spec.trans, false);
         let rows = trans.stored(n, k).0.max(1);
         let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
-        let rank = Rank2::<_, _, false, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, _type: PhantomData };
+        let rank =
+            Rank2::<_, _, false, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, swapped, _type: PhantomData };
         self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
     }
 
@@ -267,10 +285,12 @@ impl Blas {
         spec: Scaled<'_, Her2k<T>>,
         (a, b, c): Operands<'_, T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Her2k { uplo, n, k, trans, lda, ldb, ldc, alpha, beta } = spec.spec;
+        let Her2k { n, k, row_major: swapped, lda, ldb, ldc, alpha, beta, .. } = spec.spec;
+        let (uplo, trans) = by_columns::<T>(swapped, spec.spec.uplo, spec.spec.trans, true);
         let rows = trans.stored(n, k).0.max(1);
         let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
-        let rank = Rank2::<_, _, true, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, _type: PhantomData };
+        let rank =
+            Rank2::<_, _, true, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, swapped, _type: PhantomData };
         self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
     }
 }

@@ -8,7 +8,7 @@ use crate::numerics::level3::{RankSpec, Terms};
 /// `C = alpha * op(A) * op(A)^T + beta * C`: `op(A)` is `n x k`, C is symmetric and `n x n`, and of C only one triangle is
 /// read and written.
 ///
-/// Unless set: A is not transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
+/// Unless set: matrices are column-major, A is not transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -16,6 +16,7 @@ pub struct Syrk<T: BlasElement> {
     uplo: Uplo,
     n: usize,
     k: usize,
+    row_major: bool,
     trans: Transpose,
     lda: Option<usize>,
     ldc: Option<usize>,
@@ -31,6 +32,7 @@ pub struct Herk<T: ComplexElement> {
     uplo: Uplo,
     n: usize,
     k: usize,
+    row_major: bool,
     trans: Transpose,
     lda: Option<usize>,
     ldc: Option<usize>,
@@ -45,6 +47,7 @@ impl<T: BlasElement> Syrk<T> {
             uplo,
             n,
             k,
+            row_major: false,
             trans: Transpose::No,
             lda: None,
             ldc: None,
@@ -58,26 +61,28 @@ impl<T: ComplexElement> Herk<T> {
     /// The triangle `uplo` of the product of an `n x k` matrix with its conjugate transpose.
     pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
         let (alpha, beta) = (<T::Real as GemmElement>::ONE, T::Real::default());
-        Herk { uplo, n, k, trans: Transpose::No, lda: None, ldc: None, alpha, beta }
+        Herk { uplo, n, k, row_major: false, trans: Transpose::No, lda: None, ldc: None, alpha, beta }
     }
 }
 
 setters!(Syrk<T: BlasElement> {
     /// What is done to A before: nothing, or it is transposed. There is no conjugate transpose of complex types.
     trans: Transpose;
-    /// Elements between the columns of A as stored.
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
 setters!(Herk<T: ComplexElement> {
     /// What is done to A before: nothing, or the conjugate transpose.
     trans: Transpose;
-    /// Elements between the columns of A as stored.
+    /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
-    /// Elements between the columns of C.
+    /// Elements between the columns (in row-major order the rows) of C.
     ldc: usize;
 });
+row_major!(Syrk<T: BlasElement>);
+row_major!(Herk<T: ComplexElement>);
 scalars!(Syrk<T: BlasElement>, alpha: T, beta: T);
 scalars!(Herk<T: ComplexElement>, alpha: T::Real, beta: T::Real);
 
@@ -90,6 +95,26 @@ pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> 
         (Transpose::Yes, true) => Err(Error::invalid("trans", "Yes, but the product is Hermitian: No or Conjugate")),
         _ => Ok(()),
     }
+}
+
+/// The triangle and the transpose of column-major matrices that give the numbers of row-major ones: the transpose of
+/// the product of A with its (conjugate) transpose is that of the transposed A the other way around. What is refused
+/// stays what it is.
+pub(super) fn by_columns<T: BlasElement>(
+    row_major: bool,
+    uplo: Uplo,
+    trans: Transpose,
+    hermitian: bool,
+) -> (Uplo, Transpose) {
+    if !row_major || check_trans::<T>(trans, hermitian).is_err() {
+        return (uplo, trans);
+    }
+    let trans = match (trans, hermitian) {
+        (Transpose::No, true) => Transpose::Conjugate,
+        (Transpose::No, false) => Transpose::Yes,
+        _ => Transpose::No,
+    };
+    (uplo.transposed(), trans)
 }
 
 /// `S` is the type of the scalars.
@@ -195,8 +220,9 @@ impl Blas {
         a: impl Into<In<'a, T>>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec: Syrk { uplo, n, k, trans, lda, ldc, alpha, beta }, alpha: alpha_at, beta: beta_at } =
-            spec.into();
+        let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();
+        let Syrk { n, k, lda, ldc, alpha, beta, .. } = spec;
+        let (uplo, trans) = by_columns::<T>(spec.row_major, spec.uplo, spec.trans, false);
         let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
         let rank = Rank::<_, _, false> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData };
         self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
@@ -212,8 +238,9 @@ impl Blas {
         a: impl Into<In<'a, T>>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec: Herk { uplo, n, k, trans, lda, ldc, alpha, beta }, alpha: alpha_at, beta: beta_at } =
-            spec.into();
+        let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();
+        let Herk { n, k, lda, ldc, alpha, beta, .. } = spec;
+        let (uplo, trans) = by_columns::<T>(spec.row_major, spec.uplo, spec.trans, true);
         let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
         let rank = Rank::<_, _, true> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData };
         self.submit(rank, (a.into(), alpha_at, beta_at), (c,))

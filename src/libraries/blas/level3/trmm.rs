@@ -13,10 +13,7 @@ pub(super) struct InPlace<T: BlasElement>(Triangular<T>);
 /// Into C.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Apart<T: BlasElement> {
-    spec: Triangular<T>,
-    ldc: usize,
-}
+pub(super) struct Apart<T: BlasElement>(Triangular<T>);
 
 /// Enqueues `C = alpha * op(A) * B`; C may be B.
 #[cfg(feature = "blas")]
@@ -54,6 +51,7 @@ impl<T: BlasElement> Routine for InPlace<T> {
 
     fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
         check_scalar("alpha", alpha)?;
+        self.0.check_in_place()?;
         self.0.check(a.len(), b.len())
     }
 
@@ -84,31 +82,31 @@ impl<T: BlasElement> Routine for Apart<T> {
 
     fn check(&self, (a, b, alpha): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
         check_scalar("alpha", alpha)?;
-        self.spec.check(a.len(), b.len())?;
-        check_matrix("c", self.spec.m, self.spec.n, self.ldc, c.len())
+        self.0.check(a.len(), b.len())?;
+        check_matrix("c", self.0.m, self.0.n, self.0.leading_of_c(), c.len())
     }
 
     fn overwrites(&self, (c,): &Spans<(T,)>) -> bool {
-        fills(self.spec.m, self.spec.n, self.ldc, c.len())
+        fills(self.0.m, self.0.n, self.0.leading_of_c(), c.len())
     }
 
     fn cost(&self) -> Cost {
-        self.spec.cost()
+        self.0.cost()
     }
 
     #[cfg(feature = "host")]
     fn host(&self, (a, b, alpha): (&[T], &[T], Option<&[T]>), (c,): (&mut [T],)) -> Result<()> {
-        let spec = self.spec.on_host(alpha);
-        T::copy(spec.m, spec.n, (b, spec.ldb), (c, self.ldc));
-        T::trmm(&TriSpec { ldb: self.ldc, ..spec }, a, c);
+        let (spec, ldc) = (self.0.on_host(alpha), self.0.leading_of_c());
+        T::copy(spec.m, spec.n, (b, spec.ldb), (c, ldc));
+        T::trmm(&TriSpec { ldb: ldc, ..spec }, a, c);
         Ok(())
     }
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alpha), (c,)) = (*queue.reads(), *queue.writes());
-        let alpha = Scalar::new(self.spec.alpha, &alpha);
-        enqueue(queue, &self.spec, &alpha, (a.address(), b.address(), c.address()), self.ldc)
+        let alpha = Scalar::new(self.0.alpha, &alpha);
+        enqueue(queue, &self.0, &alpha, (a.address(), b.address(), c.address()), self.0.leading_of_c())
     }
 }
 
@@ -138,11 +136,11 @@ impl Blas {
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();
-        self.submit(InPlace(spec), (a.into(), alpha), (b,))
+        self.submit(InPlace(spec.column_major()), (a.into(), alpha), (b,))
     }
 
-    /// As [`trmm`](Self::trmm), but B stays as it is and the product goes to `c`, whose columns are `ldc` elements apart
-    /// (`cublas<t>trmm`).
+    /// As [`trmm`](Self::trmm), but B stays as it is and the product goes to `c` (`cublas<t>trmm`), which has a leading
+    /// dimension of its own, [`Triangular::ldc`].
     ///
     /// # Errors
     /// As [`trmm`](Self::trmm); `c` comes back.
@@ -152,9 +150,8 @@ impl Blas {
         a: impl Into<In<'a, T>>,
         b: impl Into<In<'a, T>>,
         c: DeviceBuffer<T>,
-        ldc: usize,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();
-        self.submit(Apart { spec, ldc }, (a.into(), b.into(), alpha), (c,))
+        self.submit(Apart(spec.column_major()), (a.into(), b.into(), alpha), (c,))
     }
 }

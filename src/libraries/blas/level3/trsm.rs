@@ -8,7 +8,7 @@ use crate::numerics::level3::TriSpec;
 /// A triangular A beside a general `m x n` matrix B: `op(A)` on the left is `m x m`, on the right `n x n`. Of A only one
 /// triangle is read, and not its diagonal where that is all ones.
 ///
-/// Unless set: nothing is transposed, the diagonal is as stored, leading dimensions leave no gaps, `alpha` is 1.
+/// Unless set: matrices are column-major, nothing is transposed, the diagonal is as stored, leading dimensions leave no gaps, `alpha` is 1.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -19,8 +19,10 @@ pub struct Triangular<T: BlasElement> {
     pub(super) n: usize,
     pub(super) trans: Transpose,
     pub(super) diag: Diag,
+    row_major: bool,
     lda: Option<usize>,
     ldb: Option<usize>,
+    ldc: Option<usize>,
     pub(super) alpha: T,
 }
 
@@ -28,7 +30,16 @@ impl<T: BlasElement> Triangular<T> {
     /// A on `side`, its triangle `uplo` stored; B is `m x n`.
     pub fn new(side: Side, uplo: Uplo, m: usize, n: usize) -> Self {
         let (trans, diag, alpha) = (Transpose::No, Diag::NonUnit, <T as GemmElement>::ONE);
-        Triangular { side, uplo, m, n, trans, diag, lda: None, ldb: None, alpha }
+        Triangular { side, uplo, m, n, trans, diag, row_major: false, lda: None, ldb: None, ldc: None, alpha }
+    }
+
+    /// The problem of column-major matrices that gives the same numbers.
+    pub(super) fn column_major(self) -> Self {
+        if !self.row_major {
+            return self;
+        }
+        let (side, uplo) = (self.side.transposed(), self.uplo.transposed());
+        Triangular { side, uplo, m: self.n, n: self.m, row_major: false, ..self }
     }
 
     /// Rows and columns of A.
@@ -39,6 +50,19 @@ impl<T: BlasElement> Triangular<T> {
     /// Leading dimensions of A and B.
     pub(super) fn leading(&self) -> [usize; 2] {
         [self.lda.unwrap_or(self.order().max(1)), self.ldb.unwrap_or(self.m.max(1))]
+    }
+
+    /// The leading dimension of the C of [`Blas::trmm_into`].
+    pub(super) fn leading_of_c(&self) -> usize {
+        self.ldc.unwrap_or(self.m.max(1))
+    }
+
+    /// Refuses a C where the result takes the place of B.
+    pub(super) fn check_in_place(&self) -> Result<()> {
+        match self.ldc {
+            Some(ldc) => Err(Error::invalid("ldc", format!("{ldc}, but the result takes the place of b"))),
+            None => Ok(()),
+        }
     }
 
     /// Checks sizes and where A and B lie.
@@ -78,11 +102,15 @@ setters!(Triangular<T: BlasElement> {
     trans: Transpose;
     /// What the diagonal of A is.
     diag: Diag;
-    /// Elements between the columns of A.
+    /// Elements between the columns (in row-major order the rows) of A.
     lda: usize;
-    /// Elements between the columns of B.
+    /// Elements between the columns (in row-major order the rows) of B.
     ldb: usize;
+    /// Elements between the columns (in row-major order the rows) of the C of [`Blas::trmm_into`], the only one that
+    /// has a C.
+    ldc: usize;
 });
+row_major!(Triangular<T: BlasElement>);
 scalars!(Triangular<T: BlasElement>, alpha: T);
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -98,6 +126,7 @@ impl<T: BlasElement> Routine for Trsm<T> {
 
     fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
         check_scalar("alpha", alpha)?;
+        self.0.check_in_place()?;
         self.0.check(a.len(), b.len())
     }
 
@@ -158,6 +187,6 @@ impl Blas {
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();
-        self.submit(Trsm(spec), (a.into(), alpha), (b,))
+        self.submit(Trsm(spec.column_major()), (a.into(), alpha), (b,))
     }
 }

@@ -1,9 +1,9 @@
 //! Many solutions with triangular matrices: trsm, batched.
 
 use super::super::prelude::*;
-use super::batch::Operand;
+use super::batch::{Batch, Operand};
 use super::spread::{Even, Listed, Spread};
-use super::{Batch, Triangular};
+use super::{Batched, Triangular};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 
@@ -40,6 +40,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         check_size("m", self.spec.m)?;
         check_size("n", self.spec.n)?;
         check_size("count", count)?;
+        self.spec.check_in_place()?;
         L::check::<T>(&of_a, count, a, false)?;
         L::check::<T>(&of_b, count, b, true)
     }
@@ -92,6 +93,20 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     }
 }
 
+impl<T: BlasElement> Triangular<T> {
+    /// `count` solutions of this shape, for [`Blas::trsm_strided_batched`].
+    pub fn batch(self, count: usize) -> Batched<Self> {
+        Batched::new(self, count)
+    }
+}
+
+impl<T: BlasElement> Batched<Triangular<T>> {
+    /// Reads the scalar of all solutions from device memory, the first element, when the work runs.
+    pub fn alpha_at<'a>(self, alpha: impl Into<In<'a, T>>) -> Scaled<'a, Self> {
+        Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
+    }
+}
+
 impl Blas {
     /// [`trsm`](Self::trsm) for each of a batch at even distances in one buffer (`cublas<t>trsmBatched`).
     ///
@@ -101,23 +116,23 @@ impl Blas {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Side, Uplo, blas::{Batch, Triangular}};
+    /// use windlass::{Device, Side, Uplo, blas::Triangular};
     /// let device = Device::host()?;
     /// let a = device.upload([2.0f64, 4.0])?.into_output(); // two matrices of 1 x 1
     /// let b = device.upload([2.0f64, 12.0])?.into_output();
-    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1);
-    /// let x = device.blas().trsm_strided_batched(spec, Batch::new(2), &a, b)?.await_result()?;
+    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1).batch(2);
+    /// let x = device.blas().trsm_strided_batched(spec, &a, b)?.await_result()?;
     /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 3.0]);
     /// # Ok(()) }
     /// ```
     pub fn trsm_strided_batched<'a, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Triangular<T>>>,
-        batch: Batch,
+        spec: impl Into<Scaled<'a, Batched<Triangular<T>>>>,
         a: impl Into<In<'a, T>>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec, alpha, .. } = spec.into();
+        let Scaled { spec: Batched { spec, batch }, alpha, .. } = spec.into();
+        let spec = spec.column_major();
         self.submit(Solve::<T, Even> { spec, batch, _spread: PhantomData }, (a.into(), alpha), (b,))
     }
 
@@ -145,6 +160,7 @@ impl Blas {
         b: Vec<DeviceBuffer<T>>,
     ) -> Submitted<Vec<DeviceBuffer<T>>> {
         let (Scaled { spec, alpha, .. }, batch) = (spec.into(), Batch::new(b.len()));
+        let spec = spec.column_major();
         self.submit(Solve::<T, Listed> { spec, batch, _spread: PhantomData }, (a, alpha), (b,))
     }
 }

@@ -79,7 +79,7 @@ impl Sparse {
         }
         let (on_b, order) = lay(self.device(), b)?;
         let c = self.device().uninit(elements(m, n)?)?;
-        let c = self.spmm(Spmm::new(n).orders(order, Order::Row), a, &on_b, c)?.into_output();
+        let c = self.spmm(Spmm::new(n).order_b(order).order_c(Order::Row), a, &on_b, c)?.into_output();
         self.device().download_array(&c, (m, n), Order::Row)
     }
 }

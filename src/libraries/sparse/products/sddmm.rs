@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 /// products of length `k`. Unless set, nothing is transposed, A and B are column-major without gaps, `alpha` is 1 and
 /// `beta` 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[must_use]
 pub struct Sddmm<S> {
     k: usize,
     trans: [Transpose; 2],
@@ -34,9 +35,17 @@ impl<S: Number> Sddmm<S> {
         Sddmm { k, trans, alpha: S::ONE, beta: S::default(), order, ld: [None; 2] }
     }
 
-    /// What is done to A and B.
-    pub fn trans(mut self, a: Transpose, b: Transpose) -> Self {
-        self.trans = [a, b];
+    /// What is done to A before.
+    pub fn trans_a(mut self, trans: Transpose) -> Self {
+        let [_, b] = self.trans;
+        self.trans = [trans, b];
+        self
+    }
+
+    /// What is done to B before.
+    pub fn trans_b(mut self, trans: Transpose) -> Self {
+        let [a, _] = self.trans;
+        self.trans = [a, trans];
         self
     }
 
@@ -52,15 +61,37 @@ impl<S: Number> Sddmm<S> {
         self
     }
 
-    /// How A and B lie.
-    pub fn orders(mut self, a: Order, b: Order) -> Self {
-        self.order = [a, b];
+    /// A and B are row-major.
+    pub fn row_major(mut self) -> Self {
+        self.order = [Order::Row; 2];
         self
     }
 
-    /// The leading dimensions of A and B.
-    pub fn leading(mut self, lda: usize, ldb: usize) -> Self {
-        self.ld = [Some(lda), Some(ldb)];
+    /// How A lies in memory.
+    pub fn order_a(mut self, order: Order) -> Self {
+        let [_, b] = self.order;
+        self.order = [order, b];
+        self
+    }
+
+    /// How B lies in memory.
+    pub fn order_b(mut self, order: Order) -> Self {
+        let [a, _] = self.order;
+        self.order = [a, order];
+        self
+    }
+
+    /// Elements between the columns of A as stored, or its rows where it is row-major.
+    pub fn lda(mut self, lda: usize) -> Self {
+        let [_, b] = self.ld;
+        self.ld = [Some(lda), b];
+        self
+    }
+
+    /// Elements between the columns of B as stored, or its rows where it is row-major.
+    pub fn ldb(mut self, ldb: usize) -> Self {
+        let [a, _] = self.ld;
+        self.ld = [a, Some(ldb)];
         self
     }
 

@@ -24,6 +24,7 @@ use std::marker::PhantomData;
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. Unless
 /// set, nothing is transposed, B and C are column-major without gaps, `alpha` is 1 and `beta` 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[must_use]
 pub struct Spmm<S> {
     n: usize,
     trans: [Transpose; 2],
@@ -64,23 +65,37 @@ impl<S: Number> Spmm<S> {
         self
     }
 
-    /// How B and C lie.
-    pub fn orders(mut self, b: Order, c: Order) -> Self {
-        self.order = [b, c];
+    /// B and C are row-major.
+    pub fn row_major(mut self) -> Self {
+        self.order = [Order::Row; 2];
         self
     }
 
-    /// The leading dimension of B.
-    pub fn ldb(mut self, ld: usize) -> Self {
+    /// How B lies in memory.
+    pub fn order_b(mut self, order: Order) -> Self {
+        let [_, c] = self.order;
+        self.order = [order, c];
+        self
+    }
+
+    /// How C lies in memory.
+    pub fn order_c(mut self, order: Order) -> Self {
+        let [b, _] = self.order;
+        self.order = [b, order];
+        self
+    }
+
+    /// Elements between the columns of B as stored, or its rows where it is row-major.
+    pub fn ldb(mut self, ldb: usize) -> Self {
         let [_, c] = self.ld;
-        self.ld = [Some(ld), c];
+        self.ld = [Some(ldb), c];
         self
     }
 
-    /// The leading dimension of C.
-    pub fn ldc(mut self, ld: usize) -> Self {
+    /// Elements between the columns of C, or its rows where it is row-major.
+    pub fn ldc(mut self, ldc: usize) -> Self {
         let [b, _] = self.ld;
-        self.ld = [b, Some(ld)];
+        self.ld = [b, Some(ldc)];
         self
     }
 
@@ -298,7 +313,7 @@ impl Sparse {
     /// let device = Device::host()?;
     /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
     /// let b = device.upload([1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?.into_output(); // 3 x 2, row-major
-    /// let spec = Spmm::new(2).orders(Order::Row, Order::Row);
+    /// let spec = Spmm::new(2).row_major();
     /// let c = device.sparse().spmm(spec, &a, &b, device.uninit(4)?)?.await_result()?;
     /// assert_eq!(device.download(&c)?.await_result()?, [11.0, 14.0, 9.0, 12.0]);
     /// # Ok(()) }

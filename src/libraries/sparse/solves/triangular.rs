@@ -242,6 +242,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 /// What [`Sparse::spsm`] computes: `X = alpha * op(A)^-1 * B` with `n` columns. Unless set, B and X are column-major without
 /// gaps and `alpha` is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Spsm<T> {
     n: usize,
     alpha: T,
@@ -261,15 +262,37 @@ impl<T: SolveElement> Spsm<T> {
         self
     }
 
-    /// How B and X lie.
-    pub fn orders(mut self, b: Order, x: Order) -> Self {
-        self.order = [b, x];
+    /// B and X are row-major.
+    pub fn row_major(mut self) -> Self {
+        self.order = [Order::Row; 2];
         self
     }
 
-    /// The leading dimensions of B and X.
-    pub fn leading(mut self, ldb: usize, ldx: usize) -> Self {
-        self.ld = [Some(ldb), Some(ldx)];
+    /// How B lies in memory.
+    pub fn order_b(mut self, order: Order) -> Self {
+        let [_, x] = self.order;
+        self.order = [order, x];
+        self
+    }
+
+    /// How X lies in memory.
+    pub fn order_x(mut self, order: Order) -> Self {
+        let [b, _] = self.order;
+        self.order = [b, order];
+        self
+    }
+
+    /// Elements between the columns of B, or its rows where it is row-major.
+    pub fn ldb(mut self, ldb: usize) -> Self {
+        let [_, x] = self.ld;
+        self.ld = [Some(ldb), x];
+        self
+    }
+
+    /// Elements between the columns of X, or its rows where it is row-major.
+    pub fn ldx(mut self, ldx: usize) -> Self {
+        let [b, _] = self.ld;
+        self.ld = [b, Some(ldx)];
         self
     }
 }

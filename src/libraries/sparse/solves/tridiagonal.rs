@@ -12,46 +12,84 @@ use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Tridiagonal systems of `n` rows: one matrix with several right sides, or a batch of matrices with one each.
+///
+/// Unless set, there is one matrix and one right side, and nothing has gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[must_use]
 pub struct Gtsv {
-    pub(super) n: usize,
+    n: usize,
+    columns: usize,
+    ldb: Option<usize>,
+    batch: usize,
+    stride: Option<usize>,
+}
+
+/// A specification, worked out.
+struct Systems {
+    n: usize,
     /// Right sides of one matrix.
-    pub(super) columns: usize,
+    columns: usize,
     /// Distance of right sides, or of the matrices and right sides of a batch.
-    pub(super) stride: usize,
+    stride: usize,
     /// Matrices.
-    pub(super) batch: usize,
+    batch: usize,
 }
 
 impl Gtsv {
     /// One matrix and one right side.
     pub fn new(n: usize) -> Self {
-        Gtsv { n, columns: 1, stride: n, batch: 1 }
+        Gtsv { n, columns: 1, ldb: None, batch: 1, stride: None }
     }
 
-    /// So many right sides of one matrix, `ldb` apart.
-    pub fn columns(mut self, columns: usize, ldb: usize) -> Self {
-        (self.columns, self.stride, self.batch) = (columns, ldb, 1);
+    /// `columns` right sides of one matrix.
+    pub fn columns(mut self, columns: usize) -> Self {
+        self.columns = columns;
         self
     }
 
-    /// So many matrices with a right side each; diagonals and right sides lie `stride` apart.
-    pub fn batch(mut self, batch: usize, stride: usize) -> Self {
-        (self.columns, self.stride, self.batch) = (1, stride, batch);
+    /// Elements between the right sides of one matrix.
+    pub fn ldb(mut self, ldb: usize) -> Self {
+        self.ldb = Some(ldb);
         self
+    }
+
+    /// `count` matrices with one right side each.
+    pub fn batch(mut self, count: usize) -> Self {
+        self.batch = count;
+        self
+    }
+
+    /// Elements between the matrices of a batch: from diagonal to diagonal, and from right side to right side.
+    pub fn stride(mut self, stride: usize) -> Self {
+        self.stride = Some(stride);
+        self
+    }
+
+    /// The distance, and its name.
+    fn distance(&self) -> (&'static str, usize) {
+        let (name, set) = if self.batch == 1 { ("ldb", self.ldb) } else { ("stride", self.stride) };
+        (name, set.unwrap_or(self.n))
+    }
+
+    fn systems(&self) -> Systems {
+        Systems { n: self.n, columns: self.columns, stride: self.distance().1, batch: self.batch }
     }
 
     /// Elements of the right sides, and of each diagonal.
     fn lengths(&self) -> Result<[usize; 2]> {
-        let Gtsv { n, columns, stride, batch } = *self;
+        let (Systems { n, columns, stride, batch }, (name, _)) = (self.systems(), self.distance());
         if stride < n {
-            return Err(Error::invalid("stride", format!("{stride} is less than the {n} rows")));
+            return Err(Error::invalid(name, format!("{stride} is less than the {n} rows")));
+        }
+        if batch != 1 && columns != 1 {
+            let reason = format!("{columns} right sides in a batch of {batch} matrices, which have one each");
+            return Err(Error::invalid("columns", reason));
         }
         let span = |count: usize| match (count, n) {
             (0, _) | (_, 0) => Some(0),
             _ => stride.checked_mul(count - 1).and_then(|before| before.checked_add(n)),
         };
-        let overflow = || Error::invalid("stride", format!("{} systems {stride} apart overflow", columns.max(batch)));
+        let overflow = || Error::invalid(name, format!("{} systems {stride} apart overflow", columns.max(batch)));
         let sides = span(if batch == 1 { columns } else { batch }).ok_or_else(overflow)?;
         Ok([sides, span(batch).ok_or_else(overflow)?])
     }
@@ -87,7 +125,7 @@ impl<T: SolveElement> Routine for Solve<T> {
     }
 
     fn cost(&self) -> Cost {
-        let Gtsv { n, columns, batch, .. } = self.spec;
+        let Systems { n, columns, batch, .. } = self.spec.systems();
         let rows = n.saturating_mul(columns).saturating_mul(batch);
         Cost {
             flops: rows.saturating_mul(8) as u64,
@@ -97,7 +135,7 @@ impl<T: SolveElement> Routine for Solve<T> {
 
     #[cfg(feature = "host")]
     fn host(&self, (lower, d, upper): (&[T], &[T], &[T]), (b,): (&mut [T],)) -> Result<()> {
-        let Gtsv { n, columns, stride, batch } = self.spec;
+        let Systems { n, columns, stride, batch } = self.spec.systems();
         let diagonals = |first: usize| {
             let part = |x: &'_ [T]| -> std::ops::Range<usize> { first.min(x.len())..(first + n).min(x.len()) };
             (part(lower), part(d), part(upper))
@@ -133,7 +171,7 @@ impl<T: SolveElement> Routine for Solve<T> {
     #[cfg(feature = "sparse")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((lower, d, upper), (b,)) = (*queue.reads(), *queue.writes());
-        let Gtsv { n, columns, stride, batch } = self.spec;
+        let Systems { n, columns, stride, batch } = self.spec.systems();
         if n == 0 || columns == 0 || batch == 0 {
             return Ok(());
         }

@@ -19,13 +19,13 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
 
     fn check(&self, (): &(), (a, pivots, info): &Spans<(L::Of<T>, i32, i32)>) -> Result<()> {
         self.0.check_sizes::<L>()?;
-        L::check::<T>(&self.0.a(), self.0.count, a, true)?;
+        L::check::<T>(&self.0.a(), self.0.count(), a, true)?;
         self.0.check_pivots(pivots.len())?;
         self.0.check_info(info.len())
     }
 
     fn overwrites_each(&self, (_, pivots, info): &Spans<(L::Of<T>, i32, i32)>, index: usize) -> bool {
-        let Lu { n, count, .. } = self.0;
+        let (n, count) = (self.0.n, self.0.count());
         match index.checked_sub(L::buffers(count)) {
             None => false,
             Some(0) => n.checked_mul(count) == Some(pivots.len()),
@@ -39,7 +39,7 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
 
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, pivots, info): <(L::Of<T>, i32, i32) as crate::Elems>::SlicesMut<'_>) -> Result<()> {
-        let (Lu { n, count, .. }, of_a) = (self.0, self.0.a());
+        let (Lu { n, .. }, count, of_a) = (self.0, self.0.count(), self.0.a());
         if n == 0 {
             return super::regular(info, count);
         }
@@ -51,7 +51,7 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
 
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let (Lu { n, count, .. }, of_a, (a, pivots, info)) = (self.0, self.0.a(), queue.writes());
+        let (Lu { n, .. }, count, of_a, (a, pivots, info)) = (self.0, self.0.count(), self.0.a(), queue.writes());
         if count == 0 {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Blas {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Transpose, blas::Lu};
-    /// let (device, lu) = (Device::host()?, Lu::new(2, 1));
+    /// let (device, lu) = (Device::host()?, Lu::new(2));
     /// let (blas, a) = (device.blas(), device.upload([1.0f64, 2.0, 1.0, 4.0])?.into_output()); // [1 1; 2 4]
     /// let (a, pivots, info) = blas.getrf_strided_batched(lu, a, device.uninit(2)?, device.uninit(1)?)?.await_result()?;
     /// assert_eq!(device.download(&a)?.await_result()?, [2.0, 0.5, 4.0, -1.0]);
@@ -111,12 +111,12 @@ impl Blas {
     /// (`cublas<t>getrfBatched`). Pivots and infos are those of all.
     ///
     /// # Errors
-    /// As there, and when there are not `count` matrices. All buffers come back.
+    /// As there, and when a batch is set that is not of so many matrices. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Transpose, blas::Lu};
-    /// let (device, lu) = (Device::host()?, Lu::new(1, 2));
+    /// let (device, lu) = (Device::host()?, Lu::new(1));
     /// let a = vec![device.upload([2.0f64])?.into_output(), device.upload([4.0f64])?.into_output()];
     /// let (pivots, info) = (device.uninit(2)?, device.uninit(2)?);
     /// let (a, pivots, _) = device.blas().getrf_batched(lu, a, pivots, info)?.await_result()?;
@@ -134,6 +134,6 @@ impl Blas {
         pivots: DeviceBuffer<i32>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<Factors<Vec<DeviceBuffer<T>>>> {
-        self.submit(Factor::<T, Listed>(lu, PhantomData), (), (a, pivots, info))
+        self.submit(Factor::<T, Listed>(lu.listed(a.len()), PhantomData), (), (a, pivots, info))
     }
 }

@@ -32,16 +32,16 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
         let (lu, of_c) = (self.0, self.0.b("c", self.0.n));
         lu.check_sizes::<L>()?;
         check_int("ldb", of_c.ld)?;
-        L::check::<T>(&lu.a(), lu.count, a, false)?;
+        L::check::<T>(&lu.a(), lu.count(), a, false)?;
         if let Some(pivots) = pivots {
             lu.check_pivots(pivots.len())?;
         }
-        L::check::<T>(&of_c, lu.count, c, true)?;
+        L::check::<T>(&of_c, lu.count(), c, true)?;
         lu.check_info(info.len())
     }
 
     fn overwrites_each(&self, (c, info): &Spans<(L::Of<T>, i32)>, index: usize) -> bool {
-        let count = self.0.count;
+        let count = self.0.count();
         match index < L::buffers(count) {
             true => L::fills::<T>(&self.0.b("c", self.0.n), count, c, index),
             false => count == info.len(),
@@ -58,7 +58,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
         (a, pivots): <Self::Reads as crate::Elems>::Slices<'_>,
         (c, info): <(L::Of<T>, i32) as crate::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
-        let (Lu { n, count, .. }, of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
+        let (Lu { n, .. }, count, of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
         if n == 0 {
             return super::regular(info, count);
         }
@@ -82,7 +82,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (c, info)) = (queue.reads(), queue.writes());
-        let (Lu { n, count, .. }, mut of_a, of_c) = (self.0, self.0.a(), self.0.b("c", self.0.n));
+        let (Lu { n, .. }, count, mut of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
         if count == 0 {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Blas {
         c: Vec<DeviceBuffer<T>>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(Vec<DeviceBuffer<T>>, DeviceBuffer<i32>)> {
-        self.submit(Invert::<T, Listed, true>(lu, PhantomData), (a, Some(pivots.into())), (c, info))
+        self.submit(Invert::<T, Listed, true>(lu.listed(a.len()), PhantomData), (a, Some(pivots.into())), (c, info))
     }
 
     /// The inverse of each of a batch at even distances in one buffer, into C (`cublas<t>matinvBatched` up to 32 rows,
@@ -185,7 +185,7 @@ impl Blas {
     /// let device = Device::host()?;
     /// let (x, y) = (device.upload([2.0f64])?.into_output(), device.upload([4.0f64])?.into_output());
     /// let (c, info) = (vec![device.uninit(1)?, device.uninit(1)?], device.uninit(2)?);
-    /// let (a, lu) = ([x.as_in(), y.as_in()], Lu::new(1, 2));
+    /// let (a, lu) = ([x.as_in(), y.as_in()], Lu::new(1));
     /// let (c, info) = device.blas().matinv_batched(lu, &a, c, info)?.await_result()?;
     /// assert_eq!(device.download(&c[1])?.await_result()?, [0.25]);
     /// assert_eq!(device.download(&info)?.await_result()?, [0, 0]);
@@ -198,6 +198,6 @@ impl Blas {
         c: Vec<DeviceBuffer<T>>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(Vec<DeviceBuffer<T>>, DeviceBuffer<i32>)> {
-        self.submit(Invert::<T, Listed, false>(lu, PhantomData), (a, None), (c, info))
+        self.submit(Invert::<T, Listed, false>(lu.listed(a.len()), PhantomData), (a, None), (c, info))
     }
 }

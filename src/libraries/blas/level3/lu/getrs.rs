@@ -28,9 +28,9 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         check_int("nrhs", self.nrhs)?;
         let of_b = self.lu.b("b", self.nrhs);
         check_int("ldb", of_b.ld)?;
-        L::check::<T>(&self.lu.a(), self.lu.count, a, false)?;
+        L::check::<T>(&self.lu.a(), self.lu.count(), a, false)?;
         self.lu.check_pivots(pivots.len())?;
-        L::check::<T>(&of_b, self.lu.count, b, true)
+        L::check::<T>(&of_b, self.lu.count(), b, true)
     }
 
     fn cost(&self) -> Cost {
@@ -45,7 +45,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         (a, pivots): <Self::Reads as crate::Elems>::Slices<'_>,
         (b,): <(L::Of<T>,) as crate::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
-        let (Lu { n, count, .. }, of_a, of_b) = (self.lu, self.lu.a(), self.lu.b("b", self.nrhs));
+        let (Lu { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
         if n == 0 || self.nrhs == 0 {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     #[cfg(feature = "blas")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
-        let (Lu { n, count, .. }, of_a, of_b) = (self.lu, self.lu.a(), self.lu.b("b", self.nrhs));
+        let (Lu { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
         if n == 0 || count == 0 || self.nrhs == 0 {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl Blas {
         pivots: impl Into<In<'a, i32>>,
         b: Vec<DeviceBuffer<T>>,
     ) -> Submitted<Vec<DeviceBuffer<T>>> {
-        let solve = Solve::<T, Listed> { lu, trans, nrhs, _type: PhantomData };
+        let solve = Solve::<T, Listed> { lu: lu.listed(a.len()), trans, nrhs, _type: PhantomData };
         self.submit(solve, (a, pivots.into()), (b,))
     }
 }

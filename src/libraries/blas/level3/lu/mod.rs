@@ -22,12 +22,14 @@ use super::spread::Spread;
 /// stay on the device like any result.
 ///
 /// Unless set: leading dimensions leave no gaps and each matrix begins where the one before it ends. Matrices in buffers
-/// of their own have no distance, and one that is set is refused. All sizes fit 32-bit integers.
+/// of their own have no distance, and one that is set is refused. Matrices are column-major: a row-major A is the transpose of
+/// what the library sees, whose factors are others. Its inverse is the transposed inverse, so `matinv` takes row-major matrices
+/// as they are. All sizes fit 32-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Lu {
     n: usize,
-    count: usize,
+    count: Option<usize>,
     lda: Option<usize>,
     stride_a: Option<usize>,
     ldb: Option<usize>,
@@ -35,9 +37,26 @@ pub struct Lu {
 }
 
 impl Lu {
-    /// `count` matrices of `n x n`.
-    pub fn new(n: usize, count: usize) -> Self {
-        Lu { n, count, lda: None, stride_a: None, ldb: None, stride_b: None }
+    /// Matrices of `n x n`: one, or as many as there are buffers; [`batch`](Self::batch) says another number.
+    pub fn new(n: usize) -> Self {
+        Lu { n, count: None, lda: None, stride_a: None, ldb: None, stride_b: None }
+    }
+}
+
+impl Lu {
+    /// `count` matrices.
+    pub fn batch(mut self, count: usize) -> Self {
+        self.count = Some(count);
+        self
+    }
+
+    fn count(&self) -> usize {
+        self.count.unwrap_or(1)
+    }
+
+    /// Of `buffers` matrices in buffers of their own, unless another number is set, which the check refuses.
+    fn listed(self, buffers: usize) -> Self {
+        self.batch(self.count.unwrap_or(buffers))
     }
 }
 
@@ -68,7 +87,7 @@ impl Lu {
 
     fn check_sizes<L: Spread>(&self) -> Result<()> {
         check_int("n", self.n)?;
-        check_int("count", self.count)?;
+        check_int("count", self.count())?;
         check_int("lda", self.a().ld)?;
         for (name, stride) in [("stride_a", self.stride_a), ("stride_b", self.stride_b)] {
             if let (true, Some(stride)) = (L::LISTED, stride) {
@@ -79,24 +98,24 @@ impl Lu {
     }
 
     fn check_pivots(&self, pivots: usize) -> Result<()> {
-        let need = self.n.saturating_mul(self.count);
+        let need = self.n.saturating_mul(self.count());
         if pivots >= need {
             return Ok(());
         }
-        let what = format!("{pivots} elements, but {} matrices of {} rows have {need}", self.count, self.n);
+        let what = format!("{pivots} elements, but {} matrices of {} rows have {need}", self.count(), self.n);
         Err(Error::invalid("pivots", what))
     }
 
     fn check_info(&self, info: usize) -> Result<()> {
-        if info >= self.count {
+        if info >= self.count() {
             return Ok(());
         }
-        Err(Error::invalid("info", format!("{info} elements, but there are {} matrices", self.count)))
+        Err(Error::invalid("info", format!("{info} elements, but there are {} matrices", self.count())))
     }
 
     /// `times` for each matrix, in thirds of the cube of `n`.
     fn cost<T: BlasElement>(&self, thirds: u64, matrices: u64) -> Cost {
-        let (n, count) = (self.n as u64, self.count as u64);
+        let (n, count) = (self.n as u64, self.count() as u64);
         let each = if T::DTYPE.is_complex() { 4 } else { 1 };
         let square = n.saturating_mul(n).saturating_mul(count);
         let flops = square.saturating_mul(n).saturating_mul(thirds * each) / 3;
