@@ -4,7 +4,10 @@
 //! that was loaded beside the program) has no distance that means anything in the other process.
 
 use crate::{Error, Result};
+use std::ffi::{CStr, OsStr};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// Stands for the executable.
@@ -14,20 +17,32 @@ fn here() -> u64 {
     &raw const HERE as u64
 }
 
-/// Where this file is loaded: from its first segment to the end of its last.
-fn extent() -> Option<Range<u64>> {
-    static EXTENT: OnceLock<Option<Range<u64>>> = OnceLock::new();
-    EXTENT
-        .get_or_init(|| {
-            let mut found: Option<Range<u64>> = None;
-            // SAFETY: `each` is called with `found` during this call only.
-            unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
-            found
-        })
-        .clone()
+/// A loaded file.
+#[derive(Clone)]
+struct Loaded {
+    /// From its first segment to the end of its last.
+    extent: Range<u64>,
+    path: PathBuf,
 }
 
-/// Of one loaded file: notes its extent and stops, if it is this one.
+/// Where this file is loaded.
+fn loaded() -> Option<&'static Loaded> {
+    static LOADED: OnceLock<Option<Loaded>> = OnceLock::new();
+    let loaded = LOADED.get_or_init(|| {
+        let mut found: Option<Loaded> = None;
+        // SAFETY: `each` is called with `found` during this call only.
+        unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+        found
+    });
+    loaded.as_ref()
+}
+
+/// Its path.
+pub(super) fn file() -> Option<PathBuf> {
+    Some(loaded()?.path.clone())
+}
+
+/// Of one loaded file: notes it and stops, if it is this one.
 unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the loader's own description of a file, valid during the call.
     let info = unsafe { &*info };
@@ -42,9 +57,16 @@ unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: libc::size_t, found:
     });
     let all = segments.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     match all {
-        Some(all) if all.contains(&here()) => {
-            // SAFETY: what `extent` passed, which nobody else uses meanwhile.
-            unsafe { *found.cast::<Option<Range<u64>>>() = Some(all) };
+        Some(extent) if extent.contains(&here()) => {
+            // The program itself has no name here.
+            // SAFETY: a name ends with a zero byte, and is valid during the call.
+            let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes());
+            let path = match name.unwrap_or_default() {
+                [] => PathBuf::from("/proc/self/exe"),
+                name => OsStr::from_bytes(name).into(),
+            };
+            // SAFETY: what `loaded` passed, which nobody else uses meanwhile.
+            unsafe { *found.cast::<Option<Loaded>>() = Some(Loaded { extent, path }) };
             1
         }
         _ => 0,
@@ -53,7 +75,7 @@ unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: libc::size_t, found:
 
 /// Where a `T` at an address would lie, if all of it is in this file.
 fn inside<T>(at: u64) -> Option<u64> {
-    let extent = extent()?;
+    let extent = &loaded()?.extent;
     let end = at.checked_add(size_of::<T>() as u64)?;
     (extent.contains(&at) && end <= extent.end).then_some(at)
 }

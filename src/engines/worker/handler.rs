@@ -19,6 +19,7 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 /// How operations are named to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +143,19 @@ impl Registry {
 /// Does something with an operation of this program that crossed to it from itself.
 pub(crate) fn with_handler(code: u64, with: With<'_>) -> Result<()> {
     (Handlers::Same.find(code)?.run)(with)
+}
+
+/// Does something with an operation that another program has named, if this one was built with all of them.
+pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
+    static HANDLERS: OnceLock<Handlers> = OnceLock::new();
+    if !cfg!(feature = "worker-program") {
+        return Err(Error::unsupported(
+            "another executable has written it, and this one does not know operations by their names: build both with the \
+             cargo feature `worker-program`, or record it here",
+        ));
+    }
+    let handlers = HANDLERS.get_or_init(|| Registry::of(crate::Device::builder().libraries()).handlers());
+    (handlers.find(code)?.run)(with)
 }
 
 /// Of one kind of operation, room for one.

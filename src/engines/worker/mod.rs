@@ -62,7 +62,7 @@
 //     segment.rs            shared memory; ring.rs: orders; answers.rs: flags; arena.rs: bulk data;
 //                           stats_mirror.rs: what the worker holds
 //     order.rs, message.rs  what is said; wire.rs: how an operation crosses; turn.rs: what an order follows;
-//                           distance.rs: addresses inside the executable
+//                           distance.rs: addresses inside the executable, executable.rs: which one that is
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each, so
 // that an order which takes long to be carried out (a library that loads, a queue of the driver's that is full, memory
@@ -113,6 +113,8 @@ mod distance;
 mod ending;
 #[cfg(target_os = "linux")]
 mod engine;
+#[cfg(target_os = "linux")]
+mod executable;
 #[cfg(target_os = "linux")]
 mod failover;
 #[cfg(target_os = "linux")]
@@ -194,13 +196,15 @@ pub(crate) use distance::{code_at, code_distance, distance, place};
 #[cfg(target_os = "linux")]
 pub(crate) use engine::{WorkerBytes, WorkerEngine};
 #[cfg(target_os = "linux")]
+pub(crate) use executable::executable;
+#[cfg(target_os = "linux")]
 pub(crate) use failover::open;
 #[cfg(target_os = "linux")]
 pub(crate) use flights::Flight;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
-pub(crate) use handler::{OpCode, With, with_handler};
+pub(crate) use handler::{OpCode, With, with_handler, with_named};
 #[cfg(target_os = "linux")]
 pub(crate) use modules::Modules;
 #[cfg(target_os = "linux")]

@@ -1,19 +1,14 @@
 //! A program on two devices, step by step.
 //!
-//! The steps cross to the other device as they cross to a worker: as plain data. Each device computes with what it has computed
+//! The steps come to the other device as from a file: as plain data. Each device computes with what it has computed
 //! itself, so a difference that one step makes is seen in those that follow it too: the first that is too large is the one to
 //! look at.
 
 use super::Program;
 use super::bisect::StepFailure;
-use super::cross::Arrived;
 use super::operands::{Moved, ReplayReads};
 use super::plan::Place;
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
-#[cfg(feature = "cuda")]
-use crate::sync::Arc;
-use crate::sync::Mutex;
-use crate::worker::{Modules, OpCode, with_handler};
 use crate::{Complex, DType, Device, Element, Error, F8E4M3, F8E5M2, Result, bf16, f16};
 
 /// How far two devices are apart after one step: of [`Program::compare`].
@@ -140,28 +135,9 @@ impl Program {
 
     /// The same program for another device.
     fn twin(&self, other: &Device) -> Result<Program> {
-        let epoch = other.epoch();
-        let (bytes, modules) = (self.plan.crossing(OpCode::Offset)?, Modules::default());
-        let arrived = Arrived::of(&bytes, !epoch.engine.is_host(), &mut with_handler, (&epoch, &modules))?;
         let captured = self.captured.iter().map(|one| carried(&one.as_in(), (&self.device, other), false));
-        let (recorder, tape, id) = other.recorder()?;
-        let twin = Program {
-            #[cfg(feature = "cuda")]
-            device: other.seated(id as u8),
-            #[cfg(not(feature = "cuda"))]
-            device: other.clone(),
-            recorder,
-            tape,
-            plan: arrived.plan,
-            captured: captured.collect::<Result<_>>()?,
-            home: Mutex::default(),
-            replays: crate::sync::AtomicU64::new(0),
-            #[cfg(feature = "cuda")]
-            graphs: Arc::default(),
-        };
-        let _ = id;
-        twin.settle()?;
-        Ok(twin)
+        let captured = captured.collect::<Result<Vec<_>>>()?;
+        Self::of_saved(other, &self.saved()?, true, &captured.iter().map(AnyBuffer::as_in).collect())
     }
 
     /// What lies there after a step.

@@ -6,7 +6,7 @@
 use super::plan::{Node, Place, Plan, Shape, is_heavy};
 use super::replay::Replay;
 use super::step::Step;
-use super::tape::Operand;
+use super::tape::{ALIGN, Operand};
 use crate::buffer::{AccessHistory, Allocation, Home, InitState, Meter, Receive, Region, View, Views};
 use crate::dispatch::{Call, Facts};
 use crate::engine::Epoch;
@@ -58,11 +58,21 @@ pub(super) struct Ordered {
     pub(super) graphs: bool,
 }
 
-/// An op in a worker that is to be a step.
-pub(crate) struct ArrivedStep {
-    step: Arc<dyn Step>,
-    facts: &'static Facts,
-    info: OpInfo,
+/// An op that was read again from its bytes and is a step.
+pub(super) struct ArrivedStep {
+    pub(super) step: Arc<dyn Step>,
+    pub(super) facts: &'static Facts,
+    pub(super) info: OpInfo,
+    /// Of each operand whether it is written, and whether nothing of what was there matters.
+    pub(super) writes: SmallVec<[(bool, bool); 4]>,
+}
+
+/// What it is read from.
+pub(super) struct Packed<'a> {
+    pub(super) op: &'a [u8],
+    pub(super) shape: &'a [u32],
+    /// Bytes of each operand.
+    pub(super) operands: &'a mut dyn ExactSizeIterator<Item = u64>,
 }
 
 fn small(n: usize) -> u32 {
@@ -127,10 +137,12 @@ impl Arrived {
         for (index, one) in crossed.steps.iter().enumerate() {
             let mut arrived = None;
             find(one.code, &mut |call| {
-                arrived = Some(ArrivedStep::of(call, one, (epoch, modules))?);
+                let operands = &mut one.places.iter().map(|&(_, _, bytes)| bytes);
+                let packed = Packed { op: &one.op, shape: &one.shape, operands };
+                arrived = Some(ArrivedStep::of(call, packed, (epoch, modules))?);
                 Ok(())
             })?;
-            let ArrivedStep { step, facts, info } = arrived.ok_or_else(cut)?;
+            let ArrivedStep { step, facts, info, .. } = arrived.ok_or_else(cut)?;
             if one.after.iter().any(|&earlier| earlier as usize >= index) {
                 return Err(cut());
             }
@@ -170,22 +182,36 @@ impl Arrived {
 
 impl ArrivedStep {
     /// Its operands lie nowhere until a replay places them.
-    fn of(call: &mut dyn Call, one: &CrossedStep, (epoch, modules): (&Arc<Epoch>, &Modules)) -> Result<Self> {
+    pub(super) fn of(
+        call: &mut dyn Call,
+        packed: Packed<'_>,
+        (epoch, modules): (&Arc<Epoch>, &Modules),
+    ) -> Result<Self> {
         const NOWHERE: u64 = 1 << 62;
-        call.decode(Incoming { bytes: &one.op, lent: None, epoch, modules })?;
+        call.decode(Incoming { bytes: packed.op, lent: None, epoch, modules })?;
         let meter = Arc::new(Meter::new(u64::MAX, u64::MAX));
-        let region = |&(_, _, bytes): &(u32, u64, u64)| {
+        let mut next = NOWHERE;
+        let region = |bytes: u64| {
             meter.take(bytes)?;
-            let memory = Arc::new(Allocation::new(NOWHERE, bytes, Home::Empty, meter.clone()));
+            let address = next;
+            next = bytes
+                .checked_next_multiple_of(ALIGN)
+                .and_then(|bytes| next.checked_add(bytes + ALIGN))
+                .ok_or_else(cut)?;
+            let memory = Arc::new(Allocation::new(address, bytes, Home::Empty, meter.clone()));
             Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..bytes as usize))
         };
-        let regions = one.places.iter().map(region).collect::<Result<Vec<_>>>()?;
+        let regions = packed.operands.map(region).collect::<Result<Vec<_>>>()?;
         let view = |region| View { region, offset: 0, len: region.window.len(), whole: true, overwritten: false };
         let views: Views<'_> = regions.iter().map(view).collect();
-        let mut receive = Receive { views: views.iter(), shape: one.shape.iter(), in_bytes: true };
-        call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;
+        let mut receive = Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true };
+        let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;
+        // It was checked when it was recorded; but bytes may come from anywhere.
+        call.check()?;
+        let written = |index: usize| index.checked_sub(read_count).map(|write| (true, call.overwrites(write)));
+        let writes = (0..regions.len()).map(|index| written(index).unwrap_or_default()).collect();
         let (info, facts) = (call.info(None, None)?, call.facts());
-        Ok(ArrivedStep { step: call.become_step(0, None)?, facts, info })
+        Ok(ArrivedStep { step: call.become_step(0, None)?, facts, info, writes })
     }
 }
 

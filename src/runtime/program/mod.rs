@@ -11,17 +11,22 @@
 //! CUDA half; `home.rs`: its memory in one life of the device; `cross.rs`: how it comes to a worker. `operands.rs`, `outcome.rs`:
 //! what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks;
 //! `change.rs`: other scalars and other buffers without recording again; `bisect.rs`: which step fails; `compare.rs`:
-//! how far two devices are apart.
+//! how far two devices are apart. `file.rs`: a program in a file, `saved.rs` what the file holds; `covered.rs`: what of its
+//! memory was written, for what is read of a file.
 
 mod bisect;
 mod change;
 #[cfg(target_os = "linux")]
 mod compare;
 #[cfg(target_os = "linux")]
+mod covered;
+#[cfg(target_os = "linux")]
 mod cross;
 mod dot;
 #[cfg(feature = "cuda")]
 mod enqueue;
+#[cfg(target_os = "linux")]
+mod file;
 mod home;
 mod operands;
 mod outcome;
@@ -30,6 +35,8 @@ mod recorder;
 mod replay;
 #[cfg(feature = "host")]
 mod run;
+#[cfg(target_os = "linux")]
+mod saved;
 mod stats;
 mod step;
 mod tape;
@@ -169,12 +176,23 @@ impl Device {
         let mut written = tape.close();
         let captured = std::mem::take(&mut written.captured);
         let plan = Plan::of(id, written, captured.len(), !tape.real().engine.is_host())?;
-        #[cfg(feature = "cuda")]
-        let device = self.seated(id as u8);
-        #[cfg(not(feature = "cuda"))]
-        let device = self.clone();
+        Program::on(self, (recorder, tape), plan, captured)
+    }
+}
+
+impl Program {
+    /// With memory of its own, on this device.
+    fn on(
+        device: &Device,
+        (recorder, tape): (Recorder, Arc<Tape>),
+        plan: Plan,
+        captured: Vec<AnyBuffer>,
+    ) -> Result<Program> {
         let program = Program {
-            device,
+            #[cfg(feature = "cuda")]
+            device: device.seated(plan.id as u8),
+            #[cfg(not(feature = "cuda"))]
+            device: device.clone(),
             recorder,
             tape,
             plan: Arc::new(plan),
@@ -187,9 +205,7 @@ impl Device {
         program.settle()?;
         Ok(program)
     }
-}
 
-impl Program {
     /// From the second replay on the same buffers on, a GPU is given a CUDA graph of the steps instead of the steps one by one;
     /// elsewhere this changes nothing. What no graph can have is enqueued as ever.
     ///

@@ -13,6 +13,7 @@ use crate::engine::Epoch;
 use crate::sync::{Arc, Mutex};
 use crate::trace::OpInfo;
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::ops::Deref;
 
@@ -22,7 +23,7 @@ const MOST: usize = 8192;
 const LIGHT: u64 = 64 << 10;
 
 /// What holds an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Source {
     Piece(usize),
     Captured(usize),
@@ -48,7 +49,7 @@ impl Use {
         Use { source: Source::Captured(index), offset: 0, bytes: bytes as u64, writes: false, overwrites: false }
     }
 
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.offset + self.bytes
     }
 

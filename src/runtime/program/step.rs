@@ -23,6 +23,8 @@ use std::time::Duration;
 
 /// What a step leaves for the host.
 pub(crate) type Cell = [u8; 64];
+/// How its op makes of that what its caller gets.
+pub(crate) type Conclude<H> = fn(&dyn Step, Cell) -> Result<H>;
 
 /// A recorded op. Its operands are where [`place`](Step::place) has put them; it runs once at a time.
 pub(crate) trait Step: Any + Send + Sync {
@@ -37,6 +39,9 @@ pub(crate) trait Step: Any + Send + Sync {
     /// What a worker process makes it of again.
     #[cfg(target_os = "linux")]
     fn crossing(&self, by: OpCode) -> Result<Crossing>;
+    /// A [`Conclude`] of what its op leaves for the host.
+    #[cfg(target_os = "linux")]
+    fn conclusion(&self) -> &'static dyn Any;
     /// See [`Op::prepare`].
     #[cfg(feature = "cuda")]
     fn prepare(&self, plans: &mut Prepare<'_>);
@@ -104,6 +109,11 @@ impl<O: Op> Step for Recorded<O> {
         Ok(Crossing { code: by.of::<O>()?, op: out.bytes, shape: shape.to_vec() })
     }
 
+    #[cfg(target_os = "linux")]
+    fn conclusion(&self) -> &'static dyn Any {
+        const { &(conclude::<O> as Conclude<HostOf<O>>) }
+    }
+
     #[cfg(feature = "cuda")]
     fn prepare(&self, plans: &mut Prepare<'_>) {
         let (reads, writes) = &*self.spans.lock();
@@ -135,16 +145,11 @@ pub(crate) struct Answering<H> {
     recording: u64,
     /// Where its answer is in each replay; `None` for an op that leaves nothing, whose host part is known already.
     answer: Option<usize>,
-    conclude: fn(&dyn Step, Cell) -> Result<H>,
+    conclude: Conclude<H>,
 }
 
 impl<H> Answering<H> {
-    pub(crate) fn new(
-        step: Arc<dyn Step>,
-        recording: u64,
-        answer: Option<usize>,
-        conclude: fn(&dyn Step, Cell) -> Result<H>,
-    ) -> Self {
+    pub(crate) fn new(step: Arc<dyn Step>, recording: u64, answer: Option<usize>, conclude: Conclude<H>) -> Self {
         Answering { step, recording, answer, conclude }
     }
 }

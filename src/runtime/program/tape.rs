@@ -12,6 +12,7 @@ use crate::op::Kind;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::trace::OpInfo;
 use crate::{DType, Element, Error, Result};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// Of every piece, in a recording and in its arena.
@@ -57,13 +58,13 @@ pub(super) struct Written {
 /// Memory of a recording.
 #[derive(Clone)]
 pub(super) struct Piece {
-    base: u64,
+    pub(super) base: u64,
     pub(super) bytes: u64,
     pub(super) part: Part,
 }
 
 /// What a piece is in each replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Part {
     Temporary,
     Input(usize),
@@ -101,7 +102,7 @@ fn closed() -> Error {
 }
 
 /// Whether an op of this kind can be.
-fn recordable(facts: &Facts) -> Result<()> {
+pub(super) fn recordable(facts: &Facts) -> Result<()> {
     let reason = match facts.kind {
         Kind::Blocking => "a call in its CUDA half waits for the GPU",
         Kind::Phased => "how much memory it needs is known only when it runs",

@@ -82,8 +82,9 @@ fn nested_parallel_iterators_share_a_device() {
 fn parallel_inside(device: &Device, len: usize) -> windlass::PendingDispatch<windlass::DeviceBuffer<f64>> {
     map(device, device.zeros(len).unwrap(), |x| {
         x.par_iter_mut().with_max_len(1).for_each(|y| {
-            // Long enough for others of the pool to take up jobs meanwhile.
-            (0..20).for_each(|_| std::thread::yield_now());
+            // Long enough for others of the pool to take up jobs meanwhile. Not by yields: on a busy machine each costs a whole
+            // time slice.
+            (0..500).for_each(|_| std::hint::spin_loop());
             *y += 1.0;
         });
     })

@@ -31,6 +31,12 @@ fn alike<A: Element, Y: Element>(
         assert_same_bits(&down(device, &out), &eager, &format!("{what}, replay {round}, {device:?}"));
     }
     assert_eq!(program.stats().replays, 3);
+    #[cfg(target_os = "linux")]
+    if let Some(loaded) = super::file::again(&program, device) {
+        let pending = loaded.replay((&input,), (up(device, y.clone()),)).unwrap();
+        let (out,) = pending.await_result().unwrap().buffers;
+        assert_same_bits(&down(device, &out), &eager, &format!("{what}, loaded, {device:?}"));
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod alike;
 mod change;
 #[cfg(target_os = "linux")]
 mod compare;
+#[cfg(target_os = "linux")]
+mod file;
 mod order;
 mod refusals;
 mod shape;

@@ -1,0 +1,31 @@
+//! Which executable this is, for distances that are to mean something later.
+
+use super::distance;
+use crate::{Error, Result};
+use std::sync::OnceLock;
+
+/// The hash of the file that this code was loaded from. Reads the whole file, once.
+pub(crate) fn executable() -> Result<[u8; 32]> {
+    static HASH: OnceLock<Result<[u8; 32]>> = OnceLock::new();
+    HASH.get_or_init(|| {
+        let path = distance::file().ok_or_else(|| Error::unsupported("the file of this program is not known"))?;
+        let read = |path: &std::path::Path| {
+            let mut hasher = blake3::Hasher::new();
+            std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
+            Ok(*hasher.finalize().as_bytes())
+        };
+        read(&path).map_err(|error: std::io::Error| {
+            Error::unsupported(format!("the file of this program cannot be read: {}: {error}", path.display()))
+        })
+    })
+    .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_file_of_the_tests_is_found() {
+        let own = std::fs::read("/proc/self/exe").unwrap();
+        assert_eq!(super::executable().unwrap(), *blake3::hash(&own).as_bytes());
+    }
+}

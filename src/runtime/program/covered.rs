@@ -1,0 +1,74 @@
+//! Which bytes of a recording's memory hold something.
+
+use super::plan::{Source, Use};
+use super::tape::{Part, Written};
+
+/// Of each piece its length, and what of it was written: disjoint, in order. `None`: all of it, before anything ran.
+pub(super) struct Covered(Vec<(u64, Option<Vec<(u64, u64)>>)>);
+
+impl Covered {
+    /// Before anything runs: what each replay is given holds something, but for what a program is to write.
+    pub(super) fn of(written: &Written) -> Self {
+        let pieces = written.pieces.iter().map(|piece| {
+            let holds = match piece.part {
+                Part::Temporary => false,
+                Part::Input(_) => true,
+                Part::Operand(index) => written.operands.get(index).is_some_and(|operand| !operand.fresh),
+            };
+            (piece.bytes, if holds { None } else { Some(Vec::new()) })
+        });
+        Covered(pieces.collect())
+    }
+
+    /// Whether it lies inside the piece, which may be written where it is to be, and holds what is looked at.
+    pub(super) fn admits(&self, piece: usize, one: &Use) -> bool {
+        let Some((bytes, written)) = self.0.get(piece) else { return false };
+        let inside = one.offset.checked_add(one.bytes).is_some_and(|end| end <= *bytes);
+        let holds = |written: &Vec<(u64, u64)>| written.iter().any(|&(from, to)| from <= one.offset && one.end() <= to);
+        inside && (one.overwrites || one.bytes == 0 || written.as_ref().is_none_or(holds))
+    }
+
+    /// It was written.
+    pub(super) fn note(&mut self, one: &Use) {
+        let Source::Piece(piece) = one.source else { return };
+        let Some((_, Some(written))) = self.0.get_mut(piece) else { return };
+        if !one.writes || one.bytes == 0 {
+            return;
+        }
+        let (mut from, mut to) = (one.offset, one.end());
+        written.retain(|&(start, end)| {
+            let apart = end < from || to < start;
+            if !apart {
+                (from, to) = (from.min(start), to.max(end));
+            }
+            apart
+        });
+        written.push((from, to));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn use_of(from: u64, to: u64, how: (bool, bool)) -> Use {
+        Use::of_piece(0, from, (to - from) as usize, how)
+    }
+
+    #[test]
+    fn what_was_written_in_parts_may_be_read_where_they_meet() {
+        let (reads, writes) = ((false, false), (true, true));
+        let mut covered = Covered(vec![(16, Some(Vec::new()))]);
+        assert!(!covered.admits(0, &use_of(0, 1, reads)) && covered.admits(0, &use_of(0, 16, writes)));
+        assert!(covered.admits(0, &use_of(3, 3, reads)), "nothing of it");
+        for (from, to) in [(0, 4), (8, 12), (4, 8)] {
+            covered.note(&use_of(from, to, writes));
+        }
+        assert!(covered.admits(0, &use_of(2, 12, reads)) && !covered.admits(0, &use_of(2, 13, reads)));
+        assert!(covered.admits(0, &use_of(0, 12, (true, false))), "changed in place");
+        assert!(!covered.admits(0, &use_of(8, 16, (true, false))), "changed where nothing is");
+        assert!(!covered.admits(0, &use_of(8, 17, writes)) && !covered.admits(1, &use_of(0, 1, writes)), "outside");
+        let beyond = Use::of_piece(0, u64::MAX, 2, writes);
+        assert!(!covered.admits(0, &beyond));
+    }
+}

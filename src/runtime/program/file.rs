@@ -1,0 +1,297 @@
+//! Programs in files.
+//!
+//! A file names operations as a worker process is told of them: by where they lie in the executable, which is known by the
+//! hash of its file, or by their types' names, to a program that was built with all of them.
+
+use super::Program;
+use super::cross::{ArrivedStep, Packed};
+use super::operands::ReplayReads;
+use super::plan::{Plan, Source, Use};
+use super::saved::{Saved, SavedPiece, SavedStep, SavedUse, unreadable};
+use super::step::{Answering, Conclude};
+use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written, not_recordable, recordable};
+use super::{Later, covered::Covered};
+use crate::buffer::{AnyBuffer, AnyIns};
+use crate::engine::Epoch;
+use crate::op::contained;
+use crate::sync::{Arc, Mutex};
+use crate::worker::{Modules, OpCode, executable, with_handler, with_named};
+use crate::{DType, Device, Error, Result};
+use smallvec::SmallVec;
+use std::collections::HashSet;
+use std::path::Path;
+
+impl Program {
+    /// Writes it to a file, for [`load`](Self::load): its operations as they are now, with their scalars, sizes and labels, and
+    /// what each replay is given. Not the data of buffers that it [captured](Self::bind), of which the file holds the lengths.
+    ///
+    /// The same executable loads it again, on whatever device. Another one, such as a later build, does if both have the cargo
+    /// feature `worker-program`, which compiles all operations of this library into a program (and no others), and if the compiler
+    /// names their types alike.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a program with an operation that says no way to cross to another process
+    /// ([`Op::wire`](crate::Op::wire)), or with launches of kernels. [`Error::InvalidArgument`] when the file cannot be written;
+    /// what was there before is there still.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use windlass::{Device, Program};
+    /// let device = Device::host()?;
+    /// let (program, ()) = device.record(|r| {
+    ///     let x = r.labelled("twice").blas().scal(2.0, r.operand::<f64>(2)?)?.into_output();
+    ///     Ok(drop(r.labelled("norm").blas().nrm2(&x)?))
+    /// })?;
+    /// let path = std::env::temp_dir().join(format!("windlass-doc-{}", std::process::id()));
+    /// program.save(&path)?;
+    ///
+    /// let loaded = Program::load(&device, &path, ())?;
+    /// let norm = loaded.later::<f64>(loaded.step("norm").ok_or("no such step")?)?;
+    /// let x = device.upload(vec![3.0f64, 4.0])?.into_output();
+    /// assert_eq!(loaded.replay((), (x,))?.await_result()?.get(&norm)?, 10.0);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok(()) }
+    /// # #[cfg(not(target_os = "linux"))] fn main() {}
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let saved = Saved { executable: executable()?, ..self.saved()? };
+        write(path.as_ref(), &saved.to_bytes()?)
+    }
+
+    /// Reads a program that [`save`](Self::save) has written, for this device, which may be on another engine than the one it
+    /// was recorded on. `captured` are the buffers that it reads besides those of each replay, in their order: see
+    /// [`bind`](Self::bind).
+    ///
+    /// The file is read as any input is: what no recording could have made of this library's methods is refused.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a file that cannot be read, is damaged, or is of another version, and for too few or
+    /// too many captured buffers, or one of another length. [`Error::Unsupported`] for an operation that this executable does not
+    /// know, or that its device cannot record.
+    pub fn load<'a>(device: &Device, path: impl AsRef<Path>, captured: impl ReplayReads<'a>) -> Result<Program> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|error| unusable(path, &error))?;
+        let saved = Saved::of_bytes(&bytes)?;
+        Self::of_saved(device, &saved, executable()? == saved.executable, &captured.into_reads())
+    }
+
+    /// What a step leaves for the host, once for each replay: what [`Recorder::later`](crate::Recorder::later) gives while
+    /// recording, for a program that was loaded. `H` is what the operation's pending gives besides buffers: the number of a
+    /// `nrm2`, `()` for a verdict.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a step that is not there, that leaves nothing, or that leaves something of another type.
+    pub fn later<H: 'static>(&self, step: usize) -> Result<Later<H>> {
+        let plan = &*self.plan;
+        let (Some(node), Some(of)) = (plan.nodes.get(step), plan.steps.get(step)) else {
+            return Err(Error::invalid("step", format!("{step} of {} steps", plan.nodes.len())));
+        };
+        let Some(answer) = node.answer else {
+            return Err(Error::invalid("step", format!("`{}` leaves nothing for the host", node.info.op)));
+        };
+        let Some(conclude) = of.conclusion().downcast_ref::<Conclude<H>>() else {
+            let reason = format!("what `{}` leaves is no {}", node.info.op, std::any::type_name::<H>());
+            return Err(Error::invalid("H", reason));
+        };
+        let task = Arc::new(Answering::new(of.clone(), plan.id, Some(answer), *conclude));
+        Ok(Later { recording: plan.id, answer, task })
+    }
+
+    /// What a file is to hold of it, but for the executable.
+    pub(super) fn saved(&self) -> Result<Saved> {
+        let plan = &*self.plan;
+        let piece = |piece: &Piece| {
+            let given = match piece.part {
+                Part::Temporary => None,
+                Part::Input(index) => plan.inputs.get(index),
+                Part::Operand(index) => plan.operands.get(index),
+            };
+            let (dtype, fresh) = given.map_or((DType::U8, false), |given| (given.dtype, given.fresh));
+            SavedPiece { part: piece.part, bytes: piece.bytes, dtype: dtype as u32, fresh }
+        };
+        let mut steps = Vec::with_capacity(plan.nodes.len());
+        for (node, step) in plan.nodes.iter().zip(&plan.steps) {
+            let info = &node.info;
+            if info.kernel.is_some() {
+                return Err(not_recordable(info.op, "kernels are not saved with a program"));
+            }
+            let (here, named) = contained(|| Ok((step.crossing(OpCode::Offset)?, step.crossing(OpCode::Name)?)))?;
+            let operand = |one: &Use| SavedUse { source: one.source, offset: one.offset, bytes: one.bytes };
+            steps.push(SavedStep {
+                op: format!("`{}` of {}", info.op, info.library),
+                distance: here.code,
+                name: named.code,
+                packed: here.op,
+                shape: here.shape,
+                label: info.label.map(str::to_string),
+                operands: node.uses.iter().map(operand).collect(),
+            });
+        }
+        #[cfg(feature = "cuda")]
+        let graphs = self.graphs.wanted.load(crate::sync::Ordering::Relaxed);
+        #[cfg(not(feature = "cuda"))]
+        let graphs = false;
+        Ok(Saved {
+            executable: [0; 32],
+            graphs,
+            pieces: plan.pieces.iter().map(piece).collect(),
+            captured: self.captured.iter().map(|one| one.as_in().place().2 as u64).collect(),
+            steps,
+        })
+    }
+
+    /// The program of a file that this executable has written, or another.
+    pub(super) fn of_saved(device: &Device, saved: &Saved, same: bool, captured: &AnyIns<'_>) -> Result<Program> {
+        let (recorder, tape, id) = device.recorder()?;
+        tape.close(); // what is recorded is there already
+        let (given, lengths) = (captured.len(), &saved.captured);
+        if given != lengths.len() {
+            return Err(Error::invalid("captured", format!("{given} buffers, but {} were recorded", lengths.len())));
+        }
+        for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
+            let bytes = buffer.place().2 as u64;
+            if bytes != recorded {
+                return Err(Error::invalid(
+                    format!("captured {index}"),
+                    format!("{bytes} bytes in the place of {recorded}"),
+                ));
+            }
+        }
+        let mut written = Written::default();
+        written.pieces_of(&saved.pieces)?;
+        let mut covered = Covered::of(&written);
+        let epoch = tape.real();
+        for (index, step) in saved.steps.iter().enumerate() {
+            let entry = entry(step, same, epoch, &mut written.answers)
+                .and_then(|entry| placed(step, entry, &mut covered, lengths))
+                .map_err(|error| in_step(index, step, error))?;
+            written.entries.push(entry);
+        }
+        let plan = Plan::of(id, written, lengths.len(), !epoch.engine.is_host())?;
+        let captured: Vec<AnyBuffer> = captured.iter().map(|one| one.kept()).collect();
+        let program = Program::on(device, (recorder, tape.clone()), plan, captured)?;
+        if saved.graphs {
+            program.capture_graphs();
+        }
+        Ok(program)
+    }
+}
+
+impl Written {
+    /// Names the memory again.
+    fn pieces_of(&mut self, saved: &[SavedPiece]) -> Result<()> {
+        let mut base = 0u64;
+        for piece in saved {
+            let bytes = usize::try_from(piece.bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
+            let next = piece.bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| base.checked_add(room));
+            let (Some(bytes), Some(next)) = (bytes, next) else {
+                return Err(unreadable(format!("{} bytes of memory", piece.bytes)));
+            };
+            let given = match piece.part {
+                Part::Temporary => None,
+                Part::Input(index) => Some((index, &mut self.inputs)),
+                Part::Operand(index) => Some((index, &mut self.operands)),
+            };
+            if let Some((index, given)) = given {
+                let dtype = DType::from_code(piece.dtype).filter(|dtype| bytes.is_multiple_of(dtype.size()));
+                match dtype {
+                    Some(dtype) if index == given.len() => {
+                        given.push(Operand { dtype, len: bytes / dtype.size(), fresh: piece.fresh });
+                    }
+                    _ => return Err(unreadable(format!("an operand of type {} at place {index}", piece.dtype))),
+                }
+            }
+            self.pieces.push(Piece { base, bytes: piece.bytes, part: piece.part });
+            base = next;
+        }
+        Ok(())
+    }
+}
+
+/// The operation, with operands that lie nowhere yet.
+fn entry(saved: &SavedStep, same: bool, epoch: &Arc<Epoch>, answers: &mut usize) -> Result<Entry> {
+    let (mut arrived, modules) = (None, Modules::default());
+    let mut read = |call: &mut dyn crate::dispatch::Call| {
+        recordable(call.facts())?;
+        let operands = &mut saved.operands.iter().map(|one| one.bytes);
+        let packed = Packed { op: &saved.packed, shape: &saved.shape, operands };
+        arrived = Some(ArrivedStep::of(call, packed, (epoch, &modules))?);
+        Ok(())
+    };
+    // What reads and checks an operation is its author's code.
+    contained(|| match same {
+        true => with_handler(saved.distance, &mut read),
+        false => with_named(saved.name, &mut read),
+    })?;
+    let ArrivedStep { step, facts, mut info, writes } =
+        arrived.ok_or_else(|| unreadable("an operation that is none"))?;
+    info.label = saved.label.as_deref().map(interned);
+    let answer = (facts.raw_bytes > 0).then(|| std::mem::replace(answers, *answers + 1));
+    let uses = saved.operands.iter().zip(&writes).map(|(one, &(writes, overwrites))| Use {
+        source: one.source,
+        offset: one.offset,
+        bytes: one.bytes,
+        writes,
+        overwrites,
+    });
+    let uses: SmallVec<_> = uses.collect();
+    Ok(Entry { step, info, facts, uses, answer })
+}
+
+/// The same, if each operand lies inside what holds it, and was written before it is read.
+fn placed(saved: &SavedStep, entry: Entry, covered: &mut Covered, captured: &[u64]) -> Result<Entry> {
+    if saved.operands.len() != entry.uses.len() {
+        return Err(unreadable("an operation with other operands"));
+    }
+    for (index, one) in entry.uses.iter().enumerate() {
+        let good = match one.source {
+            Source::Piece(piece) => covered.admits(piece, one),
+            Source::Captured(captured_index) => {
+                let bytes = captured.get(captured_index).copied().unwrap_or(0);
+                !one.writes && one.offset == 0 && one.bytes == bytes
+            }
+        };
+        if !good {
+            return Err(unreadable(format!("operand {index} lies outside of its memory, or was never written")));
+        }
+    }
+    entry.uses.iter().for_each(|one| covered.note(one));
+    Ok(entry)
+}
+
+#[cold]
+fn in_step(index: usize, step: &SavedStep, error: Error) -> Error {
+    match error {
+        Error::Unsupported { reason, .. } => Error::unsupported(format!("step {index}, {}: {reason}", step.op)),
+        Error::InvalidArgument { reason, .. } => Error::invalid("path", format!("step {index}, {}: {reason}", step.op)),
+        other => unreadable(format!("step {index}, {}: {other}", step.op)),
+    }
+}
+
+#[cold]
+fn unusable(path: &Path, error: &std::io::Error) -> Error {
+    Error::invalid("path", format!("{}: {error}", path.display()))
+}
+
+/// Under another name first, so that a file is there whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut new = path.as_os_str().to_os_string();
+    new.push(format!(".new-{}", std::process::id()));
+    let new = Path::new(&new);
+    std::fs::write(new, bytes).and_then(|()| std::fs::rename(new, path)).map_err(|error| {
+        let _ = std::fs::remove_file(new); // it may not be there
+        unusable(path, &error)
+    })
+}
+
+/// Labels live as long as the process, each once.
+fn interned(label: &str) -> &'static str {
+    static LABELS: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    let mut labels = LABELS.lock();
+    let labels = labels.get_or_insert_default();
+    labels.get(label).copied().unwrap_or_else(|| {
+        let label: &'static str = Box::leak(label.into());
+        labels.insert(label);
+        label
+    })
+}

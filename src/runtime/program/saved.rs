@@ -1,0 +1,135 @@
+//! A program as a file holds it: what was recorded, not what was planned of it, so that a file is planned anew by whoever
+//! loads it, and nothing in it is believed that a recording would have refused.
+//!
+//! ```text
+//!   "windlass program" │ version, u32 │ length, u64 │ BLAKE3 of what follows │ postcard: Saved
+//! ```
+
+use super::plan::Source;
+use super::tape::Part;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+const MAGIC: &[u8; 16] = b"windlass program";
+/// Of the format; counts up when older files cannot be read any more.
+const VERSION: u32 = 1;
+/// Magic, version, length, checksum.
+const HEAD: usize = 16 + 4 + 8 + 32;
+
+/// All of it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Saved {
+    /// What the distances of its operations are measured in: see [`SavedStep::distance`].
+    pub(super) executable: [u8; 32],
+    /// [`Program::capture_graphs`](super::Program::capture_graphs) was asked for.
+    pub(super) graphs: bool,
+    /// Memory, in the order in which it was named.
+    pub(super) pieces: Vec<SavedPiece>,
+    /// Bytes of each buffer of the device that it reads.
+    pub(super) captured: Vec<u64>,
+    pub(super) steps: Vec<SavedStep>,
+}
+
+/// A piece of memory of a recording.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedPiece {
+    pub(super) part: Part,
+    pub(super) bytes: u64,
+    /// Of what each replay is given: the code of its type, and whether all of it is written.
+    pub(super) dtype: u32,
+    pub(super) fresh: bool,
+}
+
+/// A recorded operation.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedStep {
+    /// For whoever cannot load it.
+    pub(super) op: String,
+    /// What finds it in the executable that has saved it, and in a program that knows all operations by their names.
+    pub(super) distance: u64,
+    pub(super) name: u64,
+    pub(super) packed: Vec<u8>,
+    pub(super) shape: Vec<u32>,
+    pub(super) label: Option<String>,
+    pub(super) operands: Vec<SavedUse>,
+}
+
+/// An operand: what holds it, how far behind its beginning, and how long, in bytes.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedUse {
+    pub(super) source: Source,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+#[cold]
+pub(super) fn unreadable(reason: impl std::fmt::Display) -> Error {
+    Error::invalid("path", format!("the file holds no program that can be read: {reason}"))
+}
+
+impl Saved {
+    /// The whole file.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let body = postcard::to_stdvec(self).map_err(crate::worker::garbled)?;
+        let mut all = Vec::with_capacity(HEAD + body.len());
+        all.extend_from_slice(MAGIC);
+        all.extend_from_slice(&VERSION.to_le_bytes());
+        all.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        all.extend_from_slice(blake3::hash(&body).as_bytes());
+        all.extend_from_slice(&body);
+        Ok(all)
+    }
+
+    /// From the whole file.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            return Err(unreadable("it does not begin as one that `Program::save` has written"));
+        };
+        let cut = || unreadable(format!("it is cut off at {} bytes", bytes.len()));
+        let (version, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
+        let version = u32::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(unreadable(format!("it is of version {version}, and this release reads version {VERSION}")));
+        }
+        let (length, rest) = rest.split_first_chunk::<8>().ok_or_else(cut)?;
+        let (sum, body) = rest.split_first_chunk::<32>().ok_or_else(cut)?;
+        let length = u64::from_le_bytes(*length);
+        if length != body.len() as u64 {
+            return Err(unreadable(format!("{length} bytes were saved, and {} are there", body.len())));
+        }
+        if blake3::hash(body) != *sum {
+            return Err(unreadable("it is damaged: its checksum does not match"));
+        }
+        postcard::from_bytes(body).map_err(unreadable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_damaged_file_is_read() {
+        let step = SavedStep {
+            op: "scal".into(),
+            distance: 1,
+            name: 2,
+            packed: vec![3; 40],
+            shape: vec![4],
+            label: Some("first".into()),
+            operands: vec![SavedUse { source: Source::Captured(0), offset: 0, bytes: 8 }],
+        };
+        let saved =
+            Saved { executable: [7; 32], graphs: true, pieces: Vec::new(), captured: vec![8], steps: vec![step] };
+        let good = saved.to_bytes().unwrap();
+        assert_eq!(Saved::of_bytes(&good).unwrap().to_bytes().unwrap(), good);
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            assert!(Saved::of_bytes(&bad).is_err(), "bit {} of byte {at}", at % 8);
+            assert!(Saved::of_bytes(&good[..at]).is_err(), "the first {at} bytes");
+        }
+        let longer = [&good[..], &[0]].concat();
+        assert!(Saved::of_bytes(&longer).is_err());
+    }
+}
