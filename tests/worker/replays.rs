@@ -146,6 +146,27 @@ fn the_next_worker_gets_the_program_by_itself() {
     }
 }
 
+/// What crosses is what a file gave; and what the host recorded, a worker replays.
+#[test]
+fn a_program_from_a_file_crosses_to_each_worker_as_one_that_was_recorded() {
+    let _alone = alone();
+    let (host, device) = (crate::common::host(2).open().unwrap(), isolated().open().unwrap());
+    let path = std::env::temp_dir().join(format!("windlass-test-worker-{}", std::process::id()));
+    let (program, _) = record(&host, &up(&host, numbers(1.0)));
+    program.save(&path).unwrap();
+    let c = up(&device, numbers(1.0));
+    let mut loaded = Program::load(&device, &path, (&c,)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let later = (loaded.later(3).unwrap(), loaded.later(4).unwrap());
+    assert_right(&device, &loaded, &later, &c);
+    kill(&device);
+    assert!(eventually(LONG.as_secs(), || device.generation() == 1));
+    device.wait_healthy(LONG).unwrap();
+    let c = up(&device, numbers(1.0));
+    loaded.bind(0, &c).unwrap();
+    assert_right(&device, &loaded, &later, &c);
+}
+
 #[test]
 fn a_worker_that_is_lost_during_a_replay_costs_an_error_and_buffers_and_not_the_program() {
     let _alone = alone();

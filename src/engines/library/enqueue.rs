@@ -148,11 +148,18 @@ impl<'q> Queue<'q> {
         // SAFETY: what is read is the caller's promise; what is written has `N` bytes, and is kept until the work is over.
         let code = unsafe { api.memcpy_dtoh_async(to.cast(), from, N, stream) };
         self.check("cuMemcpyDtoHAsync", code)?;
-        // SAFETY: the stream is this slot's, under its lease.
-        let code = unsafe { api.stream_synchronize(stream) };
-        self.check("cuStreamSynchronize", code)?;
+        self.wait()?;
         // SAFETY: the copy is over; the memory holds `N` bytes.
         Ok(unsafe { to.cast::<[u8; N]>().read_volatile() })
+    }
+
+    /// Waits for everything enqueued so far: for halves whose calls wait anyway ([`Kind::Blocking`](crate::Kind::Blocking)), before
+    /// a call that looks at device memory from the host and does not wait for it itself.
+    pub(crate) fn wait(&mut self) -> Result<()> {
+        self.not_in_a_graph("a wait for the device")?;
+        // SAFETY: the stream is this slot's, under its lease.
+        let code = unsafe { self.core.context.api.stream_synchronize(self.stream()) };
+        self.check("cuStreamSynchronize", code)
     }
 
     /// The stream, for calls that take it as an argument: [`touch`](Self::touch) comes with the call.

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Stands for the executable.
-static HERE: u64 = 0x7769_6e64_6c61_7373;
+/// Stands for the executable. (What it holds means nothing, and is not what marks a handler.)
+static HERE: u64 = 0x6865_7265;
 
 fn here() -> u64 {
     &raw const HERE as u64
@@ -20,8 +20,8 @@ fn here() -> u64 {
 /// A loaded file.
 #[derive(Clone)]
 struct Loaded {
-    /// From its first segment to the end of its last.
-    extent: Range<u64>,
+    /// What can be read of it; between two there may be nothing.
+    segments: Vec<Range<u64>>,
     path: PathBuf,
 }
 
@@ -51,13 +51,14 @@ unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: libc::size_t, found:
     }
     // SAFETY: the loader says where its headers are and how many.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
+    let readable = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
+    let segments = headers.iter().filter(readable).map(|header| {
         let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
         start..start.saturating_add(header.p_memsz)
     });
-    let all = segments.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-    match all {
-        Some(extent) if extent.contains(&here()) => {
+    let segments: Vec<_> = segments.collect();
+    match segments.iter().any(|segment| segment.contains(&here())) {
+        true => {
             // The program itself has no name here.
             // SAFETY: a name ends with a zero byte, and is valid during the call.
             let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes());
@@ -66,18 +67,17 @@ unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: libc::size_t, found:
                 name => OsStr::from_bytes(name).into(),
             };
             // SAFETY: what `loaded` passed, which nobody else uses meanwhile.
-            unsafe { *found.cast::<Option<Loaded>>() = Some(Loaded { extent, path }) };
+            unsafe { *found.cast::<Option<Loaded>>() = Some(Loaded { segments, path }) };
             1
         }
-        _ => 0,
+        false => 0,
     }
 }
 
 /// Where a `T` at an address would lie, if all of it is in this file.
 fn inside<T>(at: u64) -> Option<u64> {
-    let extent = &loaded()?.extent;
     let end = at.checked_add(size_of::<T>() as u64)?;
-    (extent.contains(&at) && end <= extent.end).then_some(at)
+    loaded()?.segments.iter().any(|segment| segment.contains(&at) && end <= segment.end).then_some(at)
 }
 
 /// The distance of a constant, or why it has none.

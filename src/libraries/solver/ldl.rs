@@ -177,6 +177,7 @@ pub(super) struct Sytrs<T> {
 impl<T: SolverElement> Routine for Sytrs<T> {
     const NAME: &'static str = "sytrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
+    const BLOCKING: bool = true;
     type Reads = (T, i64);
     type Output = DeviceBuffer<T>;
     type Raw = ();

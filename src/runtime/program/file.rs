@@ -295,3 +295,99 @@ fn interned(label: &str) -> &'static str {
         label
     })
 }
+
+#[cfg(all(test, feature = "host"))]
+mod tests {
+    use super::*;
+    use crate::blas::{Gemm, Gemv};
+
+    /// Operands of every kind, an answer, and a temporary in two parts.
+    fn program(device: &Device, captured: &crate::DeviceBuffer<f64>) -> Program {
+        let (program, ()) = device
+            .record(|r| {
+                let (x, y) = (r.input::<f64>(4)?, r.operand::<f64>(4)?);
+                let (one, two) = r.uninit::<f64>(8)?.split_at(4)?;
+                let one = r.labelled("first").blas().gemv(Gemv::new(4, 4), captured, &x, one)?.into_output();
+                let two = r.copy(&y, two)?.into_output();
+                let all = one.join(two)?;
+                let z = r.blas().gemm(Gemm::new(2, 2, 4), &all, &all, r.output::<f64>(4)?)?.into_output();
+                drop(r.blas().nrm2(&z)?);
+                r.blas().axpy(0.5, &z, y)?.into_output();
+                Ok(())
+            })
+            .unwrap();
+        program
+    }
+
+    #[test]
+    fn what_no_recording_could_have_made_is_refused() {
+        let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
+        let captured = device.upload(vec![1.0f64; 16]).unwrap().into_output();
+        let refused = |change: fn(&mut Saved)| {
+            let mut saved = program(&device, &captured).saved().unwrap();
+            change(&mut saved);
+            let loaded =
+                Program::of_saved(&device, &saved, true, &[crate::AnyIn::from(&captured)].into_iter().collect());
+            loaded.map(drop).unwrap_err().to_string()
+        };
+        assert!(
+            refused(|saved| saved.steps.swap(0, 2)).contains("never written"),
+            "a product of what no step has made"
+        );
+        assert!(refused(|saved| saved.steps[0].operands[1].offset = 8).contains("outside"), "a part of an input");
+        assert!(refused(|saved| saved.steps[0].operands[0].source = Source::Captured(1)).contains("outside"));
+        assert!(
+            refused(|saved| saved.steps[0].operands[2].source = Source::Captured(0)).contains("outside"),
+            "written"
+        );
+        assert!(
+            refused(|saved| saved.steps[0].operands[2].bytes = 24).contains("`y`"),
+            "shorter than the routine writes"
+        );
+        assert!(refused(|saved| drop(saved.steps.remove(2))).contains("operand"), "an output that nothing writes");
+        assert!(refused(|saved| saved.pieces.swap(0, 1)).contains("operand"), "of another type or place");
+    }
+
+    /// A file that anybody may have written, with a checksum that is right: it is refused, or it is a program whose replays end.
+    #[test]
+    fn whatever_a_file_says_is_refused_or_harmless() {
+        let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
+        let captured = device.upload((1..=16).map(f64::from).collect::<Vec<_>>()).unwrap().into_output();
+        let good = postcard::to_stdvec(&program(&device, &captured).saved().unwrap()).unwrap();
+        let mut state = 1u64;
+        let mut next = move |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let (mut refused, mut replayed) = (0, 0);
+        for _ in 0..4000 {
+            let mut bytes = good.clone();
+            for _ in 0..1 + next(3) {
+                let at = next(bytes.len());
+                match next(3) {
+                    0 => bytes[at] ^= 1 << next(8),
+                    1 => bytes[at] = next(256) as u8,
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            let captured = [crate::AnyIn::from(&captured)];
+            let Ok(saved) = postcard::from_bytes::<Saved>(&bytes) else { continue };
+            // No machine has room for what some of them say.
+            if saved.pieces.iter().any(|piece| piece.bytes > 1 << 20) {
+                continue;
+            }
+            let Ok(loaded) = Program::of_saved(&device, &saved, true, &captured.into_iter().collect()) else {
+                refused += 1;
+                continue;
+            };
+            let buffer = || AnyBuffer::from(device.upload(vec![1.0f64; 4]).unwrap().into_output());
+            let reads = [buffer()];
+            let pending = loaded.replay(
+                reads.iter().map(AnyBuffer::as_in).collect::<AnyIns<'_>>(),
+                [buffer(), buffer()].into_iter().collect::<crate::AnyBuffers>(),
+            );
+            replayed += usize::from(pending.is_ok_and(|pending| pending.await_result().is_ok()));
+        }
+        assert!(refused > 100 && replayed > 100, "{refused} refused, {replayed} replayed");
+    }
+}

@@ -11,7 +11,7 @@ driver="state chance scheduler execute memory races kernels kernels_fft kernels_
         calls script control
         shared cuda_device cuda_errors cuda_stream cuda_memory cuda_copy cuda_module cuda_graph"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"
-solver="cusolver cusolver_dense cusolver_qr cusolver_svd cusolver_refine cusolver_spectra cublas_numbers cublas_shared"
+solver="cusolver cusolver_dense cusolver_indefinite cusolver_qr cusolver_svd cusolver_refine cusolver_spectra cublas_numbers cublas_shared"
 lt="cublaslt cublas_shared cublas_numbers"
 sources() { for name in "$@"; do echo "$here/$name.c"; done; }
 compiler=${CC:-cc}

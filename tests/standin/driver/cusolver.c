@@ -310,14 +310,6 @@ EXPORT int cusolverDnXpotrs(void *handle, const void *params, int uplo, int64_t 
                                           .lda = lda, .ldb = ldb, .a = AT(a), .b = AT(b), .info = AT(info)}), 0, 0);
 }
 
-/* What it does not compute. */
-#define NONE(name)                                                                                                     \
-    EXPORT int name(void) {                                                                                            \
-        BLAS_ENTER(name);                                                                                              \
-        BLAS_LEAVE(NOT_SUPPORTED, "%s", "");                                                                           \
-    }
-NONE(cusolverDnXsytrs_bufferSize) NONE(cusolverDnXsytrs)
-
 /* Options of the methods of rotations, and choices of algorithms: they must be destroyed once. */
 static int options;
 EXPORT int cusolverDnCreateParams(void **params) {

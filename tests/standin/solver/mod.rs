@@ -3,6 +3,7 @@
 //! `host solver::`.
 
 mod dense;
+mod indefinite;
 mod qr;
 mod refine;
 mod spectra;
