@@ -1,0 +1,88 @@
+//! Products on a GPU at the word of another program: `products.py` has PyTorch and this one compute in turn, burst by burst,
+//! on one GPU, since apart by seconds the power state alone moves such figures by a tenth.
+//!
+//! Each line of the standard input is `FRONT TYPE N COUNT` (`blas f32 4096 8`); it is answered by the microseconds of one of
+//! `COUNT` chained products of `N x N`, with the wait for the last. Without a GPU it says so and ends.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run should stop")]
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+use windlass::{Device, DeviceBuffer, Element, Gemm, Matmul, Wait, bf16, f16};
+
+/// Two matrices, and one that products go to.
+struct Square<T: Element> {
+    n: usize,
+    a: DeviceBuffer<T>,
+    b: DeviceBuffer<T>,
+    c: Option<DeviceBuffer<T>>,
+}
+
+impl<T: Element> Square<T> {
+    fn new(device: &Device, n: usize, of: impl Fn(f64) -> T) -> Self {
+        let mut state = 1u64;
+        let mut matrix = || {
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                of((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
+            };
+            device.upload((0..n * n).map(|_| next()).collect::<Vec<_>>()).unwrap().await_result().unwrap()
+        };
+        Square { n, a: matrix(), b: matrix(), c: Some(device.zeros(n * n).unwrap()) }
+    }
+
+    /// Microseconds of one.
+    fn burst(
+        &mut self,
+        count: usize,
+        next: impl Fn(&Self, DeviceBuffer<T>) -> windlass::PendingDispatch<DeviceBuffer<T>>,
+    ) -> f64 {
+        let mut c = self.c.take().unwrap();
+        let start = Instant::now();
+        for _ in 1..count {
+            c = next(self, c).into_output();
+        }
+        self.c = Some(next(self, c).await_result().unwrap());
+        start.elapsed().as_secs_f64() * 1e6 / count as f64
+    }
+}
+
+macro_rules! bursts { ($device:expr, $kept:expr, $words:expr, $($t:ident $of:expr),*) => {
+    match $words {
+        $([front, stringify!($t), n, count] => {
+            let (n, count) = (n.parse::<usize>().unwrap(), count.parse::<usize>().unwrap());
+            let device = &$device;
+            let slot = $kept.entry((stringify!($t), n)).or_insert_with(|| {
+                Box::new(Square::<$t>::new(device, n, $of)) as Box<dyn Any>
+            });
+            let square = slot.downcast_mut::<Square<$t>>().unwrap();
+            match *front {
+                "blas" => square.burst(count, |s, c| device.blas().gemm(Gemm::new(s.n, s.n, s.n), &s.a, &s.b, c).unwrap()),
+                "lt" => square.burst(count, |s, c| device.blas_lt().matmul(Matmul::new(s.n, s.n, s.n), &s.a, &s.b, c).unwrap()),
+                other => panic!("no front {other}"),
+            }
+        })*
+        other => panic!("not understood: {other:?}"),
+    }
+} }
+
+fn main() {
+    let device = match Device::cuda(0) {
+        Ok(device) => device.waiting(Wait::Spin),
+        Err(error) => return println!("no GPU, so nothing is measured: {error}"),
+    };
+    println!("ready");
+    let mut kept: HashMap<(&str, usize), Box<dyn Any>> = HashMap::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words == ["forget"] {
+            kept.clear();
+            continue;
+        }
+        let took = bursts!(device, kept, words.as_slice(), f32 |x| x as f32, f64 |x| x, f16 f16::from_f64, bf16 bf16::from_f64);
+        println!("{took}");
+        std::io::stdout().flush().unwrap();
+    }
+}
