@@ -3,8 +3,11 @@
 use super::plan::{Source, Use};
 use super::tape::{Part, Written};
 
-/// Of each piece its length, and what of it was written: disjoint, in order. `None`: all of it, before anything ran.
-pub(super) struct Covered(Vec<(u64, Option<Vec<(u64, u64)>>)>);
+/// What of a piece was written, from where to where: disjoint.
+type Parts = Vec<(u64, u64)>;
+
+/// Of each piece its length, and what of it was written. `None`: all of it, before anything ran.
+pub(super) struct Covered(Vec<(u64, Option<Parts>)>);
 
 impl Covered {
     /// Before anything runs: what each replay is given holds something, but for what a program is to write.
@@ -24,7 +27,7 @@ impl Covered {
     pub(super) fn admits(&self, piece: usize, one: &Use) -> bool {
         let Some((bytes, written)) = self.0.get(piece) else { return false };
         let inside = one.offset.checked_add(one.bytes).is_some_and(|end| end <= *bytes);
-        let holds = |written: &Vec<(u64, u64)>| written.iter().any(|&(from, to)| from <= one.offset && one.end() <= to);
+        let holds = |written: &Parts| written.iter().any(|&(from, to)| from <= one.offset && one.end() <= to);
         inside && (one.overwrites || one.bytes == 0 || written.as_ref().is_none_or(holds))
     }
 
