@@ -6,8 +6,16 @@ use super::tape::{Part, Written};
 /// What of a piece was written, from where to where: disjoint.
 type Parts = Vec<(u64, u64)>;
 
-/// Of each piece its length, and what of it was written. `None`: all of it, before anything ran.
-pub(super) struct Covered(Vec<(u64, Option<Parts>)>);
+/// Each piece of memory.
+pub(super) struct Covered(Vec<Piece>);
+
+struct Piece {
+    bytes: u64,
+    /// It is given to be read.
+    is_input: bool,
+    /// `None`: all of it, before anything ran.
+    written: Option<Parts>,
+}
 
 impl Covered {
     /// Before anything runs: what each replay is given holds something, but for what a program is to write.
@@ -18,23 +26,25 @@ impl Covered {
                 Part::Input(_) => true,
                 Part::Operand(index) => written.operands.get(index).is_some_and(|operand| !operand.fresh),
             };
-            (piece.bytes, if holds { None } else { Some(Vec::new()) })
+            let is_input = matches!(piece.part, Part::Input(_));
+            Piece { bytes: piece.bytes, is_input, written: if holds { None } else { Some(Vec::new()) } }
         });
         Covered(pieces.collect())
     }
 
     /// Whether it lies inside the piece, which may be written where it is to be, and holds what is looked at.
     pub(super) fn admits(&self, piece: usize, one: &Use) -> bool {
-        let Some((bytes, written)) = self.0.get(piece) else { return false };
+        let Some(Piece { bytes, is_input, written }) = self.0.get(piece) else { return false };
         let inside = one.offset.checked_add(one.bytes).is_some_and(|end| end <= *bytes);
         let holds = |written: &Parts| written.iter().any(|&(from, to)| from <= one.offset && one.end() <= to);
-        inside && (one.overwrites || one.bytes == 0 || written.as_ref().is_none_or(holds))
+        let good = one.overwrites || one.bytes == 0 || written.as_ref().is_none_or(holds);
+        inside && good && !(one.writes && *is_input)
     }
 
     /// It was written.
     pub(super) fn note(&mut self, one: &Use) {
         let Source::Piece(piece) = one.source else { return };
-        let Some((_, Some(written))) = self.0.get_mut(piece) else { return };
+        let Some(Piece { written: Some(written), .. }) = self.0.get_mut(piece) else { return };
         if !one.writes || one.bytes == 0 {
             return;
         }
@@ -61,7 +71,7 @@ mod tests {
     #[test]
     fn what_was_written_in_parts_may_be_read_where_they_meet() {
         let (reads, writes) = ((false, false), (true, true));
-        let mut covered = Covered(vec![(16, Some(Vec::new()))]);
+        let mut covered = Covered(vec![Piece { bytes: 16, is_input: false, written: Some(Vec::new()) }]);
         assert!(!covered.admits(0, &use_of(0, 1, reads)) && covered.admits(0, &use_of(0, 16, writes)));
         assert!(covered.admits(0, &use_of(3, 3, reads)), "nothing of it");
         for (from, to) in [(0, 4), (8, 12), (4, 8)] {
@@ -73,5 +83,7 @@ mod tests {
         assert!(!covered.admits(0, &use_of(8, 17, writes)) && !covered.admits(1, &use_of(0, 1, writes)), "outside");
         let beyond = Use::of_piece(0, u64::MAX, 2, writes);
         assert!(!covered.admits(0, &beyond));
+        let input = Covered(vec![Piece { bytes: 8, is_input: true, written: None }]);
+        assert!(input.admits(0, &use_of(0, 8, reads)) && !input.admits(0, &use_of(0, 8, writes)), "given to be read");
     }
 }

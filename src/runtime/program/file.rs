@@ -299,21 +299,51 @@ fn interned(label: &str) -> &'static str {
 #[cfg(all(test, feature = "host"))]
 mod tests {
     use super::*;
-    use crate::blas::{Gemm, Gemv};
+    use crate::{DeviceBuffer, Op, Slices, SlicesMut, Spans, Wire};
 
-    /// Operands of every kind, an answer, and a temporary in two parts.
-    fn program(device: &Device, captured: &crate::DeviceBuffer<f64>) -> Program {
+    /// `y = a + s b`.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Mix(f64);
+
+    impl Op for Mix {
+        const NAME: &'static str = "mix";
+        type Reads = (f64, f64);
+        type Output = DeviceBuffer<f64>;
+        type Raw = ();
+        fn check(&self, (a, b): &Spans<(f64, f64)>, (y,): &Spans<(f64,)>) -> Result<()> {
+            if a.len() == b.len() && a.len() == y.len() {
+                Ok(())
+            } else {
+                Err(Error::invalid("y", "of another length"))
+            }
+        }
+        fn overwrites(&self, _: &Spans<(f64,)>) -> bool {
+            true
+        }
+        fn host(&self, (a, b): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+            y.iter_mut().zip(a).zip(b).for_each(|((y, a), b)| *y = a + self.0 * b);
+            Ok(())
+        }
+        fn finish(&self, (): ()) -> Result<()> {
+            Ok(())
+        }
+        fn wire() -> Option<Wire<Self>> {
+            Wire::plain()
+        }
+    }
+
+    /// Operands of every kind, and a temporary in two parts.
+    fn program(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
         let (program, ()) = device
             .record(|r| {
                 let (x, y) = (r.input::<f64>(4)?, r.operand::<f64>(4)?);
                 let (one, two) = r.uninit::<f64>(8)?.split_at(4)?;
-                let one = r.labelled("first").blas().gemv(Gemv::new(4, 4), captured, &x, one)?.into_output();
-                let two = r.copy(&y, two)?.into_output();
+                let mix = |s, a, b, y| Ok::<_, Error>(r.dispatch(Mix(s), (a, b), (y,))?.into_output());
+                let one = mix(2.0, captured.as_in(), x.as_in(), one)?;
+                let two = r.labelled("copy").copy(&y, two)?.into_output();
                 let all = one.join(two)?;
-                let z = r.blas().gemm(Gemm::new(2, 2, 4), &all, &all, r.output::<f64>(4)?)?.into_output();
-                drop(r.blas().nrm2(&z)?);
-                r.blas().axpy(0.5, &z, y)?.into_output();
-                Ok(())
+                let z = mix(0.5, all.as_in(), all.as_in(), r.output::<f64>(8)?)?;
+                mix(1.0, z.as_in().slice(2..6)?, x.as_in(), y).map(drop)
             })
             .unwrap();
         program
@@ -322,7 +352,7 @@ mod tests {
     #[test]
     fn what_no_recording_could_have_made_is_refused() {
         let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
-        let captured = device.upload(vec![1.0f64; 16]).unwrap().into_output();
+        let captured = device.upload(vec![1.0f64; 4]).unwrap().into_output();
         let refused = |change: fn(&mut Saved)| {
             let mut saved = program(&device, &captured).saved().unwrap();
             change(&mut saved);
@@ -352,7 +382,7 @@ mod tests {
     #[test]
     fn whatever_a_file_says_is_refused_or_harmless() {
         let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
-        let captured = device.upload((1..=16).map(f64::from).collect::<Vec<_>>()).unwrap().into_output();
+        let captured = device.upload((1..=4).map(f64::from).collect::<Vec<_>>()).unwrap().into_output();
         let good = postcard::to_stdvec(&program(&device, &captured).saved().unwrap()).unwrap();
         let mut state = 1u64;
         let mut next = move |below: usize| {
@@ -380,11 +410,11 @@ mod tests {
                 refused += 1;
                 continue;
             };
-            let buffer = || AnyBuffer::from(device.upload(vec![1.0f64; 4]).unwrap().into_output());
-            let reads = [buffer()];
+            let buffer = |len| AnyBuffer::from(device.upload(vec![1.0f64; len]).unwrap().into_output());
+            let reads = [buffer(4)];
             let pending = loaded.replay(
                 reads.iter().map(AnyBuffer::as_in).collect::<AnyIns<'_>>(),
-                [buffer(), buffer()].into_iter().collect::<crate::AnyBuffers>(),
+                [buffer(4), buffer(8)].into_iter().collect::<crate::AnyBuffers>(),
             );
             replayed += usize::from(pending.is_ok_and(|pending| pending.await_result().is_ok()));
         }
