@@ -67,20 +67,21 @@ pub struct MemoryInfo {
     pub pool: Option<PoolInfo>,
 }
 
-/// What a GPU's pool of memory holds, in bytes, as the driver tells. Of this generation.
+/// What a GPU's memory pool holds, in bytes, as the driver reports it; of this generation.
 ///
-/// The pool keeps what it once had for the next who asks, until a trim when memory is short. How many requests it met from
-/// that the driver does not tell; but `reserved_peak` that stays is memory that was not asked of the GPU again. What the
-/// library itself hands out again without asking is [`Stats::pool_hits`](crate::Stats::pool_hits).
+/// The pool keeps freed memory for later allocations, and is trimmed when memory is short. The driver does not report how many
+/// allocations it served from kept memory; a `reserved_peak` that does not grow means that no new memory was needed.
+/// Allocations that the library itself serves from dropped buffers are counted by
+/// [`Stats::pool_hits`](crate::Stats::pool_hits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PoolInfo {
-    /// What it has of the GPU's memory, in use or not.
+    /// Bytes reserved from the GPU, in use or not.
     pub reserved: u64,
-    /// The most it ever had.
+    /// The largest value of `reserved`.
     pub reserved_peak: u64,
-    /// What of it is in use: buffers, what operations have for themselves, what libraries work in.
+    /// Bytes in use: buffers, scratch memory of operations, workspaces of libraries.
     pub used: u64,
-    /// The most that ever was.
+    /// The largest value of `used`.
     pub used_peak: u64,
 }

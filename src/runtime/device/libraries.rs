@@ -11,8 +11,8 @@ use crate::worker::Question;
 impl Device {
     /// The version of a library of CUDA that the device works with, as the library itself tells it.
     ///
-    /// Asking loads the library, where nothing has used it yet; a device that nobody asks loads none for this. An isolated
-    /// GPU's libraries are those of its worker process, which answers; it may find others than this process would. NVRTC
+    /// Loads the library where nothing has used it yet. An isolated GPU's libraries are those of its worker process, which may
+    /// find other files than this process would. NVRTC
     /// and nvJitLink need no device and work in this process for every kind of device, so of them the answer is the same
     /// for all.
     ///

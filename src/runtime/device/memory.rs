@@ -26,7 +26,7 @@ fn is_inside_an_operation() -> bool {
     false
 }
 
-/// Memory to be had.
+/// Allocation.
 #[derive(Clone, Copy)]
 struct Wanted {
     bytes: usize,
@@ -125,7 +125,7 @@ impl Device {
         answer
     }
 
-    /// Buffers that were dropped keep their memory until what uses them is over.
+    /// Dropped buffers keep their memory until the work that uses them is complete.
     fn allocate_patiently(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.admit()?;
         if epoch.engine.allocation_is_to_fail() {

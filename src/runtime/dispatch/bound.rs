@@ -16,8 +16,8 @@ use crate::{Error, Result};
 /// may find the bound reached. On an isolated device a question to its worker counts as well while it is not answered:
 /// free memory, a module that is loaded.
 ///
-/// Threads that submit in the same instant may overshoot the bound by one each. What puts a device to rights after a fault
-/// is not bound, the hooks before admission included; and what still runs of a generation that is over is not counted.
+/// Threads that submit at the same moment may each exceed the bound by one. Recovery after a fault, hooks before admission
+/// included, is not bound; work of an earlier generation that still runs is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InFlight {

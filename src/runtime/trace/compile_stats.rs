@@ -12,13 +12,13 @@ pub struct CompileStats {
     pub memory_hits: u64,
     /// Requests that memory could not answer.
     pub memory_misses: u64,
-    /// Images that left memory for others.
+    /// Images evicted from memory.
     pub memory_evicted: u64,
     /// Images in memory now.
     pub memory_images: u64,
     /// Their bytes, with their sources.
     pub memory_bytes: u64,
-    /// Requests that waited for the same compilation of somebody else.
+    /// Requests that waited for the same compilation, begun by another thread.
     pub joined: u64,
     /// Requests answered from disk.
     pub disk_hits: u64,
@@ -38,6 +38,6 @@ pub struct CompileStats {
     pub linked: u64,
     /// Compilations and links that failed.
     pub failed: u64,
-    /// Of the compilations, those whose answer could not be kept, because the files that they read cannot be told.
+    /// Compilations that could not be cached, because the files that they read are not known.
     pub uncacheable: u64,
 }

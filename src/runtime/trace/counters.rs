@@ -140,9 +140,9 @@ impl Counters {
 
 /// What a device has done and holds, from [`Device::stats`](crate::Device::stats).
 ///
-/// Asking makes no call of a driver and waits for nobody. What is said to be of CUDA alone an isolated GPU's worker holds:
-/// there it is what the worker has said last, at most a quarter of a second ago unless it hangs, and counts begin anew with
-/// each generation. What the driver knows of a GPU's pool of memory is in [`MemoryInfo::pool`](crate::MemoryInfo::pool).
+/// Reading them calls no driver and does not wait. For an isolated GPU the fields marked (CUDA) are the worker's: their last
+/// report, at most a quarter of a second old unless the worker hangs, and counted from zero in each generation. What the driver
+/// reports of a GPU's memory pool is in [`MemoryInfo::pool`](crate::MemoryInfo::pool).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -154,7 +154,7 @@ pub struct Stats {
     pub slots_busy: usize,
     /// Stream slots (CUDA); pool threads (host).
     pub slots: usize,
-    /// Bytes that live buffers hold. On the host those of earlier generations count as well; elsewhere their memory went
+    /// Bytes that live buffers hold. On the host, buffers of earlier generations count as well; elsewhere their memory was freed
     /// with their generation.
     pub bytes_used: u64,
     /// The most bytes that buffers ever held.
@@ -163,23 +163,23 @@ pub struct Stats {
     pub bytes_limit: u64,
     /// Live allocations.
     pub allocations: u64,
-    /// Device memory of tables of addresses, in bytes, kept for batches of the same matrices. It counts against the limit,
-    /// and goes when a buffer wants its place (CUDA).
+    /// Device memory of pointer tables, in bytes, cached for batches of the same matrices. It counts against the limit, and is
+    /// freed when a buffer needs the memory (CUDA).
     pub table_bytes: u64,
-    /// Buffers that had the memory of one dropped before, of as many bytes and on the same stream, with no call of the
-    /// driver; in this generation (CUDA).
+    /// Buffers that reused the memory of a dropped one, of the same size and on the same stream, without a driver call; in this
+    /// generation (CUDA).
     pub pool_hits: u64,
-    /// Buffers whose memory was asked of the pool, in this generation (CUDA). The pool is the driver's, which may have had
-    /// it from an earlier buffer too: how often it did it does not tell, only how large the pool is and was, in
+    /// Buffers allocated from the driver's memory pool, in this generation (CUDA). The driver may have reused memory of an
+    /// earlier buffer: it does not report how often, only the size of the pool, in
     /// [`MemoryInfo::pool`](crate::MemoryInfo::pool).
     pub pool_misses: u64,
     /// Bytes copied from host to device.
     pub bytes_up: u64,
     /// Bytes copied from device to host.
     pub bytes_down: u64,
-    /// Allocations whose memory waits for work in flight before it can go back (CUDA).
+    /// Allocations whose memory is freed when work in flight is complete (CUDA).
     pub parked: u64,
-    /// Allocations and native objects given up after a fault, because nothing could prove them idle.
+    /// Allocations and native objects leaked after a fault, because nothing could prove them idle.
     pub leaked: u64,
     /// Waits across slots that were put on the device (CUDA); waits that put a thread to sleep (host).
     pub forced_waits: u64,
@@ -195,32 +195,32 @@ pub struct Stats {
     pub library_handles: u64,
     /// Native objects of libraries that outlive an operation, such as plans (CUDA).
     pub library_objects: u64,
-    /// Calls of libraries with plans that found theirs, in this generation (CUDA).
+    /// Library calls whose plan was in the cache, in this generation (CUDA).
     pub plan_hits: u64,
-    /// Calls for which a library was asked for a plan, in this generation (CUDA).
+    /// Library calls that had to make their plan, in this generation (CUDA).
     pub plan_misses: u64,
-    /// Plans of libraries that are kept for the next call (CUDA).
+    /// Cached plans of libraries (CUDA).
     pub plans: u64,
-    /// Device memory that these are thought to take beside this device's own, in bytes (CUDA).
+    /// Estimated device memory of the cached plans, in bytes; not part of `bytes_used` (CUDA).
     pub plan_bytes: u64,
-    /// Plans that were measured and pinned, in this generation (CUDA).
+    /// Plans pinned by autotuning, in this generation (CUDA).
     pub plans_pinned: u64,
     /// Device faults seen; for an isolated device, workers lost.
     pub faults: u64,
-    /// What the newest of them was.
+    /// The cause of the last one.
     pub last_fault: Option<String>,
     /// The time from when it was seen until the next generation was admitted.
     pub recovery: Option<Duration>,
     /// The process of an isolated device's standby, when it is ready to take over.
     pub standby: Option<u32>,
-    /// Why it has none though it should, when the last attempt to start one failed: a GPU in exclusive mode, no memory for a
-    /// second context. Others are made, after pauses that double up to two minutes and after a loss; until one succeeds the
-    /// next worker is started cold.
+    /// Why the last attempt to start a standby failed: a GPU in exclusive mode, no memory for a second context. Starting is tried
+    /// again after a loss and after pauses that double up to two minutes; until it succeeds, a lost worker is replaced by a cold
+    /// start.
     pub standby_failed: Option<String>,
-    /// The driver of an isolated device's GPU is kept awake between workers, through NVML.
+    /// The driver of an isolated device's GPU is kept loaded between workers, through NVML.
     pub driver_held: bool,
-    /// The driver of an isolated device's GPU refused to register the memory that is shared with the worker, so bulk data
-    /// is copied once more on its way.
+    /// The driver of an isolated device's GPU refused to register the memory shared with the worker, so bulk data is copied
+    /// one more time.
     pub bulk_staged: bool,
     /// Orders sent to the worker of an isolated device.
     pub orders: u64,
@@ -230,9 +230,9 @@ pub struct Stats {
     pub rebuilds: u64,
     /// The generation the device is in.
     pub generation: u64,
-    /// Errors given out, by kind.
+    /// Errors returned, by kind.
     pub errors: BTreeMap<&'static str, u64>,
-    /// What the compiler that the device works with has done; of the whole process, unless the device was opened with
-    /// [one of its own](crate::DeviceBuilder::compiler).
+    /// Counters of the device's compiler, which all devices of the process share unless one was opened with
+    /// [its own](crate::DeviceBuilder::compiler).
     pub compiler: CompileStats,
 }

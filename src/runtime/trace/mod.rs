@@ -29,17 +29,18 @@ use std::time::Duration;
 ///
 /// Called with no lock of the library held, on the thread that submits (the enqueue hooks) or on the one that first
 /// learns of the completion (the completion hooks). After a failed enqueue no completion hook fires. A hook that panics
-/// is caught. A hook may wait, but not for what is held by somebody who awaits the very operation: who awaits it is told
-/// after [`before_complete`](Self::before_complete). On a GPU and on an isolated device what is short may be over before the
-/// thread that submitted it comes to [`after_enqueue`](Self::after_enqueue), and another thread tells of that first. A hook of an isolated device that waits, or submits where there is no
-/// room, may be called for other operations on the same thread before it returns. Unset, tracing costs one branch.
+/// is caught. A hook may wait, but not for a lock of a thread that waits for the same operation: that thread learns of the
+/// completion only after [`before_complete`](Self::before_complete). On a GPU and on an isolated device a short operation may
+/// complete, and another thread may call its completion hooks, before the submitting thread calls
+/// [`after_enqueue`](Self::after_enqueue). A hook of an isolated device that waits, or that submits under back-pressure, may be
+/// called for other operations on the same thread before it returns. Without a trace the cost is one branch.
 #[expect(unused_variables, reason = "the names are documentation")]
 pub trait Trace: Send + Sync {
     /// Before an operation is enqueued.
     fn before_enqueue(&self, op: &OpInfo) {}
     /// After it was.
     fn after_enqueue(&self, op: &OpInfo) {}
-    /// Its completion was seen; nobody was told yet.
+    /// Its completion was seen, and no waiter has been woken yet.
     fn before_complete(&self, op: &OpInfo) {}
     /// It is complete. `latency` is the time from submission until its completion was seen.
     fn after_complete(&self, op: &OpInfo, latency: Duration) {}
@@ -48,8 +49,8 @@ pub trait Trace: Send + Sync {
     fn wants_device_times(&self) -> bool {
         false
     }
-    /// The device has failed, or its worker was lost, and it is seen to. On the supervisor's thread. (Of a device that
-    /// nothing brings back, as a GPU in this process, [`health`](crate::Device::health) tells.)
+    /// The device has failed, or its worker was lost, and recovery begins. On the supervisor's thread. (For a device that
+    /// cannot recover, as a GPU in this process, see [`health`](crate::Device::health).)
     fn lost(&self, loss: &Loss<'_>) {}
     /// The next generation was admitted. On the supervisor's thread, before the hooks that run after a rebuild.
     fn recovered(&self, recovery: &Recovery<'_>) {}

@@ -195,8 +195,8 @@ impl Blas {
     /// and `s` held is not used. There is no form that takes and gives numbers on the host: this is for numbers that are
     /// on the device already, such as the elements that a rotation is to make zero.
     ///
-    /// `a` becomes `r`. Of real types `r` has the sign of the larger of the two, and `b` becomes the number `z` from
-    /// which the rotation can be had again: `s` where `|a| > |b|`, else `1 / c`, or 1 where `c` is 0. Of complex types
+    /// `a` becomes `r`. Of real types `r` has the sign of the larger of the two, and `b` becomes the number `z`
+    /// from which the rotation can be recovered: `s` where `|a| > |b|`, else `1 / c`, or 1 where `c` is 0. Of complex types
     /// `r` has the direction of `a`, `c` is not negative, and `b` stays; `a == 0` gives `c = 0`, `s = 1`, `r = b`.
     ///
     /// # Errors

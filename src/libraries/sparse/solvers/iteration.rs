@@ -3,7 +3,7 @@
 use crate::{DeviceBuffer, Element, Error};
 use std::sync::Arc;
 
-/// What is told about an iteration while it runs.
+/// The progress of an iteration, for the hook.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Iterations done when the residual was this.
