@@ -1,6 +1,8 @@
 //! The top floor: one folder a library, each with its front, its specifications, its operations with both halves, its
 //! native calls and its caches. It may call everything below; nothing below names it.
 //!
+//! `routine` is what the routines of several of them have in common, `setters` the same of specifications.
+//!
 //! The list at the end is all that a library has outside of its folder. CONTRIBUTING.md, "Adding a library", goes through
 //! one.
 
@@ -10,6 +12,8 @@ pub mod fft;
 mod interop;
 pub mod nvrtc;
 pub mod rng;
+mod routine;
+mod setters;
 pub mod solver;
 pub mod sparse;
 

@@ -4,8 +4,6 @@
 //! dropped where that may take long: with no lease held and no lock, or kept by a dispatch ([`crate::Enqueue`], `keep`)
 //! whose work may still use it.
 
-#![allow(dead_code, reason = "each library uses a part of it, and a build has some of them")]
-
 use lru::LruCache;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
@@ -59,18 +57,14 @@ impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
         out
     }
 
-    /// Takes everything out.
-    pub(crate) fn take(&mut self) -> Vec<V> {
-        self.bytes = 0;
-        std::iter::from_fn(|| self.entries.pop_lru()).map(|(_, (value, _))| value).collect()
-    }
-
     /// Entries.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Their bytes.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -140,7 +134,6 @@ mod tests {
         assert_eq!(cache.insert(3, "d", 1), ["c"]);
         let (first, third) = (cache.get(&1).copied(), cache.get(&3).copied());
         assert_eq!((first, third, cache.bytes()), (Some("a"), Some("d"), 2));
-        assert_eq!((cache.take(), cache.len(), cache.bytes()), (vec!["a", "d"], 0, 0));
     }
 
     #[test]

@@ -4,17 +4,23 @@ mod contained;
 mod internal;
 mod kind;
 mod made;
+mod output;
 pub(crate) mod plan;
+mod retention;
 
 pub(crate) use contained::{Contained, contained, cost_of, guarded};
 pub(crate) use internal::Internal;
 pub use kind::Kind;
 pub use made::{Made, Make, Next};
+pub use output::{Immediate, Output};
 pub use plan::{Built, PlanKey, Prepare};
+pub(crate) use retention::Retention;
 
-use crate::buffer::{DeviceBuffer, Elems};
+use crate::buffer::Elems;
 use crate::cuda_enqueue::Enqueue;
-use crate::{DType, Element, Error, Result, Wire};
+pub(crate) use crate::dispatch::raw::Index;
+pub use crate::dispatch::raw::Raw;
+use crate::{DType, Error, Result, Wire};
 
 /// One unit of device work, as plain data.
 ///
@@ -23,12 +29,12 @@ use crate::{DType, Element, Error, Result, Wire};
 /// carries out itself on each engine, both halves side by side. The trait is safe: users write their own ops, and every
 /// promise of the library holds for them.
 ///
-/// An op is dropped on whatever thread is last to know of it, some time after its work is done: the host device's buffers
-/// remember the op that wrote them last until another comes or they are dropped. So what it captures should be no
-/// reservation that others wait for.
+/// An op is dropped by the last thread that refers to it, some time after its work is done: a buffer of a host device keeps the
+/// op that wrote it last until another op writes it or the buffer is dropped. So an op should not own what others wait for, such
+/// as a lock.
 ///
-/// **A panic** in anything written here stays the operation's: it answers [`Error::Panicked`], refused where it was not yet
-/// submitted, with the buffers. One in the op's `Drop` goes no further than that.
+/// **A panic** in a method of this trait is caught: the dispatch fails with [`Error::Panicked`], with the buffers where it was
+/// not submitted yet. A panic in the op's `Drop` is caught too.
 ///
 /// ```
 /// use windlass::{Device, Error, Op, Result, Slices, SlicesMut, Spans, DeviceBuffer};
@@ -85,6 +91,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// It writes its outputs only to come between others: when it fails, they are what they were.
     #[doc(hidden)]
     const PRESERVES_ON_FAILURE: internal::Internal = internal::Internal::NO;
+    /// The outputs, by their places, that it uses as memory to work in: what they hold afterwards is undefined. As if they had
+    /// never been written, they are refused to whatever would read them, until something overwrites them.
+    const LEAVES_UNDEFINED: &'static [usize] = &[];
     /// What errors call its operands: those of [`Reads`](Self::Reads), then those that it writes, in order. They are the names
     /// of the arguments as the caller knows them. An operand without a name is `input 0` or `output 0`, by its place.
     const OPERANDS: OperandNames = (&[], &[]);
@@ -151,23 +160,23 @@ pub trait Op: Sized + Send + Sync + 'static {
         None
     }
 
-    /// How much work it is, for traces; and on an isolated host device, what is said to be small (some KiB) is done by the
-    /// thread that read its order, since to wake another takes longer. Of work that waits for something say nothing.
+    /// How much work it is, for traces. On an isolated host device, small work (some KiB) runs on the thread that received it,
+    /// because waking another thread takes longer. Work that waits for something should return the default.
     fn cost(&self) -> Cost {
         Cost::default()
     }
 
-    /// Says which plans it needs; they are built before its CUDA half runs. Asked on a GPU, after [`check`](Self::check),
-    /// where [`PREPARED`](Self::PREPARED) is true; the same op must say the same each time.
+    /// Names the plans that it needs; they are built before its CUDA half runs. Called on a GPU, after [`check`](Self::check),
+    /// where [`PREPARED`](Self::PREPARED) is true; the same op must name the same plans each time.
     fn prepare(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
         let _ = (reads, writes, plans);
     }
 
-    /// After a phase of an op that is [`Kind::Phased`]: looks at what it left, and makes the buffers that the next one
-    /// writes. Runs on a helper thread of a GPU, when the phase is over.
+    /// After a phase of an op that is [`Kind::Phased`]: reads the phase's result, and makes the buffers that the next phase
+    /// writes. Runs on a helper thread of a GPU, when the phase is complete.
     ///
     /// # Errors
-    /// Whatever is wrong with it: the dispatch fails with that, and the buffers made so far go.
+    /// Any error: the dispatch fails with it, and the buffers made so far are dropped.
     fn next(&self, phase: usize, raw: &Self::Raw, make: &mut Make<'_>) -> Result<Next> {
         let _ = (phase, raw, make);
         Ok(Next::Last)
@@ -220,8 +229,8 @@ pub trait Op: Sized + Send + Sync + 'static {
         if std::mem::needs_drop::<Self>() { Retention::ALL } else { Retention::NOTHING }
     }
 
-    /// How it crosses to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's
-    /// traits. `None`, as unless written: such a device answers [`Error::Unsupported`].
+    /// How it crosses to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's traits. With
+    /// `None`, the default, an isolated device refuses the op with [`Error::Unsupported`].
     fn wire() -> Option<Wire<Self>> {
         None
     }
@@ -245,41 +254,6 @@ pub trait Op: Sized + Send + Sync + 'static {
 
 /// The names of operands that are read, and of those that are written.
 pub type OperandNames = (&'static [&'static str], &'static [&'static str]);
-
-/// What of an op the device needs until its work is over. Opaque.
-#[doc(hidden)]
-pub struct Retention(Kept);
-
-enum Kept {
-    Nothing,
-    #[cfg(feature = "cuda")]
-    This(crate::sync::Arc<dyn crate::cuda::KeepAlive>),
-    All,
-}
-
-impl Retention {
-    pub(crate) const NOTHING: Self = Retention(Kept::Nothing);
-    pub(crate) const ALL: Self = Retention(Kept::All);
-
-    /// This alone.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn this(cargo: crate::sync::Arc<dyn crate::cuda::KeepAlive>) -> Self {
-        Retention(Kept::This(cargo))
-    }
-
-    /// What the ring gets to hold, of a task that has the op.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn cargo<T: crate::cuda::KeepAlive + 'static>(
-        self,
-        task: &crate::sync::Arc<T>,
-    ) -> Option<crate::sync::Arc<dyn crate::cuda::KeepAlive>> {
-        match self.0 {
-            Kept::Nothing => None,
-            Kept::This(cargo) => Some(cargo),
-            Kept::All => Some(task.clone()),
-        }
-    }
-}
 
 /// How much work an op is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -306,105 +280,3 @@ pub type WritesOf<O> = <<O as Op>::Output as Output>::Writes;
 pub type HostOf<O> = <<O as Op>::Output as Output>::Host;
 /// The buffers inside an output.
 pub type Bufs<O> = <<O as Output>::Writes as Elems>::Bufs;
-
-/// How device buffers and host values make an answer.
-///
-/// Implemented for one or several [`DeviceBuffer`]s, for a scalar, for `Vec<T>` and `()`. Implement it for a type of
-/// your own when an op gives a typed result (factors with their pivots).
-pub trait Output: Sized {
-    /// The element types of the buffers in it.
-    type Writes: Elems;
-    /// What only the wait can bring: a scalar, host data; `()` where nothing is left to report.
-    type Host: Send;
-
-    /// Puts it together, on the waiter's thread.
-    ///
-    /// # Errors
-    /// Only where data still has to arrive on the host.
-    fn join(buffers: Bufs<Self>, host: Self::Host) -> Result<Self>;
-
-    /// The host's part can begin before the device is done: it waits for its own pieces in `join`.
-    #[doc(hidden)]
-    const EAGER: internal::Internal = internal::Internal::NO;
-}
-
-/// An output that is complete when it is submitted: nothing is left to report, so the next op may simply follow.
-///
-/// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these. Do not implement it
-/// for an output whose op can give a numerical verdict.
-pub trait Immediate: Output<Host = ()> {
-    /// Puts it together at submission.
-    fn assemble(buffers: Bufs<Self>) -> Self;
-}
-
-impl<T: Element> Output for DeviceBuffer<T> {
-    type Writes = (T,);
-    type Host = ();
-    fn join((buffer,): (DeviceBuffer<T>,), _: ()) -> Result<Self> {
-        Ok(buffer)
-    }
-}
-impl<T: Element> Immediate for DeviceBuffer<T> {
-    fn assemble((buffer,): (DeviceBuffer<T>,)) -> Self {
-        buffer
-    }
-}
-
-impl Output for () {
-    type Writes = ();
-    type Host = ();
-    fn join(_: (), _: ()) -> Result<Self> {
-        Ok(())
-    }
-}
-
-impl<T: Element> Output for T {
-    type Writes = ();
-    type Host = T;
-    fn join(_: (), host: T) -> Result<Self> {
-        Ok(host)
-    }
-}
-
-/// A place, where there is one.
-impl Output for Option<usize> {
-    type Writes = ();
-    type Host = Self;
-    fn join(_: (), host: Self) -> Result<Self> {
-        Ok(host)
-    }
-}
-
-macro_rules! buffer_tuples { ($(($($t:ident),*))*) => { $(
-    impl<$($t: Element),*> Output for ($(DeviceBuffer<$t>,)*) {
-        type Writes = ($($t,)*);
-        type Host = ();
-        fn join(buffers: Self, _: ()) -> Result<Self> {
-            Ok(buffers)
-        }
-    }
-    impl<$($t: Element),*> Immediate for ($(DeviceBuffer<$t>,)*) {
-        fn assemble(buffers: Self) -> Self {
-            buffers
-        }
-    }
-)* } }
-buffer_tuples! {
-    (A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F)(A, B, C, D, E, F, G)(A, B, C, D, E, F, G, H)
-}
-
-impl<T: Element> Output for Vec<DeviceBuffer<T>> {
-    type Writes = (crate::buffer::List<T>,);
-    type Host = ();
-    fn join((buffers,): (Vec<DeviceBuffer<T>>,), _: ()) -> Result<Self> {
-        Ok(buffers)
-    }
-}
-impl<T: Element> Immediate for Vec<DeviceBuffer<T>> {
-    fn assemble((buffers,): (Vec<DeviceBuffer<T>>,)) -> Self {
-        buffers
-    }
-}
-
-pub(crate) use crate::dispatch::raw::Index;
-pub use crate::dispatch::raw::Raw;

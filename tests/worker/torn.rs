@@ -79,7 +79,7 @@ fn a_worker_that_is_given_a_torn_order_says_so_and_is_replaced() {
     let padded = |len: usize| (len as u64 + 4).next_multiple_of(8);
     type Tear<'a> = &'a dyn Fn(Lane);
     let tears: [(&str, Tear<'_>); 7] = [
-        ("an order without a head", &|lane| lane.tear(0, &[], 8)),
+        ("an order has no header", &|lane| lane.tear(0, &[], 8)),
         ("20 bytes where 8 were written", &|lane| lane.tear(20, &[3; 4], 8)),
         ("4294967295 bytes", &|lane| lane.tear(u32::MAX, &[3; 12], 16)),
         ("bytes where", &|lane| lane.tear(8, &[3; 12], 1 << 40)),

@@ -15,12 +15,12 @@ pub(crate) struct Context {
     pub(crate) api: &'static Driver,
     pub(crate) device: i32,
     pub(crate) raw: Native<CUcontext>,
-    held: Mutex<Held>,
+    held: Mutex<Users>,
 }
 
 /// Who needs the context: it goes when nobody will make another epoch on it, and the last one's natives are gone.
 #[derive(Default)]
-struct Held {
+struct Users {
     /// Epochs with natives on it.
     epochs: usize,
     /// No other epoch will be made on it.

@@ -90,7 +90,7 @@ impl Drop for Captured {
 }
 
 fn missing() -> Error {
-    Error::unsupported("this driver captures no graphs")
+    Error::unsupported("this driver does not support graph capture")
 }
 
 impl Graphs {

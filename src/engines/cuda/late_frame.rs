@@ -137,9 +137,9 @@ impl Frame {
     }
 
     /// An error, with the numbers that only the driver knew when it said so.
-    fn told(&self, error: Error) -> Error {
+    fn with_numbers(&self, error: Error) -> Error {
         match self.epoch.engine.as_cuda() {
-            Some(engine) => engine.told(&self.epoch, error),
+            Some(engine) => engine.with_numbers(&self.epoch, error),
             None => error,
         }
     }
@@ -147,7 +147,9 @@ impl Frame {
     /// Waits until a phase is over. (It has its thread and its stream for itself, and of both there are few: a kernel that
     /// never ends keeps them.)
     fn await_phase<'l>(&self, leg: Option<&'l Leg>, end: Option<&Mark>) -> Result<&'l Leg> {
-        let (Some(leg), Some(end)) = (leg, end) else { return Err(Error::library("a phase without an end")) };
+        let (Some(leg), Some(end)) = (leg, end) else {
+            return Err(Error::library("the completion of a phase was not recorded"));
+        };
         end.outlast();
         if end.is_past() { Ok(leg) } else { Err(self.epoch.verdict()) }
     }
@@ -197,7 +199,7 @@ impl Frame {
         end: &mut Option<Mark>,
     ) -> Result<()> {
         let Frame { core, epoch, options, .. } = self;
-        let unbuilt = || Err(Error::library("a plan that nobody has built"));
+        let unbuilt = || Err(Error::library("the plan was not built"));
         let plan = |cell: &Cell| cell.get().cloned().unwrap_or_else(unbuilt);
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
         let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != Kind::Phased);
@@ -233,7 +235,7 @@ impl Frame {
                     return Ok(());
                 }
                 Err(Undone::Between) => {}
-                Err(undone) => return Err(self.told(undone.error())),
+                Err(undone) => return Err(self.with_numbers(undone.error())),
             }
             let leg = self.await_phase(leg.as_deref(), end.as_ref())?;
             is_last = call.next(index, leg, &mut Make::new(epoch, &mut made))? == Next::Last;

@@ -119,7 +119,9 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
 
 /// What the submitted write makes of the region's worth.
 fn written_late(view: &View<'_>) {
-    if view.whole || view.region.init.get() == InitState::Valid {
+    if view.whole && view.undefined {
+        view.region.init.set(InitState::Uninit);
+    } else if view.whole || view.region.init.get() == InitState::Valid {
         view.region.init.set(InitState::Late);
     }
 }

@@ -16,18 +16,18 @@ use std::time::Duration;
 pub(crate) struct LateTask<O: Op> {
     frame: Frame,
     /// Until somebody enqueues it.
-    cargo: Mutex<Cargo<O>>,
+    op: Mutex<OpWithSpans<O>>,
     /// Once it is enqueued; set before it is bound.
     inner: OnceLock<TaskOf<O>>,
 }
 
 /// The op, and where its operands lie.
-type Cargo<O> = (Contained<Option<O>>, Option<SpansOf<O>>);
+type OpWithSpans<O> = (Contained<Option<O>>, Option<SpansOf<O>>);
 
 impl<O: Op> LateTask<O> {
     pub(crate) fn new(frame: Frame, op: Option<O>, spans: Option<SpansOf<O>>) -> Arc<Self> {
-        let cargo = Mutex::new((Contained::new(op), spans));
-        Arc::new(LateTask { frame, cargo, inner: OnceLock::new() })
+        let op = Mutex::new((Contained::new(op), spans));
+        Arc::new(LateTask { frame, op, inner: OnceLock::new() })
     }
 
     fn job(&self) -> &dyn LateJob {
@@ -48,8 +48,8 @@ impl<O: Op> LateJob for LateTask<O> {
     }
 
     fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()> {
-        let mut cargo = self.cargo.lock(); // nobody else wants it
-        let (op, spans) = &mut *cargo;
+        let mut locked = self.op.lock(); // nobody else wants it
+        let (op, spans) = &mut *locked;
         let mut call = Typed::new(op, spans);
         let outcome = carried(how, &mut call);
         if outcome.is_ok()

@@ -135,7 +135,7 @@ impl Core {
         epoch: &Arc<Epoch>,
         follows: &mut Follows,
     ) -> Result<Lease<'_>> {
-        let none = || Error::library("a device without streams for programs");
+        let none = || Error::library("the device has no streams for programs");
         let slots = self.members_made(self.seats().ok_or_else(none)?, epoch)?;
         let slot = slots.get(usize::from(seat) % slots.len().max(1)).ok_or_else(none)?;
         if follows.iter().any(|follow| follow.must_be_closed(slot.shared.index)) {

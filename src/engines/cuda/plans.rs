@@ -32,12 +32,12 @@ pub(crate) struct Plans {
 }
 
 struct Map {
-    places: LruCache<Box<Key>, Place, BuildHasherDefault<Words>>,
+    places: LruCache<Box<Key>, PlanState, BuildHasherDefault<Words>>,
     ready: usize,
     bytes: u64,
 }
 
-enum Place {
+enum PlanState {
     Building(Vec<(Arc<dyn Runnable>, Cell)>),
     /// With its bytes.
     Ready(AnyPlan, u64),
@@ -60,7 +60,7 @@ pub(super) enum Need {
 impl Ask for Needs<'_> {
     fn ask(&mut self, key: &Key) {
         let need = match self.plans.map.lock().places.get(key) {
-            Some(Place::Ready(plan, _)) => Need::Ready(plan.clone()),
+            Some(PlanState::Ready(plan, _)) => Need::Ready(plan.clone()),
             _ => Need::Missing(key.boxed()),
         };
         let counter = if matches!(need, Need::Ready(_)) { &self.plans.hits } else { &self.plans.misses };
@@ -124,18 +124,18 @@ impl Plans {
     fn find(&self, key: &Key, job: &Arc<dyn Runnable>, cell: &Cell) -> bool {
         let mut map = self.map.lock();
         match map.places.get_mut(key) {
-            Some(Place::Ready(plan, _)) => {
+            Some(PlanState::Ready(plan, _)) => {
                 let _ = cell.set(Ok(plan.clone()));
                 false
             }
-            Some(Place::Building(waiters)) => {
+            Some(PlanState::Building(waiters)) => {
                 job.core().add_dep();
                 waiters.push((job.clone(), cell.clone()));
                 false
             }
             None => {
                 job.core().add_dep();
-                map.places.put(key.boxed(), Place::Building(vec![(job.clone(), cell.clone())]));
+                map.places.put(key.boxed(), PlanState::Building(vec![(job.clone(), cell.clone())]));
                 true
             }
         }
@@ -146,7 +146,7 @@ impl Plans {
         let (waiters, evicted) = {
             let mut map = self.map.lock();
             let waiters = match map.places.pop(key) {
-                Some(Place::Building(waiters)) => waiters,
+                Some(PlanState::Building(waiters)) => waiters,
                 _ => Vec::new(),
             };
             let evicted = match &result {
@@ -176,9 +176,9 @@ impl Plans {
     }
 }
 
-impl Place {
+impl PlanState {
     fn is_ready(&self) -> bool {
-        matches!(self, Place::Ready(..))
+        matches!(self, PlanState::Ready(..))
     }
 }
 
@@ -186,13 +186,13 @@ impl Map {
     /// Keeps a plan, and gives out those that must go for it. The newest stays, however large it is.
     fn keep(&mut self, key: &Key, plan: AnyPlan, bytes: u64) -> Vec<AnyPlan> {
         (self.ready, self.bytes) = (self.ready + 1, self.bytes.saturating_add(bytes));
-        self.places.put(key.boxed(), Place::Ready(plan, bytes));
+        self.places.put(key.boxed(), PlanState::Ready(plan, bytes));
         let mut evicted = Vec::new();
         while self.ready > 1 && (self.ready > MOST || self.bytes > MOST_BYTES) {
             // The least recently used first; what is being built is nobody's to take.
             let oldest = self.places.iter().rev().find(|(_, place)| place.is_ready());
             let Some(oldest) = oldest.map(|(key, _)| key.boxed()) else { break };
-            let Some(Place::Ready(plan, bytes)) = self.places.pop(&*oldest) else { break };
+            let Some(PlanState::Ready(plan, bytes)) = self.places.pop(&*oldest) else { break };
             (self.ready, self.bytes) = (self.ready - 1, self.bytes.saturating_sub(bytes));
             evicted.push(plan);
         }

@@ -170,7 +170,7 @@ impl Queue<'_> {
 }
 
 fn outside() -> Error {
-    Error::library("shared memory that lies outside")
+    Error::library("an offset lies outside of the shared memory")
 }
 
 #[cfg(test)]

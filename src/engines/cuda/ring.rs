@@ -104,12 +104,12 @@ impl<E: Copy> Ring<E> {
     }
 
     /// The newest recorded entry: when it is over, everything is.
-    pub(crate) fn newest(&self) -> Option<(u64, E)> {
+    pub(crate) fn last_event(&self) -> Option<(u64, E)> {
         self.entries.iter().rev().find_map(|e| e.event.map(|event| (e.ticket, event)))
     }
 
     /// The oldest recorded entry.
-    pub(crate) fn oldest(&self) -> Option<(u64, E)> {
+    pub(crate) fn first_event(&self) -> Option<(u64, E)> {
         self.recorded_from(0)
     }
 

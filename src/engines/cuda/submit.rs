@@ -57,7 +57,7 @@ impl CudaEngine {
             Ok(()) => Ok(()),
             Err(Undone::Late) if facts.from_peer => self.submit_when_bound(s),
             Err(Undone::Late) => core.submit_late(s, needed.all),
-            Err(undone) => Err(self.told(s.epoch, undone.error())),
+            Err(undone) => Err(self.with_numbers(s.epoch, undone.error())),
         }
     }
 
@@ -71,7 +71,7 @@ impl CudaEngine {
                 match self.core.submit(&mut s, Patience::Some, &[]) {
                     Ok(()) => return Ok(()),
                     Err(Undone::Late) => {}
-                    Err(undone) => return Err(self.told(s.epoch, undone.error())),
+                    Err(undone) => return Err(self.with_numbers(s.epoch, undone.error())),
                 }
             }
             backoff.pause(None);
@@ -79,7 +79,7 @@ impl CudaEngine {
     }
 
     /// An error, with the numbers that only the driver knew when it said so. Staging has told its own.
-    pub(super) fn told(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
+    pub(super) fn with_numbers(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
         match error {
             Error::OutOfMemory { total: 0, limit: 0, .. } => self.describe(epoch, error),
             other => other,

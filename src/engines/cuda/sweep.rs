@@ -64,7 +64,7 @@ impl Core {
             if idle && state.ring.is_empty() {
                 continue;
             }
-            let looks = [state.ring.newest(), state.ring.oldest()];
+            let looks = [state.ring.last_event(), state.ring.first_event()];
             for (ticket, event) in looks.into_iter().flatten() {
                 if shared.poll(ticket, Some(event)) {
                     break;
@@ -72,7 +72,7 @@ impl Core {
             }
             let before = out.len();
             state.ring.reap(&shared.sequence, usize::MAX, &mut out);
-            if !state.ring.is_empty() && state.ring.newest().is_none() {
+            if !state.ring.is_empty() && state.ring.last_event().is_none() {
                 // Only open tickets are left: record one that answers for them.
                 if let Ok(_bound) = self.context.bind() {
                     let (ticket, event, _) = state.record(shared);

@@ -80,7 +80,7 @@ impl Queue<'_> {
                     return Err(staging
                         .refused
                         .take()
-                        .unwrap_or_else(|| Error::library("more addresses than operands")));
+                        .unwrap_or_else(|| Error::library("there are more addresses than operands")));
                 };
                 let all = (block.at, block.bytes());
                 self.left.keep.push(block);

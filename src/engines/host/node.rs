@@ -33,7 +33,7 @@ use std::time::Duration;
 pub(crate) struct Node<O: Op> {
     frame: Frame,
     op: Contained<O>,
-    cargo: Mutex<Option<Cargo<O>>>,
+    operands: Mutex<Option<Operands<O>>>,
     outcome: Mutex<Outcome<O>>,
 }
 
@@ -54,7 +54,7 @@ impl<O: Op> OpMetadata for Node<O> {
 }
 
 /// What the op works on, and what keeps that. Gone before the node settles.
-type Cargo<O> = (SpansOf<O>, Keep);
+type Operands<O> = (SpansOf<O>, Keep);
 
 /// The memory of the operands.
 pub(crate) type Keep = SmallVec<[Arc<Allocation>; 4]>;
@@ -204,19 +204,19 @@ impl<O: Op> Runnable for Node<O> {
     }
 
     fn run(self: Arc<Self>) {
-        let Some(cargo) = self.cargo.lock().take() else { return };
+        let Some(operands) = self.operands.lock().take() else { return };
         let mut raw = None;
         let mut ran = self.frame.carry_out(&mut |make| {
-            let (reads, writes) = &cargo.0;
+            let (reads, writes) = &operands.0;
             // What used these regions before has settled (its completions were dependencies), what comes after waits for this
             // node, and different operands of one op are different regions, for buffers are unique owners. Where an `alias`
             // makes two of one, and two threads submit through both, its maker has promised that the windows do not overlap.
-            // SAFETY: the cargo keeps the allocations, which are this process's memory; so nobody writes what is read and
+            // SAFETY: `operands` keeps the allocations, which are this process's memory; so nobody writes what is read and
             // nobody touches what is written.
             raw = Some(unsafe { host_half(&*self.op, reads, writes, Some(make)) }?);
             Ok(())
         });
-        drop(cargo);
+        drop(operands);
         {
             let mut outcome = self.outcome.lock();
             outcome.time = ran.time;
@@ -292,14 +292,19 @@ impl<O: Op> Ongoing for Node<O> {
 }
 
 impl<O: Op> Node<O> {
-    pub(crate) fn new(frame: Frame, op: O, cargo: (SpansOf<O>, Keep)) -> Arc<Self> {
+    pub(crate) fn new(frame: Frame, op: O, operands: (SpansOf<O>, Keep)) -> Arc<Self> {
         let outcome = Outcome { raw: None, made: None, time: None, abandoned: false };
-        let (cargo, outcome) = (Mutex::new(Some(cargo)), Mutex::new(outcome));
+        let (operands, outcome) = (Mutex::new(Some(operands)), Mutex::new(outcome));
         // Not by way of the stack: it is long.
         let place = Arc::<Self>::new_uninit();
         // SAFETY: room for a node, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
         unsafe {
-            Arc::as_ptr(&place).cast_mut().cast::<Self>().write(Node { frame, op: Contained::new(op), cargo, outcome });
+            Arc::as_ptr(&place).cast_mut().cast::<Self>().write(Node {
+                frame,
+                op: Contained::new(op),
+                operands,
+                outcome,
+            });
             place.assume_init()
         }
     }

@@ -6,7 +6,6 @@ use super::{Code, status};
 use crate::cuda::PlanBuilder;
 use crate::{Error, Result};
 
-#[allow(dead_code, reason = "each library uses a part of it, and a build has some of them")]
 impl PlanBuilder<'_> {
     /// The functions of a library.
     ///
@@ -16,12 +15,7 @@ impl PlanBuilder<'_> {
         Ok(L::load()?)
     }
 
-    /// What a status means. After a failure the driver is asked: a sticky code outranks the library's own.
-    pub(crate) fn status<L: CudaLibrary>(&self, call: &str, code: Code) -> Result<()> {
-        if code.is_success() { Ok(()) } else { Err(self.failure::<L>(call, code)) }
-    }
-
-    /// The error of a failed call.
+    /// The error of a failed call. The driver is asked too: a sticky code outranks the library's own.
     #[cold]
     pub(crate) fn failure<L: CudaLibrary>(&self, call: &str, code: Code) -> Error {
         let (mut free, mut total) = (0, 0);

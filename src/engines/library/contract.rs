@@ -103,5 +103,5 @@ impl Seat<'_> {
 /// What cannot happen: the list is what gives numbers to libraries, and the table is made of it.
 #[cold]
 pub(super) fn unlisted() -> Error {
-    Error::library("a library that this device was not opened with")
+    Error::library("the device was not opened with this library")
 }

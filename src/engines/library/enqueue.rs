@@ -1,7 +1,7 @@
 //! What an operation's CUDA half calls libraries with.
 
 use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
-use super::handles::Held;
+use super::handles::ApiHandle;
 use super::{Code, status};
 use crate::cuda::{Core, Queue, SlotState};
 use crate::engine::{Epoch, process};
@@ -98,7 +98,6 @@ impl<'q> Queue<'q> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] with the bytes wanted.
-    #[allow(dead_code, reason = "a build may have no library that keeps such memory")]
     pub(crate) fn lasting(&mut self, bytes: usize) -> Result<u64> {
         let address = self.stream_memory(bytes.max(1))?;
         self.state.kept.push(address);
@@ -106,7 +105,6 @@ impl<'q> Queue<'q> {
     }
 
     /// Gives such memory back behind the work of this dispatch.
-    #[allow(dead_code, reason = "a build may have no library that keeps such memory")]
     pub(crate) fn release(&mut self, address: u64) {
         if let Some(place) = self.state.kept.iter().position(|kept| *kept == address) {
             self.left.scratch.push(self.state.kept.swap_remove(place));
@@ -183,7 +181,7 @@ impl Core {
     #[cold]
     pub(super) fn make_handle<L: Listed>(&self, epoch: &Arc<Epoch>, state: &mut SlotState) -> Result<()> {
         if matches!(L::HANDLES, Placement::None) {
-            return Err(Error::library("a handle of a library that has none"));
+            return Err(Error::library("the library has no handles"));
         }
         crate::worker::first_use();
         let api = L::load()?;
@@ -192,7 +190,7 @@ impl Core {
         // Before the handlers that the library has registered by now.
         process::watch_exit_after(&native.first);
         let handle = made.map_err(|(call, code)| self.failure(epoch, state, L::STATUS, call, code))?;
-        state.handles.put(Held::<L> { api, handle });
+        state.handles.put(ApiHandle::<L> { api, handle });
         Ok(())
     }
 

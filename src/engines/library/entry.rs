@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use super::contract::{CudaLibrary, Listed};
 #[cfg(feature = "cuda")]
-use super::handles::Held;
+use super::handles::ApiHandle;
 #[cfg(feature = "cuda")]
 use super::{Code, question, warm};
 #[cfg(feature = "cuda")]
@@ -58,7 +58,7 @@ impl Native {
     pub(crate) const fn of<L: Listed>() -> Self {
         Native {
             shared: || Box::new(L::Shared::default()),
-            destroy: |held| match held.downcast::<Held<L>>() {
+            destroy: |held| match held.downcast::<ApiHandle<L>>() {
                 Ok(held) => L::destroy(held.api, held.handle),
                 Err(_) => Code::SUCCESS, // what stands at a library's place is its own
             },
@@ -115,16 +115,16 @@ macro_rules! libraries {
         native
     }};
     ($($front:ident $(+ $fill:ident)?, $feature:tt $(=> $library:path)?;)*) => {
-        /// The places of the libraries in the table.
+        /// The numbers of the libraries, which are their places in the table.
         #[cfg(feature = "cuda")]
         #[expect(non_camel_case_types, reason = "the names of the fronts")]
-        #[allow(dead_code, reason = "a front without its feature has a place too")]
-        enum Place { $($front),* }
+        #[allow(dead_code, reason = "a front without a library behind it, or without its feature, has a number too")]
+        enum Number { $($front),* }
 
         $($(
             #[cfg(feature = $feature)]
             impl $crate::library::Listed for $library {
-                const ID: usize = Place::$front as usize;
+                const ID: usize = Number::$front as usize;
             }
         )?)*
 

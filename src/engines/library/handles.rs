@@ -5,7 +5,7 @@ use super::{Code, Entry};
 use std::any::Any;
 
 /// A library's functions and a handle, side by side, so that one look finds both.
-pub(super) struct Held<L: CudaLibrary> {
+pub(super) struct ApiHandle<L: CudaLibrary> {
     pub(super) api: &'static L::Api,
     pub(super) handle: L::Handle,
 }
@@ -15,11 +15,11 @@ pub(super) struct Held<L: CudaLibrary> {
 pub(crate) struct Handles(Vec<Option<Box<dyn Any + Send>>>);
 
 impl Handles {
-    pub(super) fn get<L: Listed>(&mut self) -> Option<&mut Held<L>> {
+    pub(super) fn get<L: Listed>(&mut self) -> Option<&mut ApiHandle<L>> {
         self.0.get_mut(L::ID)?.as_mut()?.downcast_mut()
     }
 
-    pub(super) fn put<L: Listed>(&mut self, held: Held<L>) {
+    pub(super) fn put<L: Listed>(&mut self, held: ApiHandle<L>) {
         if self.0.len() <= L::ID {
             self.0.resize_with(L::ID + 1, || None);
         }

@@ -7,7 +7,6 @@ use std::io::Write as _;
 
 /// The machine's own library, where there is one, has every function of the tables; where a GPU is under test there must be
 /// one. Elsewhere only the form of the names is looked at, and that is said loudly.
-#[allow(dead_code, reason = "a build may have no library with tables by letter")]
 pub(crate) fn assert_names(
     prefix: &str,
     names: impl IntoIterator<Item = &'static str>,

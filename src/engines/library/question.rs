@@ -60,11 +60,12 @@ pub(super) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>>
 /// Plain data as it crosses.
 #[cfg(feature = "cuda")]
 pub(crate) fn encode(data: &impl Serialize) -> Result<Vec<u8>> {
-    postcard::to_stdvec(data).map_err(|error| Error::library(format!("a question that cannot cross: {error}")))
+    postcard::to_stdvec(data).map_err(|error| Error::library(format!("the question could not be serialised: {error}")))
 }
 
 /// The reverse of [`encode`].
 #[cfg(feature = "cuda")]
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    postcard::from_bytes(bytes).map_err(|error| Error::library(format!("a question or answer that is none: {error}")))
+    postcard::from_bytes(bytes)
+        .map_err(|error| Error::library(format!("the question or its answer could not be read: {error}")))
 }

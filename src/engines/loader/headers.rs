@@ -10,7 +10,7 @@
 //! libcu++ lies in a folder `cccl` of these from CUDA 13 on.
 
 use super::folders;
-use super::search::{Place, SearchEnv, places};
+use super::search::{SearchEnv, SearchStep, places};
 use super::{Library, with_loader};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(crate) fn header_folders(compiler: &Path, major: u32) -> Vec<PathBuf> {
 fn search(compiler: &Path, major: u32, env: &SearchEnv) -> Vec<PathBuf> {
     let mut libraries: Vec<PathBuf> = compiler.parent().map(Path::to_path_buf).into_iter().collect();
     libraries.extend(places(env, Library::Nvrtc.spec().origin).into_iter().filter_map(|place| match place {
-        Place::Folder(folder) => Some(folder),
+        SearchStep::Folder(folder) => Some(folder),
         _ => None,
     }));
     let mut found: Vec<PathBuf> = Vec::new();

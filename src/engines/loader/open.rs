@@ -7,7 +7,7 @@ use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 
 use super::library::{Library, Soname, Spec};
 use super::loaded::{Loaded, Missing, real_path};
-use super::search::{CUDA_PATH_VARIABLE, Place, SearchEnv, places};
+use super::search::{CUDA_PATH_VARIABLE, SearchEnv, SearchStep, places};
 use super::{major, stub};
 
 /// The libraries of the process, as far as they were asked for.
@@ -55,13 +55,13 @@ impl Loader {
         let mut tried = Vec::new();
         for place in places(&self.env, library.spec().origin) {
             let found = match place {
-                Place::Nothing(why) => {
+                SearchStep::Nothing(why) => {
                     tried.push(why);
                     None
                 }
-                Place::Resident => self.resident(library, &mut tried),
-                Place::Linker => self.by_bare_name(library, &mut tried),
-                Place::Folder(folder) => self.in_folder(library, &folder, &mut tried),
+                SearchStep::Resident => self.resident(library, &mut tried),
+                SearchStep::Linker => self.by_bare_name(library, &mut tried),
+                SearchStep::Folder(folder) => self.in_folder(library, &folder, &mut tried),
             };
             if let Some(loaded) = found {
                 return Ok(loaded);
@@ -109,7 +109,7 @@ impl Loader {
                         return Some(loaded);
                     }
                 }
-                Err(why) => tried.push(told(name, &why)),
+                Err(why) => tried.push(reason(name, &why)),
             }
         }
         None
@@ -137,7 +137,7 @@ impl Loader {
                         return Some(loaded);
                     }
                 }
-                Err(why) => tried.push(told(&file, &why)),
+                Err(why) => tried.push(reason(&file, &why)),
             }
         }
         if !any {
@@ -235,13 +235,13 @@ fn load_companions(spec: &Spec, soname: &Soname, folder: &Path, tried: &mut Vec<
             Ok(handle) => {
                 Box::leak(Box::new(handle));
             }
-            Err(why) => tried.push(told(&file, &why)),
+            Err(why) => tried.push(reason(&file, &why)),
         }
     }
 }
 
 /// The linker mostly begins with the name itself.
-fn told(name: &Path, why: &str) -> String {
+fn reason(name: &Path, why: &str) -> String {
     let name = name.display().to_string();
     if why.starts_with(&name) { why.to_owned() } else { format!("{name}: {why}") }
 }

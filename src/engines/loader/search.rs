@@ -66,7 +66,7 @@ fn is_privileged() -> bool {
 
 /// One step of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SearchStep {
     /// An existing folder.
     Folder(PathBuf),
     /// What the process has loaded already.
@@ -78,15 +78,15 @@ pub(crate) enum Place {
 }
 
 /// The steps for a library of this origin, in order. Each folder comes once.
-pub(crate) fn places(env: &SearchEnv, origin: Origin) -> Vec<Place> {
+pub(crate) fn places(env: &SearchEnv, origin: Origin) -> Vec<SearchStep> {
     let mut steps = Steps::default();
     for path in &env.explicit {
         steps.add(&format!("the path set by the program, {}", path.display()), folders::of_any(path));
     }
     list_variable(env, CUDA_PATH_VARIABLE, folders::of_any, &mut steps);
     if env.ask_linker {
-        steps.places.push(Place::Resident);
-        steps.places.push(Place::Linker);
+        steps.places.push(SearchStep::Resident);
+        steps.places.push(SearchStep::Linker);
     }
     match origin {
         Origin::Driver => driver(env, &mut steps),
@@ -198,12 +198,12 @@ fn list_variable(env: &SearchEnv, name: &str, expand: fn(&Path) -> Vec<PathBuf>,
 
 #[derive(Default)]
 struct Steps {
-    places: Vec<Place>,
+    places: Vec<SearchStep>,
 }
 
 impl Steps {
     fn nothing(&mut self, why: impl Into<String>) {
-        self.places.push(Place::Nothing(why.into()));
+        self.places.push(SearchStep::Nothing(why.into()));
     }
 
     fn variable(&mut self, name: &str, path: &Path, expand: fn(&Path) -> Vec<PathBuf>) {
@@ -220,7 +220,7 @@ impl Steps {
             return self.nothing(format!("{source}: no folder of libraries there"));
         }
         for folder in found {
-            let place = Place::Folder(folder);
+            let place = SearchStep::Folder(folder);
             if !self.places.contains(&place) {
                 self.places.push(place);
             }

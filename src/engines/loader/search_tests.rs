@@ -16,7 +16,7 @@ fn found(tree: &Tree, env: &SearchEnv, origin: Origin) -> Vec<String> {
     places(env, origin)
         .into_iter()
         .filter_map(|place| match place {
-            Place::Folder(path) => path.strip_prefix(tree.path()).ok().map(|path| path.display().to_string()),
+            SearchStep::Folder(path) => path.strip_prefix(tree.path()).ok().map(|path| path.display().to_string()),
             _ => None,
         })
         .collect()
@@ -26,7 +26,7 @@ fn found(tree: &Tree, env: &SearchEnv, origin: Origin) -> Vec<String> {
 fn an_empty_machine_gives_no_folder_and_says_why_for_each_source() {
     let tree = Tree::new();
     let steps = places(&env(&tree, &[]), Origin::Toolkit);
-    assert!(steps.iter().all(|step| matches!(step, Place::Nothing(_))), "{steps:?}");
+    assert!(steps.iter().all(|step| matches!(step, SearchStep::Nothing(_))), "{steps:?}");
     let told = format!("{steps:?}");
     for source in ["WINDLASS_CUDA_PATH", "CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "cuda*"]
     {
@@ -45,9 +45,9 @@ fn the_setting_comes_first_then_the_linker_then_the_environment_then_the_system(
     let mut env = env(&tree, &[(CUDA_PATH_VARIABLE, &named), ("CUDA_HOME", &home)]);
     env.explicit = vec![tree.path().join("set")];
     env.ask_linker = true;
-    let steps: Vec<Place> =
-        places(&env, Origin::Toolkit).into_iter().filter(|step| !matches!(step, Place::Nothing(_))).collect();
-    let folder = |path: &str| Place::Folder(tree.path().join(path));
+    let steps: Vec<SearchStep> =
+        places(&env, Origin::Toolkit).into_iter().filter(|step| !matches!(step, SearchStep::Nothing(_))).collect();
+    let folder = |path: &str| SearchStep::Folder(tree.path().join(path));
     assert_eq!(
         steps,
         [
@@ -55,8 +55,8 @@ fn the_setting_comes_first_then_the_linker_then_the_environment_then_the_system(
             folder("set/lib64"),
             folder("named"),
             folder("named/lib"),
-            Place::Resident,
-            Place::Linker,
+            SearchStep::Resident,
+            SearchStep::Linker,
             folder("home/lib64"),
             folder("usr/local/cuda-13.0/lib64"),
         ]
@@ -138,9 +138,9 @@ fn a_relative_path_is_skipped_and_said_so() {
     let steps = places(&env(&tree, &[(CUDA_PATH_VARIABLE, "cuda:")]), Origin::Toolkit);
     assert_eq!(
         steps.first(),
-        Some(&Place::Nothing("WINDLASS_CUDA_PATH=cuda: skipped, not an absolute path".to_owned()))
+        Some(&SearchStep::Nothing("WINDLASS_CUDA_PATH=cuda: skipped, not an absolute path".to_owned()))
     );
-    assert!(!steps.iter().any(|step| matches!(step, Place::Folder(_))));
+    assert!(!steps.iter().any(|step| matches!(step, SearchStep::Folder(_))));
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Arriving {
             self.arrive(done + len)?;
             // SAFETY: inside the target, which the caller vouches for; the worker writes only behind what has arrived.
             let whole = unsafe { self.block.copy_part(done, target.add(done), len) };
-            whole.then_some(()).ok_or_else(|| Error::library("a block that is too short"))?;
+            whole.then_some(()).ok_or_else(|| Error::library("a block of shared memory is too short"))?;
             done += len;
         }
         Ok(())

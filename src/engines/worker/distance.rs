@@ -83,14 +83,14 @@ fn inside<T>(at: u64) -> Option<u64> {
 /// The distance of a constant, or why it has none.
 pub(crate) fn distance<T>(place: &'static T) -> Result<u64> {
     let at = inside::<T>(std::ptr::from_ref(place) as u64);
-    let at = at.ok_or_else(|| Error::unsupported("it is code of a library that was loaded beside the program"))?;
+    let at = at.ok_or_else(|| Error::unsupported("its code lies in a shared library, not in the program"))?;
     Ok(at.wrapping_sub(here()))
 }
 
 /// The distance of a function, or why it has none.
 pub(crate) fn code_distance(at: u64) -> Result<u64> {
     let at = inside::<u8>(at);
-    let at = at.ok_or_else(|| Error::unsupported("it is code of a library that was loaded beside the program"))?;
+    let at = at.ok_or_else(|| Error::unsupported("its code lies in a shared library, not in the program"))?;
     Ok(at.wrapping_sub(here()))
 }
 

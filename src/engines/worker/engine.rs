@@ -3,12 +3,12 @@
 use super::Block;
 use super::answers::{DONE, LOST, SPILLED};
 use super::flights::Flight;
+use super::flying::Flying;
 use super::handler::OpCode;
 use super::link::Link;
 use super::order::{self, Alloc, InjectedFault, Place, Run};
 use super::reply;
 use super::standby::Standby;
-use super::task::Flying;
 use super::turn::{Follows, Turn};
 use super::wire::Outgoing;
 use crate::buffer::{AccessHistory, Allocation, Home, Shape, View};
@@ -199,7 +199,7 @@ impl WorkerEngine {
         let (epoch, facts) = (s.epoch, s.facts);
         if !s.call.crosses() {
             return Err(Error::unsupported(format!(
-                "`{}` does not cross to the worker process of {}: it says no way to (`Op::wire`)",
+                "`{}` cannot run on the isolated device {}: `Op::wire` is not implemented",
                 facts.name, epoch.label
             )));
         }
@@ -358,7 +358,7 @@ impl Flight for Question {
         let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
             DONE => Ok(reply::words_of(&self.link.answers.bytes(place))),
             SPILLED => match self.link.spill(place) {
-                Some(Ok(_)) => Err(Error::library("an answer to another question")),
+                Some(Ok(_)) => Err(Error::library("the worker answered another question")),
                 Some(Err(error)) => Err(error),
                 // Still in the socket.
                 None if !self.link.ending.is_over() => return false,

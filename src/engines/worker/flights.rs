@@ -1,7 +1,7 @@
 //! The dispatches in flight by the places of their answers, and the places that are free.
 
 use super::answers::{Answers, PLACES};
-use super::task::Flying;
+use super::flying::Flying;
 use crate::clock::{self, Clock, Deadline, Timing};
 use crate::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
 use parking_lot::MutexGuard;

@@ -94,14 +94,14 @@ impl Handlers {
             Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
             Handlers::Same => {
                 let at = distance::place::<Handler>(code)
-                    .ok_or_else(|| Error::library("an operation at no handler's address"))?;
+                    .ok_or_else(|| Error::library("the worker has no handler at the operation's address"))?;
                 // SAFETY: the parent runs the same file (the handshake compared them) and took the distance of such a
                 // constant in it, so a handler lies here.
                 let handler = unsafe { &*at };
                 if handler.magic == MARK {
                     Ok(handler)
                 } else {
-                    Err(Error::library("no handler at an operation's place"))
+                    Err(Error::library("the worker has no handler for the operation"))
                 }
             }
         }
@@ -174,7 +174,7 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive = Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false };
     let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
-    let incomplete = || Error::library("an order whose operands are not those of its operation");
+    let incomplete = || Error::library("an order's operands differ from those of its operation");
     let read_count = read_count.ok_or_else(incomplete)?;
     mark_overwritten(call, &mut views, read_count);
     let reply = task.reply;
@@ -182,7 +182,7 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     let mut submission = Submission::new(&mut *call, &epoch, &options, (&views, read_count));
     submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
     server.device.submit_here(submission)?;
-    let work = call.take_ongoing().ok_or_else(|| Error::library("an operation that became nothing"))?;
+    let work = call.take_ongoing().ok_or_else(|| Error::library("the operation was not submitted"))?;
     let answered = Arc::clone(&work);
     server.when_settled(
         work,

@@ -16,11 +16,11 @@ use std::ops::Range;
 /// What the client has allocated. The lock of a shard is held while an operand is looked up or cut, and never while one
 /// is waited for: whoever needs a region cut follows all that was sent for the old ones (`buffer/region.rs`).
 #[derive(Default)]
-pub(super) struct Memory([Mutex<HashMap<u64, Held>>; SHARDS]);
+pub(super) struct Memory([Mutex<HashMap<u64, Allocated>>; SHARDS]);
 
 const SHARDS: usize = 16;
 
-enum Held {
+enum Allocated {
     /// Disjoint windows of so many elements in all.
     Regions(usize, Vec<Arc<Region>>),
     /// There was no memory; whoever uses it is told.
@@ -37,19 +37,19 @@ pub(super) struct Operand {
 impl Operand {
     pub(super) fn view(&self) -> View<'_> {
         let whole = self.len == self.region.window.len();
-        View { region: &self.region, offset: self.offset, len: self.len, whole, overwritten: false }
+        View { region: &self.region, offset: self.offset, len: self.len, whole, overwritten: false, undefined: false }
     }
 }
 
 impl Memory {
-    fn shard(&self, id: u64) -> Result<MutexGuard<'_, HashMap<u64, Held>>> {
+    fn shard(&self, id: u64) -> Result<MutexGuard<'_, HashMap<u64, Allocated>>> {
         let shard = self.0.get((id / 64) as usize % SHARDS);
         shard.map(Mutex::lock).ok_or_else(|| Error::library("no such shard"))
     }
 
     pub(super) fn add(&self, id: u64, len: usize, region: Result<Arc<Region>>) {
         if let Ok(mut shard) = self.shard(id) {
-            shard.insert(id, region.map_or_else(Held::Failed, |region| Held::Regions(len, vec![region])));
+            shard.insert(id, region.map_or_else(Allocated::Failed, |region| Allocated::Regions(len, vec![region])));
         }
     }
 
@@ -79,11 +79,11 @@ impl Memory {
 
     /// The operand that an order names.
     pub(super) fn operand(&self, place: &Place) -> Result<Operand> {
-        let garbled = || Error::library("an order that names memory which there is not");
+        let garbled = || Error::library("an order names memory that the worker does not have");
         let mut shard = self.shard(place.id)?;
         let (elements, regions) = match shard.get_mut(&place.id) {
-            Some(Held::Regions(len, regions)) => (*len, regions),
-            Some(Held::Failed(error)) => return Err(error.clone()),
+            Some(Allocated::Regions(len, regions)) => (*len, regions),
+            Some(Allocated::Failed(error)) => return Err(error.clone()),
             None => return Err(garbled()),
         };
         let at = |n: u64| usize::try_from(n).ok();

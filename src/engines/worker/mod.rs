@@ -122,6 +122,8 @@ mod first_use;
 #[cfg(target_os = "linux")]
 mod flights;
 #[cfg(target_os = "linux")]
+mod flying;
+#[cfg(target_os = "linux")]
 mod frees;
 #[cfg(target_os = "linux")]
 mod handler;
@@ -201,6 +203,8 @@ pub(crate) use executable::executable;
 pub(crate) use failover::open;
 #[cfg(target_os = "linux")]
 pub(crate) use flights::Flight;
+#[cfg(target_os = "linux")]
+pub(crate) use flying::Flying;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
@@ -210,7 +214,7 @@ pub(crate) use modules::Modules;
 #[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
 #[cfg(target_os = "linux")]
-pub(crate) use task::{Flying, WorkerTask};
+pub(crate) use task::WorkerTask;
 #[cfg(target_os = "linux")]
 pub(crate) use turn::Turn;
 pub use wire::Wire;

@@ -27,11 +27,11 @@ pub(crate) struct Modules {
     /// Programs, under numbers of their own.
     programs: Mutex<HashMap<u64, Arc<Arrived>>>,
     #[cfg(feature = "cuda")]
-    all: Mutex<HashMap<u64, Held>>,
+    all: Mutex<HashMap<u64, KeptModule>>,
 }
 
 #[cfg(feature = "cuda")]
-struct Held {
+struct KeptModule {
     module: Arc<LoadedModule>,
     /// Kernels that were asked for, by the place that is their number.
     kernels: Vec<(CString, Arc<Function>)>,
@@ -42,12 +42,13 @@ pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
     let Ask { what, block } = postcard::from_bytes(body).map_err(wire::garbled)?;
     let mut lent = match block {
         None => None,
-        Some(block) => {
-            Some(Lent::new(&server.bulk, block).ok_or_else(|| Error::library("shared memory that lies outside"))?)
-        }
+        Some(block) => Some(
+            Lent::new(&server.bulk, block)
+                .ok_or_else(|| Error::library("an offset lies outside of the shared memory"))?,
+        ),
     };
     if let Question::Program { id } = what {
-        let lent = lent.take().ok_or_else(|| Error::library("a program that did not come"))?;
+        let lent = lent.take().ok_or_else(|| Error::library("the recorded program did not arrive"))?;
         let (epoch, gpu) = (server.device.epoch(), server.is_gpu());
         let mut find = |code, with: With<'_>| (server.handlers.find(code)?.run)(with);
         let mut arrived = None;
@@ -74,7 +75,7 @@ impl Modules {
     /// A program, for an order that names it.
     pub(crate) fn program(&self, id: u64) -> Result<Arc<Arrived>> {
         let program = self.programs.lock().get(&id).cloned();
-        program.ok_or_else(|| Error::library("an order that names a program which there is not"))
+        program.ok_or_else(|| Error::library("an order names a recorded program that the worker does not have"))
     }
 
     /// The client's last handle is gone. Replays in flight hold what they need of a program; a module is unloaded when nothing
@@ -101,12 +102,12 @@ impl Modules {
         let core = &engine.core;
         match what {
             Question::Load { id, is_text } => {
-                let lent = lent.ok_or_else(|| Error::library("an image that did not come"))?;
+                let lent = lent.ok_or_else(|| Error::library("the image did not arrive"))?;
                 let mut image = lent.bytes().to_vec();
                 image.push(0); // PTX ends with it; a binary knows its own length
                 let module = Arc::new(core.load_module(epoch, &image, is_text)?);
                 memory.add(id, 0, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
-                self.all.lock().insert(id, Held { module, kernels: Vec::new() });
+                self.all.lock().insert(id, KeptModule { module, kernels: Vec::new() });
                 encoded(&())
             }
             Question::Kernel { id, name, with_parameters } => {
@@ -136,7 +137,7 @@ impl Modules {
                 encoded(&crate::library::answer_here(core, epoch, &name, &question)?)
             }
             Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| encoded(&())),
-            Question::Program { .. } => Err(Error::library("a program among modules")),
+            Question::Program { .. } => Err(Error::library("a recorded program was sent as a module")),
         }
     }
 
@@ -148,7 +149,7 @@ impl Modules {
         id: u64,
         name: CString,
     ) -> Result<Option<(u32, Arc<Function>)>> {
-        let known = |held: &Held| {
+        let known = |held: &KeptModule| {
             let place = held.kernels.iter().position(|(known, _)| *known == name)?;
             Some((place as u32, held.kernels.get(place)?.1.clone()))
         };
@@ -181,7 +182,7 @@ impl Modules {
 
 #[cfg(feature = "cuda")]
 fn unknown() -> Error {
-    Error::library("an order that names a module which there is not")
+    Error::library("an order names a module that the worker does not have")
 }
 
 fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {

@@ -126,7 +126,7 @@ impl Server {
                     order.after().for_each(|(lane, number)| self.follow(lane, number));
                     self.carry_out(order)
                 }
-                None => Err(Error::library("an order without a head")),
+                None => Err(Error::library("an order has no header")),
             };
             if let Err(error) = carried {
                 self.garbled(error);
@@ -142,7 +142,9 @@ impl Server {
     /// Waits until an order of another lane was carried out. Nothing is held here, and an order follows earlier ones only:
     /// of all that are not carried out, the one that was written first has nothing to wait for.
     fn follow(&self, lane: usize, number: u64) {
-        let Some(post) = self.posts.get(lane) else { self.garbled(Error::library("an order that follows no lane")) };
+        let Some(post) = self.posts.get(lane) else {
+            self.garbled(Error::library("an order follows a lane that does not exist"))
+        };
         let carried = self.control.word(layout::carried(lane));
         let (start, serving) = (Clock::SYSTEM.start(), &Timing::standard().serving);
         while carried.load(Ordering::Acquire) < number {
@@ -175,7 +177,7 @@ impl Server {
                 self.modules.remove(id);
             }
             order::RUN => {
-                let cut = || Error::library("an order that is cut short");
+                let cut = || Error::library("an order is truncated");
                 let (block, body) = wire::open(body).ok_or_else(cut)?;
                 let (run, bytes) =
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
@@ -188,7 +190,7 @@ impl Server {
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default(), &error);
                     #[cfg(feature = "cuda")]
                     if lent.is_some_and(|lent| lent.is_touched()) {
-                        self.calm(&run.places);
+                        self.await_in_flight(&run.places);
                     }
                     reply.fail(error);
                 }
@@ -243,7 +245,7 @@ impl Server {
     /// An operation failed half-way: a GPU may still be at the shared memory that the answer gives back. Its operands know
     /// of what did get in, and are waited for: not the device, to which other lanes bring more and more.
     #[cfg(feature = "cuda")]
-    fn calm(&self, places: &[Place]) {
+    fn await_in_flight(&self, places: &[Place]) {
         let mut backoff = crate::dispatch::Backoff::new(&Timing::standard().waits);
         let tracks = self.memory.in_flight(places);
         while !tracks.iter().all(|track| track.all().all(crate::engine::Completion::poll)) {
@@ -253,7 +255,7 @@ impl Server {
 
     /// The shared memory that an order names.
     fn lent(&self, block: Option<(u64, u64)>) -> Result<Option<Lent>> {
-        let outside = || Error::library("shared memory that lies outside");
+        let outside = || Error::library("an offset lies outside of the shared memory");
         block.map(|block| Lent::new(&self.bulk, block).ok_or_else(outside)).transpose()
     }
 
@@ -269,7 +271,7 @@ impl Server {
         let mut task = Some(Task { bytes, lent, operands: &operands, shape, timed, seat, fault, reply });
         (handler.run)(&mut |call| match task.take() {
             Some(task) => carry_out(call, self, task),
-            None => Err(Error::library("an order that was carried out already")),
+            None => Err(Error::library("an order was already carried out")),
         })
     }
 

@@ -97,7 +97,7 @@ impl Outgoing {
     pub(crate) fn value(&mut self, value: &impl Serialize) -> Result<()> {
         let bytes = std::mem::take(&mut self.bytes);
         self.bytes = postcard::to_extend(value, bytes)
-            .map_err(|e| Error::unsupported(format!("the operation cannot be written as bytes: {e}")))?;
+            .map_err(|e| Error::unsupported(format!("the operation could not be serialised: {e}")))?;
         Ok(())
     }
 }
@@ -125,7 +125,7 @@ impl Incoming<'_> {
 
 /// Bytes that say nothing.
 pub(crate) fn garbled(e: postcard::Error) -> Error {
-    Error::library(format!("an order that cannot be read: {e}"))
+    Error::library(format!("an order could not be read: {e}"))
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -1,6 +1,7 @@
 //! The shape of a product, as plain data.
 
 use super::types::MatmulTypes;
+use crate::libraries::setters::array_setters;
 use crate::{Element, Error, Result, Transpose};
 
 /// How a matrix lies in memory.
@@ -45,16 +46,6 @@ const B: usize = 1;
 const C: usize = 2;
 const D: usize = 3;
 
-macro_rules! setters { ($($(#[$doc:meta])* $name:ident: $field:ident[$at:ident] = $t:ty;)*) => { $(
-    $(#[$doc])*
-    pub fn $name(mut self, $name: $t) -> Self {
-        if let Some(place) = self.$field.get_mut($at) {
-            *place = $name.into();
-        }
-        self
-    }
-)* } }
-
 impl<S: Element> Matmul<S> {
     /// The plain product of an `m x k` and a `k x n` matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
@@ -83,7 +74,7 @@ impl<S: Element> Matmul<S> {
         self
     }
 
-    setters! {
+    array_setters! {
         /// What is done to A before.
         trans_a: trans[A] = Transpose;
         /// What is done to B before.

@@ -37,7 +37,7 @@ impl End {
 
 /// Whether both sides are the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Aliasing {
     Out,
     In,
     /// Two buffers, both of them moved in.
@@ -48,7 +48,7 @@ pub(super) enum Place {
 pub(super) trait Form: Send + Sync + 'static {
     const NAME: &'static str;
     const KIND: Kind;
-    const PLACE: Place;
+    const ALIASING: Aliasing;
     type Real: FftReal;
     type Reads: Elems;
     type Output: Output<Host = ()>;
@@ -92,7 +92,7 @@ macro_rules! forms { ($(
     impl<$t: $bound> Form for $form<$t> {
         const NAME: &'static str = $name;
         const KIND: Kind = Kind::$kind;
-        const PLACE: Place = Place::$place;
+        const ALIASING: Aliasing = Aliasing::$place;
         type Real = $real;
         type Reads = $reads;
         type Output = $output;

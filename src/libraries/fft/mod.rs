@@ -51,6 +51,7 @@
 //! | `native` | cuFFT, its plans, and kernels of our own around it |
 
 mod convolve;
+mod convolve_sizes;
 mod dims;
 mod element;
 mod form;

@@ -1,7 +1,7 @@
 //! A transform as an op: its checks, its cost and its halves.
 
 use super::element::FftReal;
-use super::form::{End, Form, Place};
+use super::form::{Aliasing, End, Form};
 use super::geometry::{Geometry, Side};
 use super::memo::{Memo, recall};
 use super::spec::{Fft, Kind};
@@ -93,11 +93,12 @@ fn check_in_place(geometry: &Geometry) -> Result<()> {
 impl<F: Form> Op for Transform<F> {
     const NAME: &'static str = F::NAME;
     const LIBRARY: &'static str = "fft";
-    const OPERANDS: OperandNames = match F::PLACE {
-        Place::Out => (&["x"], &["y"]),
-        Place::In => (&[], &["x"]),
-        Place::Destroying => (&[], &["x", "y"]),
+    const OPERANDS: OperandNames = match F::ALIASING {
+        Aliasing::Out => (&["x"], &["y"]),
+        Aliasing::In => (&[], &["x"]),
+        Aliasing::Destroying => (&[], &["x", "y"]),
     };
+    const LEAVES_UNDEFINED: &'static [usize] = if matches!(F::ALIASING, Aliasing::Destroying) { &[0] } else { &[] };
     const PREPARED: bool = true;
     type Reads = F::Reads;
     type Output = F::Output;
@@ -106,7 +107,7 @@ impl<F: Form> Op for Transform<F> {
     fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()> {
         let geometry = self.geometry()?;
         let (from, to) = F::ends(reads, writes);
-        let in_place = F::PLACE == Place::In;
+        let in_place = F::ALIASING == Aliasing::In;
         if in_place {
             check_in_place(&geometry)?;
         }
@@ -120,10 +121,10 @@ impl<F: Form> Op for Transform<F> {
     }
 
     fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
-        let wanted = match F::PLACE {
-            Place::Out => 0,
-            Place::In => return false,
-            Place::Destroying => 1,
+        let wanted = match F::ALIASING {
+            Aliasing::Out => 0,
+            Aliasing::In => return false,
+            Aliasing::Destroying => 1,
         };
         let to = F::written(writes);
         // Where nothing fits, the checks that come after this say what does not.

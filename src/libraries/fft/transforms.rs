@@ -127,7 +127,8 @@ impl Front {
         self.submit::<C2r<C::Real>>(spec, (x.into(),), (y,))
     }
 
-    /// As [`c2r`](Self::c2r), with a spectrum that may be used as memory to work in: what `x` holds afterwards is undefined.
+    /// As [`c2r`](Self::c2r), with a spectrum that may be used as memory to work in: what `x` holds afterwards is
+    /// undefined, and an operation that reads it is refused.
     ///
     /// # Errors
     /// As [`c2c`](Self::c2c); both come back.

@@ -22,7 +22,7 @@ use crate::{Element, Error, HostData, PendingDispatch, Result};
 /// by all that are submitted later. Launches among themselves are ordered by their buffers alone.
 pub struct Global<T: Element> {
     #[cfg(feature = "cuda")]
-    place: on_gpu::Place<T>,
+    place: on_gpu::GlobalMemory<T>,
     #[cfg(not(feature = "cuda"))]
     never: std::convert::Infallible,
     #[cfg(not(feature = "cuda"))]
@@ -49,7 +49,7 @@ impl Module {
                 let reason = format!("`{name}` has {bytes} bytes, which are no elements of {}", T::DTYPE);
                 return Err(Error::invalid("T", reason));
             }
-            Ok(Global { place: on_gpu::Place::new(self, place) })
+            Ok(Global { place: on_gpu::GlobalMemory::new(self, place) })
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -104,25 +104,25 @@ impl<T: Element> std::fmt::Debug for Global<T> {
 #[cfg(feature = "cuda")]
 mod on_gpu {
     use super::super::loaded::{Loaded, distant};
-    use super::super::module::{Held, Module};
+    use super::super::module::{Module, SharedModule};
     use super::super::variable::{GlobalRead, GlobalWrite, Part, Room};
     use crate::sync::{Arc, Mutex};
     use crate::{Device, DeviceBuffer, Element, Error, PendingDispatch, Result};
     use std::marker::PhantomData;
 
-    pub(super) struct Place<T> {
+    pub(super) struct GlobalMemory<T> {
         device: Device,
-        held: Arc<Held>,
+        held: Arc<SharedModule>,
         module: Loaded,
         address: u64,
         len: usize,
         _type: PhantomData<T>,
     }
 
-    impl<T: Element> Place<T> {
+    impl<T: Element> GlobalMemory<T> {
         pub(super) fn new(module: &Module, (loaded, address, bytes): (Loaded, u64, usize)) -> Self {
             let (device, held) = (module.device().clone(), module.held().clone());
-            Place { device, held, module: loaded, address, len: bytes / size_of::<T>(), _type: PhantomData }
+            GlobalMemory { device, held, module: loaded, address, len: bytes / size_of::<T>(), _type: PhantomData }
         }
 
         pub(super) fn len(&self) -> usize {

@@ -5,7 +5,7 @@ use super::kind;
 use super::launch::{KernelCode, Launch};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
-use super::module::{Held, Module};
+use super::module::{Module, SharedModule};
 use super::packed::PackedArguments;
 use super::parameters;
 use super::signature::Signature;
@@ -45,7 +45,7 @@ pub struct Kernel {
 struct Inner {
     /// What it is called in the source, or in the image.
     name: &'static &'static str,
-    module: Arc<Held>,
+    module: Arc<SharedModule>,
     parameters: Option<Vec<Parameter>>,
     #[cfg(feature = "cuda")]
     function: Option<Function>,
@@ -54,7 +54,7 @@ struct Inner {
 
 impl Kernel {
     /// The kernel `name` of a module, which is loaded for it.
-    pub(super) fn find(device: &Device, module: &Arc<Held>, name: &str) -> Result<Self> {
+    pub(super) fn find(device: &Device, module: &Arc<SharedModule>, name: &str) -> Result<Self> {
         if name.is_empty() {
             return Err(module.no_kernel(name)); // to the driver it is no name at all
         }

@@ -27,17 +27,17 @@ use once_cell::sync::OnceCell;
 #[derive(Clone)]
 pub struct Module {
     device: Device,
-    held: Arc<Held>,
+    held: Arc<SharedModule>,
 }
 
 /// What the handles of a module share.
-pub(super) struct Held {
+pub(super) struct SharedModule {
     code: ModuleCode,
     epoch: Arc<Epoch>,
     #[cfg(feature = "cuda")]
     loaded: OnceCell<OnGpu>,
     /// The same module in a later generation.
-    next: Mutex<Weak<Held>>,
+    next: Mutex<Weak<SharedModule>>,
 }
 
 /// A module on a GPU.
@@ -124,7 +124,7 @@ impl Nvrtc {
 
     fn module_of(&self, code: ModuleCode) -> Module {
         let device = self.device();
-        Module { device: device.clone(), held: Arc::new(Held::new(code, device.epoch())) }
+        Module { device: device.clone(), held: Arc::new(SharedModule::new(code, device.epoch())) }
     }
 
     /// The most and the least urgent [`priority`](super::LaunchConfig::priority) of a launch; smaller is more urgent.
@@ -143,7 +143,7 @@ impl Nvrtc {
 }
 
 impl Module {
-    pub(super) fn from_held(device: &Device, held: Arc<Held>) -> Self {
+    pub(super) fn from_held(device: &Device, held: Arc<SharedModule>) -> Self {
         Module { device: device.clone(), held }
     }
 
@@ -198,7 +198,7 @@ impl Module {
     }
 
     #[cfg(feature = "cuda")]
-    pub(super) fn held(&self) -> &Arc<Held> {
+    pub(super) fn held(&self) -> &Arc<SharedModule> {
         &self.held
     }
 
@@ -218,9 +218,9 @@ impl std::fmt::Debug for Module {
     }
 }
 
-impl Held {
+impl SharedModule {
     fn new(code: ModuleCode, epoch: Arc<Epoch>) -> Self {
-        Held {
+        SharedModule {
             code,
             epoch,
             #[cfg(feature = "cuda")]
@@ -244,7 +244,7 @@ impl Held {
         if let Some(known) = next.upgrade().filter(|known| Arc::ptr_eq(&known.epoch, &epoch)) {
             return Ok(known);
         }
-        let fresh = Arc::new(Held::new(self.code.clone(), epoch));
+        let fresh = Arc::new(SharedModule::new(self.code.clone(), epoch));
         *next = Arc::downgrade(&fresh);
         Ok(fresh)
     }
@@ -288,7 +288,7 @@ impl Held {
 }
 
 #[cfg(feature = "cuda")]
-impl Held {
+impl SharedModule {
     /// Loads it, once. `None` on a host device.
     pub(super) fn load(&self) -> Result<Option<&Loaded>> {
         if !Loaded::is_for(&self.epoch) {

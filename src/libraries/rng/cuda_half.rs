@@ -8,7 +8,7 @@ use super::distribution::{Distribution, Random};
 use super::draw::Draw;
 use super::host::{mrg, xorwow};
 use super::layout::Layout;
-use super::spec::{BinomialPlan, Method, Place, PoissonPlan, Spec};
+use super::spec::{BinomialPlan, Method, PoissonPlan, Spec, Start};
 use super::stream::Generator;
 use crate::cuda::Queue;
 use crate::{DType, Enqueue, Error, KernelArg, LaunchDims, Ptx, Result};
@@ -119,7 +119,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
 
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let ((table,), (out,)) = (*queue.reads(), *queue.writes());
-        let Place { generator, first, .. } = self.place;
+        let Start { generator, first, .. } = self.place;
         let code = code(generator)?;
         let layout = Layout::of(generator, &self.spec, T::KIND);
         // Words of four numbers.
@@ -165,7 +165,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
 
     /// The words of `count` visits from `visit` on.
     fn lanes(&self, queue: &mut Enqueue<'_, Self>, to: u64, layout: Layout, (visit, count): (u64, u64)) -> Result<()> {
-        let Place { generator, seed, lanes, .. } = self.place;
+        let Start { generator, seed, lanes, .. } = self.place;
         let width = layout.words() as u32;
         let steps = (visit / u64::from(lanes)).wrapping_mul(width.into());
         let mut args: Vec<KernelArg> = vec![to.into(), count.into(), visit.into(), width.into()];
@@ -196,7 +196,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         if directions == 0 {
             return Err(Error::library("a quasi-random sequence without its directions"));
         }
-        let Place { dimensions, .. } = self.place;
+        let Start { dimensions, .. } = self.place;
         let first = super::scrambled::point(&self.place);
         let points = queue.writes().0.len() as u64 / u64::from(dimensions.max(1));
         let width = layout.words() as u32;

@@ -2,7 +2,7 @@
 
 use super::distribution::{Distribution, Random, name};
 use super::layout::Layout;
-use super::spec::{Method, Place, Spec};
+use super::spec::{Method, Spec, Start};
 use super::stream::{Generator, Stream, spent};
 use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result, Wire};
@@ -20,7 +20,7 @@ const FAR: u64 = 1 << 36;
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Draw<T, D> {
-    pub(super) place: Place,
+    pub(super) place: Start,
     pub(super) spec: Spec,
     len: usize,
     _of: PhantomData<fn() -> (T, D)>,
@@ -40,7 +40,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         let layout = Layout::of(generator, &spec, T::KIND);
         let first = at.map_or_else(|| stream.begin(layout), Ok)?;
         let (lanes, dimensions) = (stream.lanes(), stream.dimensions);
-        let place = Place { generator, seed: stream.seed, lanes, dimensions, scrambled, first };
+        let place = Start { generator, seed: stream.seed, lanes, dimensions, scrambled, first };
         supported(stream, &spec, layout)?;
         Ok((Draw { place, spec, len, _of: PhantomData }, layout, first))
     }
@@ -109,7 +109,7 @@ pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<
 }
 
 /// What every engine needs to hold of a draw of `len` numbers.
-fn check(place: &Place, layout: Layout, len: usize) -> Result<()> {
+fn check(place: &Start, layout: Layout, len: usize) -> Result<()> {
     let len = len as u64;
     let count = if place.generator.is_quasi_random() {
         let dimensions = place.dimensions;

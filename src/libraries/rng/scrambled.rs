@@ -6,12 +6,12 @@
 //! two directions are taken, so that host and kernels need to know nothing of it.
 
 use super::host::sobol;
-use super::spec::Place;
+use super::spec::Start;
 use super::stream::Generator;
 use crate::Result;
 
 /// The number of the first point of a draw, as directions count.
-pub(super) fn point(place: &Place) -> u64 {
+pub(super) fn point(place: &Start) -> u64 {
     place.first | if place.scrambled { 1 << 63 } else { 0 }
 }
 

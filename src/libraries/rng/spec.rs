@@ -53,7 +53,7 @@ pub enum Method {
 
 /// Where a draw begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct Start {
     pub(super) generator: Generator,
     pub(super) seed: u64,
     /// Lanes, or blocks, that take turns.

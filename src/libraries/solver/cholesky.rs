@@ -104,6 +104,7 @@ macro_rules! triangle { ($($name:ident)*) => { $(
 triangle! { Potrf Potri }
 
 impl<T: SolverElement> Routine for Potrf<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "potrf";
     const OPERANDS: OperandNames = (&[], &["a", "info"]);
     type Reads = ();
@@ -154,6 +155,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
 }
 
 impl<T: SolverElement> Routine for Potri<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "potri";
     const OPERANDS: OperandNames = (&[], &["a"]);
     type Reads = ();
@@ -207,6 +209,7 @@ pub(super) struct Potrs<T> {
 }
 
 impl<T: SolverElement> Routine for Potrs<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "potrs";
     const OPERANDS: OperandNames = (&["a"], &["b"]);
     type Reads = (T,);

@@ -112,6 +112,7 @@ pub(super) struct Diagonal<T> {
 }
 
 impl<T: SolverElement> Routine for Diagonal<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "diagonal";
     const OPERANDS: OperandNames = (&["a"], &["determinant"]);
     const CALLS: bool = false;

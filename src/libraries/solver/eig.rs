@@ -12,7 +12,7 @@ pub struct Eig<T: SolverElement> {
     pub values: DeviceBuffer<T::Complex>,
     /// The right vectors, without gaps, where they were asked for.
     pub vectors: Option<DeviceBuffer<T>>,
-    /// What was A. Its content is not specified.
+    /// What was A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,
@@ -44,8 +44,10 @@ impl<T: SolverElement> Geev<T> {
 }
 
 impl<T: SolverElement> Routine for Geev<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "geev";
     const OPERANDS: OperandNames = (&[], &["a", "w", "vectors", "info"]);
+    const LEAVES_UNDEFINED: &'static [usize] = &[0];
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Eig<T>;

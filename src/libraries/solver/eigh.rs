@@ -133,6 +133,7 @@ pub(super) struct Syevd<T, const BATCHED: bool> {
 type Written<T> = (T, <T as crate::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = if BATCHED { "syev_batched" } else { "syevd" };
     const OPERANDS: OperandNames = (&[], &["a", "w", "info"]);
     const BLOCKING: bool = !BATCHED;

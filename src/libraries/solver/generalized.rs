@@ -37,6 +37,7 @@ pub(super) struct Sygvd<T> {
 type Written<T> = (T, T, <T as crate::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement> Routine for Sygvd<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "sygvd";
     const OPERANDS: OperandNames = (&[], &["a", "b", "w", "info"]);
     const BLOCKING: bool = true;

@@ -103,6 +103,7 @@ pub(super) struct Sytrf<T> {
 }
 
 impl<T: SolverElement> Routine for Sytrf<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "sytrf";
     const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     const BLOCKING: bool = true;
@@ -175,6 +176,7 @@ pub(super) struct Sytrs<T> {
 }
 
 impl<T: SolverElement> Routine for Sytrs<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "sytrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     const BLOCKING: bool = true;

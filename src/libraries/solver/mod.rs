@@ -137,7 +137,7 @@ impl Solver {
     }
 
     /// Submits a routine.
-    fn submit<R: Routine>(
+    fn submit<R: Routine<Front = Self>>(
         &self,
         routine: R,
         reads: <R::Reads as crate::Elems>::Ins<'_>,
@@ -160,32 +160,32 @@ impl Solver {
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn all<T: SolverElement>(registry: &mut crate::worker::Registry) {
-        registry.solver_routine::<lu::Getrf<T>>();
-        registry.solver_routine::<lu::Getrs<T>>();
-        registry.solver_routine::<lu::Getri<T>>();
-        registry.solver_routine::<cholesky::Potrf<T>>();
-        registry.solver_routine::<cholesky::Potrs<T>>();
-        registry.solver_routine::<cholesky::Potri<T>>();
-        registry.solver_routine::<triangle::Trtri<T>>();
-        registry.solver_routine::<determinant::Diagonal<T>>();
-        registry.solver_routine::<qr::Geqrf<T, false>>();
-        registry.solver_routine::<qr::Geqrf<T, true>>();
-        registry.solver_routine::<qr::Qrs<T>>();
-        registry.solver_routine::<qr::Ormqr<T>>();
-        registry.solver_routine::<qr::Orgqr<T>>();
-        registry.solver_routine::<solve::Gesv<T>>();
-        registry.solver_routine::<pinv::Pinv<T>>();
-        registry.solver_routine::<solve::Sysv<T>>();
-        registry.solver_routine::<ldl::Sytrf<T>>();
-        registry.solver_routine::<ldl::Sytrs<T>>();
-        registry.solver_routine::<svd::Gesvd<T>>();
-        registry.solver_routine::<eigh::Syevd<T, false>>();
-        registry.solver_routine::<eigh::Syevd<T, true>>();
-        registry.solver_routine::<generalized::Sygvd<T>>();
-        registry.solver_routine::<eig::Geev<T>>();
+        registry.call::<lu::Getrf<T>>();
+        registry.call::<lu::Getrs<T>>();
+        registry.call::<lu::Getri<T>>();
+        registry.call::<cholesky::Potrf<T>>();
+        registry.call::<cholesky::Potrs<T>>();
+        registry.call::<cholesky::Potri<T>>();
+        registry.call::<triangle::Trtri<T>>();
+        registry.call::<determinant::Diagonal<T>>();
+        registry.call::<qr::Geqrf<T, false>>();
+        registry.call::<qr::Geqrf<T, true>>();
+        registry.call::<qr::Qrs<T>>();
+        registry.call::<qr::Ormqr<T>>();
+        registry.call::<qr::Orgqr<T>>();
+        registry.call::<solve::Gesv<T>>();
+        registry.call::<pinv::Pinv<T>>();
+        registry.call::<solve::Sysv<T>>();
+        registry.call::<ldl::Sytrf<T>>();
+        registry.call::<ldl::Sytrs<T>>();
+        registry.call::<svd::Gesvd<T>>();
+        registry.call::<eigh::Syevd<T, false>>();
+        registry.call::<eigh::Syevd<T, true>>();
+        registry.call::<generalized::Sygvd<T>>();
+        registry.call::<eig::Geev<T>>();
     }
-    registry.solver_routine::<refine::Refine<f64>>();
-    registry.solver_routine::<refine::Refine<crate::Complex<f64>>>();
+    registry.call::<refine::Refine<f64>>();
+    registry.call::<refine::Refine<crate::Complex<f64>>>();
     all::<f32>(registry);
     all::<f64>(registry);
     all::<crate::Complex<f32>>(registry);

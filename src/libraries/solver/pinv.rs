@@ -9,7 +9,7 @@ use super::svd::cuda as svd;
 pub struct PseudoInverse<T: SolverElement> {
     /// The pseudo-inverse of each matrix, `cols x rows`, without gaps.
     pub matrix: DeviceBuffer<T>,
-    /// What was A. Its content is not specified.
+    /// What was A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
 }
 
@@ -38,9 +38,11 @@ impl<T: SolverElement> Pinv<T> {
 }
 
 impl<T: SolverElement> Routine for Pinv<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "pinv";
     const BLOCKING: bool = true;
     const OPERANDS: OperandNames = (&[], &["a", "c"]);
+    const LEAVES_UNDEFINED: &'static [usize] = &[0];
     type Reads = ();
     type Output = PseudoInverse<T>;
     type Raw = First;

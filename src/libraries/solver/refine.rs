@@ -70,6 +70,7 @@ pub(super) struct Refine<T> {
 }
 
 impl<T: WideElement> Routine for Refine<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "gesv_refined";
     const OPERANDS: OperandNames = (&["a", "b"], &["x"]);
     const BLOCKING: bool = true;

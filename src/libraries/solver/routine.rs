@@ -1,130 +1,15 @@
-//! What the routines have in common, so that one's file is its data, its check, one library call and one host call.
+//! The solver's routines: they run on the stream of a handle, of which there is a pool.
 
-use crate::buffer::Elems;
-use crate::op::{Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Enqueue, Error, Result, Wire};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use crate::libraries::routine::Front;
+pub(super) use crate::libraries::routine::{Call, Routine};
+use crate::op::Cost;
 
-/// One routine as plain data; [`Call`] makes an [`Op`] of it.
-pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
-    /// The routine's name.
-    const NAME: &'static str;
-    /// As [`Op::OPERANDS`].
-    const OPERANDS: OperandNames;
-    /// The element types it reads.
-    type Reads: Elems;
-    /// What it gives.
-    type Output: Output;
-    /// What the device leaves for the host.
-    type Raw: Raw;
-
-    /// A call of its CUDA half waits for the GPU.
-    const BLOCKING: bool = false;
-
-    /// Its CUDA half calls the library: it is enqueued on the stream of a handle.
-    const CALLS: bool = true;
-
-    /// As [`Op::check`].
-    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<Writes<Self>>) -> Result<()>;
-
-    /// As [`Op::overwrites_each`].
-    fn overwrites_each(&self, writes: &Spans<Writes<Self>>, index: usize) -> bool {
-        let _ = (writes, index);
-        false
-    }
-
-    /// As [`Op::cost`].
-    fn cost(&self) -> Cost;
-
-    /// As [`Op::host`].
-    #[cfg(feature = "host")]
-    fn host(
-        &self,
-        reads: <Self::Reads as Elems>::Slices<'_>,
-        writes: <Writes<Self> as Elems>::SlicesMut<'_>,
-    ) -> Result<Self::Raw>;
-
-    /// As [`Op::cuda`].
-    #[cfg(feature = "solver")]
-    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let _ = queue;
-        Err(Error::unsupported(format!("`{}` runs on the host engine alone", Self::NAME)))
-    }
-
-    /// As [`Op::finish`].
-    fn finish(&self, raw: Self::Raw) -> Result<<Self::Output as Output>::Host>;
-}
-
-/// The element types that a routine writes.
-pub(super) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
-
-/// A routine as an op.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(bound = "R: Routine")]
-pub(super) struct Call<R>(pub(super) R);
-
-impl<R: Routine> Op for Call<R> {
-    const NAME: &'static str = R::NAME;
-    const OPERANDS: OperandNames = R::OPERANDS;
+impl Front for super::Solver {
     const LIBRARY: &'static str = "solver";
-    const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
-    const POOLED: Internal = if R::CALLS { Internal::YES } else { Internal::NO };
-    type Reads = R::Reads;
-    type Output = R::Output;
-    type Raw = R::Raw;
-
-    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()> {
-        self.0.check(reads, writes)
-    }
-
-    fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
-        self.0.overwrites_each(writes, index)
-    }
-
-    fn cost(&self) -> Cost {
-        self.0.cost()
-    }
-
-    #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<R::Raw> {
-        self.0.host(reads, writes)
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<R::Raw> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
-    }
-
-    #[cfg(feature = "solver")]
-    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        self.0.cuda(queue)
-    }
-
-    #[cfg(not(feature = "solver"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuSOLVER front (feature `solver`)"))
-    }
-
-    fn capturable(&self) -> Result<(), &'static str> {
-        Err("cuSOLVER promises of no call that it can be recorded")
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, raw: R::Raw) -> Result<HostOf<Self>> {
-        self.0.finish(raw)
-    }
-}
-
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
-impl crate::worker::Registry {
-    /// Knows the routine from now on.
-    pub(super) fn solver_routine<R: Routine>(&mut self) {
-        self.add::<Call<R>>();
-    }
+    const NATIVE: &'static str = "cuSOLVER";
+    const IS_BUILT: bool = cfg!(feature = "solver");
+    const IS_POOLED: bool = true;
+    const CAPTURABLE: crate::Result<(), &'static str> = Err("cuSOLVER promises of no call that it can be recorded");
 }
 
 /// Floating-point operations and bytes: `thirds` of `a * b * c` multiply-adds for each of `count` matrices of `T`, and so

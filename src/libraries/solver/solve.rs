@@ -38,6 +38,7 @@ pub(super) struct Gesv<T> {
 }
 
 impl<T: SolverElement> Routine for Gesv<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "gesv";
     const OPERANDS: OperandNames = (&[], &["a", "b", "info"]);
     type Reads = ();
@@ -165,6 +166,7 @@ impl<T: SolverElement> Sysv<T> {
 }
 
 impl<T: SolverElement> Routine for Sysv<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "sysv";
     const OPERANDS: OperandNames = (&[], &["a", "b", "info"]);
     const BLOCKING: bool = true;

@@ -13,6 +13,7 @@ pub(super) struct Trtri<T> {
 }
 
 impl<T: SolverElement> Routine for Trtri<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "trtri";
     const OPERANDS: OperandNames = (&[], &["a"]);
     type Reads = ();

@@ -94,6 +94,7 @@ fn check_offsets<P: Producer>(producer: &P, offsets: usize) -> Result<()> {
 }
 
 impl<P: Producer> Routine for Count<P> {
+    type Front = crate::Sparse;
     const NAME: &'static str = {
         let [name, _] = P::NAMES;
         name
@@ -108,7 +109,7 @@ impl<P: Producer> Routine for Count<P> {
         self.0.check(reads)
     }
 
-    fn overwrites(&self, _: &Spans<(P::Index,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(P::Index,)>, _: usize) -> bool {
         true
     }
 
@@ -152,6 +153,7 @@ pub(super) type Arrays<P> =
     (DeviceBuffer<<P as Producer>::Index>, DeviceBuffer<<P as Producer>::Index>, DeviceBuffer<<P as Producer>::Value>);
 
 impl<P: Producer> Routine for Fill<P> {
+    type Front = crate::Sparse;
     const NAME: &'static str = {
         let [_, name] = P::NAMES;
         name
@@ -173,7 +175,7 @@ impl<P: Producer> Routine for Fill<P> {
         self.0.check(reads)
     }
 
-    fn overwrites(&self, _: &Spans<(P::Index, P::Index, P::Value)>, index: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(P::Index, P::Index, P::Value)>, index: usize) -> bool {
         index > 0
     }
 
@@ -226,6 +228,6 @@ impl Sparse {
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register<P: Producer>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<Count<P>>();
-    registry.sparse::<Fill<P>>();
+    registry.call::<Count<P>>();
+    registry.call::<Fill<P>>();
 }

@@ -75,7 +75,14 @@ impl<'x> Visit<'_, 'x> {
 
     #[inline]
     pub(super) fn add_view(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) {
-        self.0.push(View { region, offset, len, whole: len == region.window.len(), overwritten: false });
+        self.0.push(View {
+            region,
+            offset,
+            len,
+            whole: len == region.window.len(),
+            overwritten: false,
+            undefined: false,
+        });
     }
 }
 

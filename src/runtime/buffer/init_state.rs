@@ -12,7 +12,7 @@ pub(crate) enum InitState {
     Valid = 0,
     /// One of its writers was not enqueued when it was submitted: their completions say whether they failed.
     Late = 1,
-    /// Never written since it was allocated: refused to readers.
+    /// Never written since it was allocated, or left undefined by its last operation: refused to readers.
     Uninit = 2,
     /// The operation that was to write it failed while it was submitted: readers are told `Upstream`.
     Failed = 3,

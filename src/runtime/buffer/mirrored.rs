@@ -27,9 +27,9 @@ pub struct Mirrored<T: Element> {
     shared: Arc<Shared<T>>,
 }
 
-struct Shared<T: Element>(Mutex<Held<T>>);
+struct Shared<T: Element>(Mutex<Copies<T>>);
 
-struct Held<T: Element> {
+struct Copies<T: Element> {
     host: Arc<[T]>,
     there: GpuRef<T>,
 }
@@ -83,7 +83,7 @@ impl<T: Element> PutBack for Shared<T> {
 impl<T: Element> Shared<T> {
     /// Other data on both sides, `there` being `host` on the device: returns when it is in a life that goes on.
     fn store(&self, device: &Device, host: Arc<[T]>, there: GpuRef<T>) -> Result<()> {
-        let old = std::mem::replace(&mut *self.0.lock(), Held { host, there });
+        let old = std::mem::replace(&mut *self.0.lock(), Copies { host, there });
         drop(old);
         self.keep(device)
     }
@@ -155,7 +155,7 @@ impl Device {
 }
 
 fn register<T: Element>(device: &Device, host: Arc<[T]>, there: GpuRef<T>) -> Result<Mirrored<T>> {
-    let shared = Arc::new(Shared(Mutex::new(Held { host, there })));
+    let shared = Arc::new(Shared(Mutex::new(Copies { host, there })));
     let weak: Weak<Shared<T>> = Arc::downgrade(&shared);
     device.inner().mirrors.add(weak);
     shared.keep(device)?;

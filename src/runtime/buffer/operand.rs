@@ -103,6 +103,8 @@ pub(crate) struct View<'a> {
     pub(crate) whole: bool,
     /// The operation writes every byte of it and reads none: its earlier contents do not matter.
     pub(crate) overwritten: bool,
+    /// What the operation leaves there is undefined.
+    pub(crate) undefined: bool,
 }
 
 /// The operands of one dispatch.

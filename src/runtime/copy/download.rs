@@ -86,7 +86,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
                 // SAFETY: an operand, of as many bytes as were lent; without staging, because the GPU reaches them.
                 return unsafe { queue.copy_to_lent(source.address(), lent) };
             }
-            Err(crate::Error::library("a download without staging"))
+            Err(crate::Error::library("the download has no staging memory"))
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -106,7 +106,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
                 let len: usize = incoming.value()?;
                 let bytes = len.checked_mul(size_of::<T>());
                 if incoming.lent.as_ref().is_some_and(|lent| Some(lent.len()) != bytes) {
-                    return Err(Error::library("a download into a block of another length"));
+                    return Err(Error::library("the download's length differs from that of its shared memory"));
                 }
                 #[cfg(feature = "cuda")]
                 let reserved = match (incoming.epoch.engine.as_cuda(), &incoming.lent, bytes) {

@@ -66,7 +66,7 @@ impl<T: Element> Drop for Lender<'_, T> {
     fn drop(&mut self) {
         let mut loan = self.loan.lock();
         if matches!(*loan, Loan::Slice(..)) {
-            *loan = Loan::Ended(Error::library("the call that lent the data ended by a panic"));
+            *loan = Loan::Ended(Error::library("the call that lent the data panicked"));
         }
     }
 }

@@ -88,10 +88,13 @@ impl<T: Element> Op for Upload<T> {
             Payload::Lent(lent) => {
                 let target: &mut [u8] = bytemuck::cast_slice_mut(target);
                 let data = Some(lent.bytes()).filter(|data| data.len() == target.len());
-                parallel::copy_slice(data.ok_or_else(|| Error::library("other data came than was announced"))?, target);
+                parallel::copy_slice(
+                    data.ok_or_else(|| Error::library("the data differ from what was announced"))?,
+                    target,
+                );
             }
             #[cfg(any(feature = "cuda", target_os = "linux"))]
-            _ => return Err(Error::library("staged data on a host device")),
+            _ => return Err(Error::library("staged data were given to a host device")),
         }
         Ok(())
     }
@@ -126,9 +129,9 @@ impl<T: Element> Op for Upload<T> {
             },
             decode: |incoming| {
                 let (len, piece): (usize, Piece) = incoming.value()?;
-                let lent = incoming.lent.ok_or_else(|| Error::library("an upload without its data"))?;
+                let lent = incoming.lent.ok_or_else(|| Error::library("the upload has no data"))?;
                 if Some(lent.len()) != len.checked_mul(size_of::<T>()) {
-                    return Err(Error::library("an upload of another length than its data"));
+                    return Err(Error::library("the upload's length differs from that of its data"));
                 }
                 #[cfg(feature = "cuda")]
                 if let Some(engine) = incoming.epoch.engine.as_cuda()
@@ -255,7 +258,7 @@ impl Device {
                 #[cfg(target_os = "linux")]
                 Engine::Worker(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Shared),
                 #[cfg(feature = "host")]
-                Engine::Host(_) => Err(Error::library("a host engine in another device")),
+                Engine::Host(_) => Err(Error::library("the data were staged for a host device")),
                 Engine::Tape(_) => Err(crate::program::not_recordable(Upload::<T>::NAME, TAKEN)),
             };
             let pending = match staged {

@@ -1,90 +1,15 @@
 //! How a device is opened.
 
+use super::config::{Config, Kind, WorkerSettings};
 use super::{Device, Settings};
 use crate::clock::Timing;
 use crate::dispatch::{InFlight, Wait};
-use crate::supervisor::{Hook, RestartPolicy};
+use crate::supervisor::RestartPolicy;
 use crate::sync::Arc;
 use crate::trace::Trace;
 use crate::{Error, Result};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Which device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The first healthy GPU, else the host.
-    Best,
-    Host,
-    Cuda(usize),
-}
-
-/// Asked for memory when there is none left: `requested` bytes; true when something was given back.
-pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
-
-/// Everything a device is opened with; kept, because a rebuild opens it again.
-#[derive(Clone)]
-pub(crate) struct Config {
-    /// The libraries there are.
-    pub(crate) libraries: &'static [crate::library::Entry],
-    pub(crate) settings: Settings,
-    pub(crate) kind: Kind,
-    pub(crate) slots: usize,
-    pub(crate) memory_limit: Option<u64>,
-    pub(crate) staging_limit: u64,
-    pub(crate) wait: Wait,
-    pub(crate) in_flight: InFlight,
-    pub(crate) policy: RestartPolicy,
-    pub(crate) trace: Option<Arc<dyn Trace>>,
-    pub(crate) timeline: Option<crate::timeline::Recorder>,
-    pub(crate) flight: Option<crate::trace::FlightPlan>,
-    pub(crate) before: Vec<Hook>,
-    pub(crate) after: Vec<Hook>,
-    pub(crate) on_out_of_memory: Option<OnOutOfMemory>,
-    #[cfg(feature = "host")]
-    pub(crate) pool: crate::host::HostPool,
-    #[cfg(feature = "host")]
-    pub(crate) plan: Option<crate::host::FaultPlan>,
-    /// In a child process.
-    pub(crate) isolated: bool,
-    pub(crate) worker: WorkerSettings,
-    pub(crate) timing: &'static Timing,
-    /// The name that errors give the device, where another process says it.
-    pub(crate) label: Option<String>,
-}
-
-impl Config {
-    /// Asks the user to give back what is missing, if it is memory that is. Whether another try is worth it.
-    pub(crate) fn made_room(&self, error: &Error) -> bool {
-        let (Some(callback), Error::OutOfMemory { requested, free, .. }) = (&self.on_out_of_memory, error) else {
-            return false;
-        };
-        // Enough bytes, but not in one piece: how many would help, nobody knows.
-        let missing = if free < requested { requested - free } else { *requested };
-        catch_unwind(AssertUnwindSafe(|| callback(missing))).unwrap_or(false)
-    }
-}
-
-/// How often one allocation asks for room: who frees one thing at a time is asked again.
-pub(crate) const MOST_ASKED: usize = 64;
-
-/// How a worker process is started and watched.
-#[derive(Clone, Debug)]
-pub(crate) struct WorkerSettings {
-    /// The program to start instead of this very executable.
-    pub(crate) program: Option<std::path::PathBuf>,
-    /// A worker whose heart does not beat for this long is killed.
-    pub(crate) heartbeat: Duration,
-    /// A worker that is at one operation for longer is killed.
-    pub(crate) watchdog: Option<Duration>,
-    /// A second one waits with its device open.
-    pub(crate) standby: bool,
-    /// How long a worker may take to open its device.
-    pub(crate) patience: Duration,
-    /// What is added to the likelihood that it is killed for want of memory.
-    pub(crate) oom_score: u16,
-}
 
 /// Opens a [`Device`] with settings of your own.
 ///
@@ -98,7 +23,7 @@ pub(crate) struct WorkerSettings {
 #[must_use]
 #[derive(Clone)]
 pub struct DeviceBuilder {
-    config: Config,
+    pub(super) config: Config,
 }
 
 /// The settings, without what is the caller's own code.
@@ -280,10 +205,10 @@ impl DeviceBuilder {
     }
 
     /// Remembers the last `operations` that the device was given, and writes them to a file when it fails: names, kernels and
-    /// labels, the types and lengths of their operands, and which of them were not known to be over; none of their data. A fault
-    /// of a GPU names no operation, and with this there is a list to look at. The file is made anew by each failure, before
-    /// anything is mended, so it is there when the device is healthy again, but perhaps not yet when the first error is; where it
-    /// cannot be written, nobody is told.
+    /// labels, the types and lengths of their operands, and which of them were not known to be complete; none of their data. A
+    /// fault of a GPU names no operation; this gives a list to look at. Each failure writes the file anew, before
+    /// recovery begins, so it exists when the device is healthy again, but perhaps not yet when the first error is returned. A
+    /// failure to write it is not reported.
     ///
     /// ```
     /// # #[cfg(feature = "host")] fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -308,10 +233,9 @@ impl DeviceBuilder {
     /// Called after every rebuild, before anybody else may use the new generation: puts data back. The handle it gets
     /// works in the new generation. An error counts as a failed rebuild.
     ///
-    /// The generation is not in use yet while the hook runs: what it stores may be picked up by a thread that still
-    /// computes in the old one, so give such a thread a way to tell (the buffer's own
-    /// [`generation`](crate::DeviceBuffer::generation)). For the same reason a hook cannot wait for the device to be
-    /// healthy, or rebuild it: that would wait for the hook, and is refused with
+    /// The generation is not in use yet while the hook runs. A thread that still computes in the old generation may pick up what
+    /// the hook stores; the buffer's [`generation`](crate::DeviceBuffer::generation) tells such a thread which one it has. A hook
+    /// cannot wait for the device to be healthy, or rebuild it: that would wait for the hook itself, and is refused with
     /// [`Error::Unsupported`](crate::Error::Unsupported).
     pub fn before_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
         self.config.before.push(Arc::new(hook));
@@ -324,12 +248,11 @@ impl DeviceBuilder {
         self
     }
 
-    /// Called with the bytes that are missing when device memory has run out, or the [limit](Self::memory_limit) is reached,
-    /// and all that was parked has been given back, and what is in flight was waited for, up to half a second; true when
-    /// something was freed, so that another try is worth it. When that fails too it is called again, with what is missing
-    /// then, until it answers false (or has been called 64 times). Where there are bytes enough but not in one piece it is
-    /// told all that were asked for. Called with no lock held, on the thread that wants the memory: it may use the device.
-    /// A panic in it counts as false.
+    /// Called when an allocation fails, because device memory has run out or the [limit](Self::memory_limit) is reached, after
+    /// cached memory was freed and work in flight was waited for, up to half a second. The argument is the number of missing bytes;
+    /// where enough bytes are free but not in one piece, the number requested. Return true when something was freed: the
+    /// allocation is tried again. If it fails again, the callback is called again, until it returns false or has been called 64
+    /// times. Called with no lock held, on the allocating thread: it may use the device. A panic counts as false.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -348,8 +271,8 @@ impl DeviceBuilder {
     /// # Ok(()) }
     /// ```
     ///
-    /// On an isolated device it is called when the limit refuses. What the worker's GPU has no room for comes later, as the
-    /// error of what uses the buffer.
+    /// On an isolated device it is called when the limit is reached. If the worker's GPU runs out of memory, the operation that
+    /// uses the buffer fails instead.
     pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         self.config.on_out_of_memory = Some(Arc::new(callback));
         self
@@ -362,71 +285,10 @@ impl DeviceBuilder {
         self
     }
 
-    /// Faults for a host device to suffer.
+    /// Fault injection into a host device.
     #[cfg(feature = "host")]
     pub fn fault_plan(mut self, plan: crate::host::FaultPlan) -> Self {
         self.config.plan = Some(plan);
-        self
-    }
-
-    /// Keeps the device in a child process, so that a fault of the device costs the child and not this program: the
-    /// supervisor starts another and goes on (see [`worker`](crate::worker)). All else is the same. Linux only.
-    ///
-    /// The child is this very executable, when [`worker::init`](crate::worker::init) stands first in `main`; else the
-    /// program named by [`worker_program`](Self::worker_program) or `WINDLASS_WORKER`.
-    ///
-    /// Once every handle of the device was dropped, the child ends as soon as nothing is in flight. As long as somebody
-    /// holds a pending (or has leaked it), that is as long as it takes; what nobody can learn of any more has two seconds,
-    /// then the child is killed, so no endless operation keeps it and its GPU's memory.
-    pub fn isolated(mut self) -> Self {
-        self.config.isolated = true;
-        self
-    }
-
-    /// The program that an isolated device runs in: the crate's own `windlass-worker`, or one that calls
-    /// [`worker::init`](crate::worker::init) first.
-    pub fn worker_program(mut self, path: impl Into<PathBuf>) -> Self {
-        self.config.worker.program = Some(path.into());
-        self
-    }
-
-    /// Kills the worker of an isolated device when it gives no sign of life for `limit`; 10 s unless set. Its heart beats
-    /// in a thread of its own, so this is about a process that is stopped or starved, not about long operations.
-    pub fn heartbeat(mut self, limit: Duration) -> Self {
-        self.config.worker.heartbeat = limit;
-        self
-    }
-
-    /// Kills the worker of an isolated device when one operation runs for longer than `limit`; never unless set. Counts
-    /// from when the device comes to the operation, not from its submission, nor while it waits for others. Also kills a
-    /// worker that for as long brings no operation on its way, while none that is there ends: one that is stuck in a
-    /// driver; and one that for as long is at nothing, though something has no answer yet. Where that is the first use of a library, or code that is loaded, two minutes of it do not count; nor does
-    /// time in which this program is stopped or frozen.
-    pub fn watchdog(mut self, limit: Duration) -> Self {
-        self.config.worker.watchdog = Some(limit);
-        self
-    }
-
-    /// Keeps a second worker waiting with its device open and tested, so that it takes over at once; off unless set. One
-    /// that is lost while it waits is replaced. On a GPU it costs a second context (about half a GiB) and its libraries;
-    /// where there can be none, recovery is cold, [`Stats::standby_failed`](crate::Stats::standby_failed) says why, and
-    /// another is tried for after pauses that double.
-    pub fn standby(mut self, on: bool) -> Self {
-        self.config.worker.standby = on;
-        self
-    }
-
-    /// How long the worker of an isolated device may take to start and open its device; 60 s unless set.
-    pub fn worker_patience(mut self, limit: Duration) -> Self {
-        self.config.worker.patience = limit;
-        self
-    }
-
-    /// Adds to the `oom_score_adj` that the worker of an isolated device has of this process, up to 1000 in all; nothing
-    /// unless set. Where the system runs out of memory, it then kills the worker before this program, which goes on with
-    /// another.
-    pub fn worker_oom_score(mut self, more: u16) -> Self {
-        self.config.worker.oom_score = more;
         self
     }
 

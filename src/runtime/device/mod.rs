@@ -7,8 +7,10 @@
 //! says of itself, `libraries.rs` which libraries it works with, `memory.rs` how buffers are made.
 
 mod builder;
+mod config;
 mod info;
 mod inner;
+mod isolation;
 #[cfg(feature = "cuda")]
 mod libraries;
 mod memory;
@@ -16,7 +18,7 @@ mod open;
 mod settings;
 
 pub use builder::DeviceBuilder;
-pub(crate) use builder::{Config, Kind, MOST_ASKED, WorkerSettings};
+pub(crate) use config::{Config, Kind, MOST_ASKED, WorkerSettings};
 pub use info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub(crate) use inner::{Inner, Opened};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
@@ -184,7 +186,7 @@ impl Device {
         self.epoch().generation
     }
 
-    /// How it stands: healthy, being rebuilt, or lost and why.
+    /// Its state: healthy, being rebuilt, or lost and why.
     pub fn health(&self) -> Health {
         self.inner.supervisor.health(&self.inner)
     }
@@ -248,14 +250,14 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Timeout`] when the work in flight did not end in time; then nothing changed. [`Error::DeviceLost`] when
-    /// the device is lost, which a rebuild in this process cannot mend. [`Error::Unsupported`] from inside an operation's
+    /// the device is lost, which a rebuild in this process cannot repair. [`Error::Unsupported`] from inside an operation's
     /// host half, and in a hook that a rebuild of it waits for.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
         crate::host::refuse_inside("a rebuild")?;
         self.inner.supervisor.rebuild(&self.inner, deadline)
     }
 
-    /// What it has done and holds.
+    /// Its counters.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }

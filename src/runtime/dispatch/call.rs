@@ -36,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) from_peer: bool,
     pub(crate) gated: bool,
     pub(crate) preserves_on_failure: bool,
+    /// See [`Op::LEAVES_UNDEFINED`].
+    pub(crate) leaves_undefined: &'static [usize],
     /// It may have any number of operands.
     pub(crate) listed: bool,
     /// Of what the device leaves for the host.
@@ -55,6 +57,7 @@ impl Facts {
                 from_peer: O::FROM_PEER.is_yes(),
                 gated: O::GATED.is_yes(),
                 preserves_on_failure: O::PRESERVES_ON_FAILURE.is_yes(),
+                leaves_undefined: O::LEAVES_UNDEFINED,
                 listed: <O::Reads as Elems>::LISTED || <WritesOf<O> as Elems>::LISTED,
                 raw_bytes: O::Raw::BYTES,
                 bulk: O::Raw::BULK,
@@ -147,7 +150,7 @@ pub(crate) struct Typed<'a, O: Op> {
 
 #[cold]
 fn taken() -> Error {
-    Error::library("work that was already handed on")
+    Error::library("the operation was already submitted")
 }
 
 impl<'a, O: Op> Typed<'a, O> {
@@ -292,7 +295,7 @@ impl<O: Op> Call for Typed<'_, O> {
         let raw = leg.raw()?;
         match &self.op {
             Some(op) => op.next(phase, &raw, make),
-            None => Err(Error::library("an op that is gone between its phases")),
+            None => Err(Error::library("the operation was dropped between its phases")),
         }
     }
 
@@ -358,7 +361,11 @@ impl<O: Op> Call for Typed<'_, O> {
     fn decode(&mut self, incoming: Incoming<'_>) -> Result<()> {
         match O::wire() {
             Some(wire) => *self.op = Some((wire.decode)(incoming)?),
-            None => return Err(Error::unsupported("an operation that says no way to cross")),
+            None => {
+                return Err(Error::unsupported(
+                    "the operation cannot run on an isolated device: `Op::wire` is not implemented",
+                ));
+            }
         }
         Ok(())
     }

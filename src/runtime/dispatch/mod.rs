@@ -112,6 +112,11 @@ impl Device {
             mark_overwritten(call, views, read_count);
             Ok(())
         })?;
+        for index in call.facts().leaves_undefined {
+            if let Some(view) = views.get_mut(read_count + index) {
+                view.undefined = true;
+            }
+        }
         let current;
         // The device is that of what is written, if anything is; what comes through a recorder is recorded.
         let epoch = match (self.recording(), views.get(read_count).or(views.first())) {
@@ -144,7 +149,9 @@ impl Device {
             Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
-            Engine::Worker(_) | Engine::Tape(_) => Err(Error::unsupported("a worker does not pass its work on")),
+            Engine::Worker(_) | Engine::Tape(_) => {
+                Err(Error::unsupported("a worker process dispatches to no other worker"))
+            }
         }
     }
 
@@ -198,7 +205,8 @@ impl Device {
                 InitState::Uninit => {
                     return Err(Error::invalid(
                         name(i),
-                        "it was never written; only an operation that overwrites all of it may be given it",
+                        "its contents are undefined: it was never written, or its last operation used it to work in; only \
+                         an operation that overwrites all of it may be given it",
                     ));
                 }
                 InitState::Failed => {
@@ -235,7 +243,7 @@ impl View<'_> {
     /// What a submitted write makes of the region's state.
     pub(crate) fn written(&self) {
         if self.whole {
-            self.region.init.set(InitState::Valid);
+            self.region.init.set(if self.undefined { InitState::Uninit } else { InitState::Valid });
         }
     }
 }

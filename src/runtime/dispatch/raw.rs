@@ -158,9 +158,9 @@ impl Raw for Cells {
 }
 
 /// Host data that a download brought: owned by us, or still in the pinned memory where the device put it.
-pub struct Landed<T>(pub(crate) Place<T>);
+pub struct Landed<T>(pub(crate) HostCopy<T>);
 
-pub(crate) enum Place<T> {
+pub(crate) enum HostCopy<T> {
     Owned(Vec<T>),
     #[cfg(feature = "cuda")]
     Staged(crate::cuda::Staged),
@@ -178,14 +178,14 @@ impl<T: Element> Raw for Landed<T> {
         match landing {
             Landing::Slot(_) => Err(misplaced()),
             #[cfg(feature = "cuda")]
-            Landing::Staged(staged) => Ok(Landed(Place::Staged(staged))),
+            Landing::Staged(staged) => Ok(Landed(HostCopy::Staged(staged))),
             #[cfg(target_os = "linux")]
-            Landing::Shared(block) => Ok(Landed(Place::Shared(block))),
+            Landing::Shared(block) => Ok(Landed(HostCopy::Shared(block))),
             #[cfg(target_os = "linux")]
-            Landing::Arriving(arriving) => Ok(Landed(Place::Arriving(arriving))),
+            Landing::Arriving(arriving) => Ok(Landed(HostCopy::Arriving(arriving))),
             #[cfg(target_os = "linux")]
             Landing::Bulk(bytes) if bytes.len().is_multiple_of(size_of::<T>()) => {
-                Ok(Landed(Place::Owned(bytemuck::pod_collect_to_vec(&bytes))))
+                Ok(Landed(HostCopy::Owned(bytemuck::pod_collect_to_vec(&bytes))))
             }
             #[cfg(target_os = "linux")]
             Landing::Bulk(_) => Err(misplaced()),
@@ -210,13 +210,13 @@ impl<T: Element> Landed<T> {
     /// Elements.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Place::Owned(data) => data.len(),
+            HostCopy::Owned(data) => data.len(),
             #[cfg(feature = "cuda")]
-            Place::Staged(staged) => staged.bytes() / size_of::<T>(),
+            HostCopy::Staged(staged) => staged.bytes() / size_of::<T>(),
             #[cfg(target_os = "linux")]
-            Place::Shared(block) => block.len() / size_of::<T>(),
+            HostCopy::Shared(block) => block.len() / size_of::<T>(),
             #[cfg(target_os = "linux")]
-            Place::Arriving(arriving) => arriving.len() / size_of::<T>(),
+            HostCopy::Arriving(arriving) => arriving.len() / size_of::<T>(),
         }
     }
 
@@ -234,18 +234,18 @@ impl<T: Element> Landed<T> {
             return Err(Error::invalid("target", format!("{} elements for {} downloaded", target.len(), self.len())));
         }
         match self.0 {
-            Place::Owned(data) => {
+            HostCopy::Owned(data) => {
                 parallel::copy_slice(&data, target);
                 recycle(data);
             }
             #[cfg(feature = "cuda")]
             // SAFETY: the slice is ours alone and as long as the download: compared above.
-            Place::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
+            HostCopy::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
             #[cfg(target_os = "linux")]
             // SAFETY: as above.
-            Place::Arriving(arriving) => unsafe { arriving.copy_to(target.as_mut_ptr().cast()) }?,
+            HostCopy::Arriving(arriving) => unsafe { arriving.copy_to(target.as_mut_ptr().cast()) }?,
             #[cfg(target_os = "linux")]
-            Place::Shared(block) => {
+            HostCopy::Shared(block) => {
                 // SAFETY: as above.
                 let whole = unsafe { block.copy_to(target.as_mut_ptr().cast(), size_of_val(target)) };
                 whole.then_some(()).ok_or_else(|| unreadable(&block))?;
@@ -260,19 +260,19 @@ impl<T: Element> Landed<T> {
     /// The device's own error when it died before all had arrived.
     pub fn into_vec(self) -> Result<Vec<T>> {
         match self.0 {
-            Place::Owned(data) => Ok(data),
+            HostCopy::Owned(data) => Ok(data),
             #[cfg(target_os = "linux")]
-            Place::Shared(block) => {
+            HostCopy::Shared(block) => {
                 let bytes = block.len();
                 // SAFETY: what is written there are the `bytes` bytes of it.
                 unsafe { filled(bytes, &|at| block.copy_to(at, bytes).then_some(()).ok_or_else(|| unreadable(&block))) }
             }
             #[cfg(feature = "cuda")]
             // SAFETY: `copy_to` writes as many bytes as it says it has.
-            Place::Staged(staged) => unsafe { filled(staged.bytes(), &|at| staged.copy_to(at)) },
+            HostCopy::Staged(staged) => unsafe { filled(staged.bytes(), &|at| staged.copy_to(at)) },
             #[cfg(target_os = "linux")]
             // SAFETY: as above.
-            Place::Arriving(arriving) => unsafe { filled(arriving.len(), &|at| arriving.copy_to(at)) },
+            HostCopy::Arriving(arriving) => unsafe { filled(arriving.len(), &|at| arriving.copy_to(at)) },
         }
     }
 }
@@ -313,6 +313,6 @@ impl<T: Element> crate::Output for Vec<T> {
 
 impl<T: Element> From<Vec<T>> for Landed<T> {
     fn from(data: Vec<T>) -> Self {
-        Landed(Place::Owned(data))
+        Landed(HostCopy::Owned(data))
     }
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 ///
 /// Boxed inside, so that an [`Error`](crate::Error) stays small; an empty place costs nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Site(Option<Box<Place>>);
+pub struct Site(Option<Box<Details>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct Details {
     op: Option<Text>,
     library: Option<Text>,
     code: Option<(i32, Text)>,
@@ -59,7 +59,7 @@ impl Site {
         self.0.iter().flat_map(|p| p.last_ops.iter().map(|t| &**t))
     }
 
-    fn place(&mut self) -> &mut Place {
+    fn place(&mut self) -> &mut Details {
         self.0.get_or_insert_default()
     }
 

@@ -100,8 +100,8 @@ impl<'m> Make<'m> {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate_between(self.epoch, bytes),
             #[cfg(target_os = "linux")]
-            Engine::Worker(_) => Err(Error::unsupported("buffers are made where the work runs")),
-            Engine::Tape(_) => Err(Error::unsupported("nothing runs while it is recorded")),
+            Engine::Worker(_) => Err(Error::unsupported("buffers are made only where the operation runs")),
+            Engine::Tape(_) => Err(Error::unsupported("an operation does not run while it is being recorded")),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Made {
                 self.outputs.push_front(piece);
                 Err(Error::library(error))
             }
-            None => Err(Error::library("more buffers are taken than were made")),
+            None => Err(Error::library("more buffers were taken than were made")),
         }
     }
 
@@ -161,7 +161,14 @@ impl Made {
     #[cfg(feature = "cuda")]
     pub(crate) fn views(&self) -> impl Iterator<Item = View<'_>> {
         let all = self.outputs.iter().chain(&self.scratch);
-        all.map(|piece| View { region: &piece.region, offset: 0, len: piece.len, whole: true, overwritten: true })
+        all.map(|piece| View {
+            region: &piece.region,
+            offset: 0,
+            len: piece.len,
+            whole: true,
+            overwritten: true,
+            undefined: false,
+        })
     }
 
     /// The memory between phases goes, behind the last of them.

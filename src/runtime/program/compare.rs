@@ -76,7 +76,7 @@ impl Program {
     /// The program is left as it was, and so is what it captured, which is copied to the other device. `writes` are changed as
     /// by a replay, and gone. Takes as long as all of that takes: for finding an error.
     ///
-    /// Kernels and operations that say no way to cross to a worker ([`Op::wire`](crate::Op::wire)) cannot be compared.
+    /// Kernels, and operations without [`Op::wire`](crate::Op::wire), cannot be compared.
     ///
     /// # Errors
     /// A step that cannot cross, with its reason; the first that fails on either device.

@@ -202,7 +202,14 @@ impl ArrivedStep {
             Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..bytes as usize))
         };
         let regions = packed.operands.map(region).collect::<Result<Vec<_>>>()?;
-        let view = |region| View { region, offset: 0, len: region.window.len(), whole: true, overwritten: false };
+        let view = |region| View {
+            region,
+            offset: 0,
+            len: region.window.len(),
+            whole: true,
+            overwritten: false,
+            undefined: false,
+        };
         let views: Views<'_> = regions.iter().map(view).collect();
         let mut receive = Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true };
         let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;

@@ -97,7 +97,12 @@ impl<O: Op> Step for Recorded<O> {
         let mut out = Outgoing { bytes: Vec::new(), block: None };
         match O::wire() {
             Some(wire) => (wire.encode)(&*self.op, &mut out)?,
-            None => return Err(super::not_recordable(O::NAME, "it says no way to cross to a worker (`Op::wire`)")),
+            None => {
+                return Err(super::not_recordable(
+                    O::NAME,
+                    "it cannot cross to a worker process: `Op::wire` is not implemented",
+                ));
+            }
         }
         if out.block.is_some() {
             return Err(super::not_recordable(O::NAME, "it takes data along to a worker"));

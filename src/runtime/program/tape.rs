@@ -191,7 +191,10 @@ impl Tape {
         }
         #[cfg(target_os = "linux")]
         if self.real.engine.is_isolated() && !s.call.crosses() {
-            return Err(not_recordable(s.facts.name, "it says no way to cross to a worker process (`Op::wire`)"));
+            return Err(not_recordable(
+                s.facts.name,
+                "it cannot cross to a worker process: `Op::wire` is not implemented",
+            ));
         }
         let info = s.call.info(s.options.label, None)?;
         let answer = (s.facts.raw_bytes > 0).then(|| self.answers.fetch_add(1, Ordering::Relaxed));

@@ -1,13 +1,13 @@
 //! Calls whose execution was not seen to be over.
 
-use super::event::Place;
+use super::event::PidTid;
 use std::collections::BTreeMap;
 
 /// A call.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     /// The thread that made it.
-    pub(super) place: Place,
+    pub(super) place: PidTid,
     pub(super) at: u64,
     /// When it was enqueued, and whether by that thread. `None`: not yet.
     pub(super) enqueued: Option<(u64, bool)>,
@@ -25,7 +25,7 @@ pub(super) struct Calls(BTreeMap<u64, Call>);
 const MOST: usize = 1 << 16;
 
 impl Calls {
-    pub(super) fn begun(&mut self, number: u64, place: Place, at: u64) {
+    pub(super) fn begun(&mut self, number: u64, place: PidTid, at: u64) {
         if self.0.len() >= MOST {
             self.0.pop_first();
         }
@@ -33,7 +33,7 @@ impl Calls {
     }
 
     /// It is enqueued. Gives it back where it was over before that was told, and is done with.
-    pub(super) fn enqueued(&mut self, number: u64, at: u64, place: Place) -> Option<Call> {
+    pub(super) fn enqueued(&mut self, number: u64, at: u64, place: PidTid) -> Option<Call> {
         let call = self.0.get_mut(&number)?;
         call.enqueued = Some((at, call.place == place));
         let known = *call;

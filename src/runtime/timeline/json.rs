@@ -3,7 +3,7 @@
 //! `X` is a slice, `s` and `f` the ends of an arrow, `i` a moment, `C` a number, `M` a name. Times are microseconds with
 //! three digits behind the point.
 
-use super::event::{Event, Place};
+use super::event::{Event, PidTid};
 use crate::trace::OpInfo;
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ fn time(out: &mut String, key: &str, nanos: u64) {
     let _ = write!(out, ",\"{key}\":{}.{:03}", nanos / 1000, nanos % 1000);
 }
 
-fn begin(out: &mut String, kind: &str, (process, thread): Place, name: &str) {
+fn begin(out: &mut String, kind: &str, (process, thread): PidTid, name: &str) {
     let _ = write!(out, "{{\"ph\":\"{kind}\",\"pid\":{process},\"tid\":{thread},\"name\":");
     quoted(out, name);
 }
@@ -96,7 +96,7 @@ pub(super) fn process_name(out: &mut String, process: u32, name: &str) {
 }
 
 /// The name of a thread.
-pub(super) fn thread_name(out: &mut String, place: Place, name: &str) {
+pub(super) fn thread_name(out: &mut String, place: PidTid, name: &str) {
     begin(out, "M", place, "thread_name");
     out.push_str(",\"args\":{\"name\":");
     quoted(out, name);

@@ -1,6 +1,6 @@
 //! The recorder: what was recorded, and where it goes.
 
-use super::event::{Event, PROGRAM, Place};
+use super::event::{Event, PROGRAM, PidTid};
 use super::json;
 use super::stream::Stream;
 use super::track::Track;
@@ -42,7 +42,7 @@ struct State {
 #[derive(Default)]
 pub(super) struct Names {
     processes: BTreeMap<u32, String>,
-    threads: BTreeMap<Place, String>,
+    threads: BTreeMap<PidTid, String>,
 }
 
 enum Out {
@@ -193,7 +193,7 @@ impl Shared {
     }
 
     /// The calling thread's place.
-    pub(super) fn here(&self) -> Place {
+    pub(super) fn here(&self) -> PidTid {
         use crate::sync::{AtomicU32, Ordering};
         thread_local! {
             static NUMBER: u32 = {
@@ -222,7 +222,7 @@ impl Shared {
     }
 
     /// Names a thread that has no name yet.
-    pub(super) fn name_thread(&self, place: Place, name: impl FnOnce() -> String) {
+    pub(super) fn name_thread(&self, place: PidTid, name: impl FnOnce() -> String) {
         let mut state = self.state.lock();
         let State { names, out } = &mut *state;
         if names.threads.contains_key(&place) {

@@ -3,7 +3,8 @@
 use super::assert_refused;
 use crate::common::{builders, devices, down, up};
 use std::time::Duration;
-use windlass::{Error, Gemm, Stale};
+use windlass::solver::{Matrix, Vectors};
+use windlass::{Complex, Error, Fft, Gemm, Stale};
 
 #[test]
 #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
@@ -135,5 +136,29 @@ fn an_operand_of_a_list_is_called_by_its_argument_and_its_place() {
         let alpha = up(&other, [2.0f64]);
         let rejected = device.blas().axpy_at(&alpha, &x, up(&device, [0.0f64; 4])).unwrap_err();
         assert_refused(&rejected.error, "alpha", &names);
+    }
+}
+
+/// An operation may have used a buffer to work in: what it left there is nobody's data.
+#[test]
+fn what_an_operation_left_undefined_is_not_read_until_it_is_overwritten() {
+    for device in devices() {
+        let one = Complex::new(1.0f64, 0.0);
+        let x = device.upload([one; 3]).unwrap().into_output();
+        let pending = device.fft().c2r_destroying(&Fft::c2r([4]), x, device.uninit(4).unwrap()).unwrap();
+        let (x, y) = pending.await_result().unwrap();
+        assert_eq!(down(&device, &y).len(), 4);
+        assert_refused(&device.download(&x).unwrap_err(), "source", &["undefined"]);
+        let x = device.fill(x, one).unwrap().into_output();
+        assert_eq!(down(&device, &x), [one; 3]);
+
+        let a = device.upload([3.0f64, 0.0, 0.0, 4.0]).unwrap().into_output();
+        let svd = device.solver().svd(Vectors::None, Matrix::square(2), a).unwrap().await_result().unwrap();
+        assert_refused(&device.duplicate(&svd.a).unwrap_err(), "source", &["undefined"]);
+        // The other results are whole, and part of a buffer that the caller kept larger is the caller's to judge.
+        assert_eq!(down(&device, &svd.values), [4.0, 3.0]);
+        let wide = device.upload([3.0f64, 0.0, 0.0, 4.0, 5.0]).unwrap().into_output().narrow(..4).unwrap();
+        let svd = device.solver().svd(Vectors::None, Matrix::square(2), wide).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &svd.a.widen())[4], 5.0);
     }
 }

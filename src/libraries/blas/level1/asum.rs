@@ -1,7 +1,7 @@
 //! The sum of magnitudes.
 
 use super::super::prelude::*;
-use super::reduction::{Left, Reduction, Returned};
+use super::reduction::{OnDevice, Reduction, Returned};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -80,6 +80,6 @@ impl Blas {
         result: DeviceBuffer<T::Real>,
     ) -> Submitted<DeviceBuffer<T::Real>> {
         let x = x.into();
-        self.submit(Left(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
+        self.submit(OnDevice(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
     }
 }

@@ -1,7 +1,7 @@
 //! The inner product.
 
 use super::super::prelude::*;
-use super::reduction::{Left, Reduction, Returned};
+use super::reduction::{OnDevice, Reduction, Returned};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -126,7 +126,7 @@ impl Blas {
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
-        self.submit(Left(Dot::<_, false>::new(&x, &y)), (x.data, y.data), (result,))
+        self.submit(OnDevice(Dot::<_, false>::new(&x, &y)), (x.data, y.data), (result,))
     }
 
     /// As [`dotc`](Self::dotc), with the result left in the first element of `result`.
@@ -140,6 +140,6 @@ impl Blas {
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
-        self.submit(Left(Dot::<_, true>::new(&x, &y)), (x.data, y.data), (result,))
+        self.submit(OnDevice(Dot::<_, true>::new(&x, &y)), (x.data, y.data), (result,))
     }
 }

@@ -1,7 +1,7 @@
 //! Where the largest and the smallest magnitude are: iamax and iamin.
 
 use super::super::prelude::*;
-use super::reduction::{Left, Reduction, Returned};
+use super::reduction::{OnDevice, Reduction, Returned};
 use crate::op::Index;
 
 /// The place of the largest magnitude, or of the smallest.
@@ -108,7 +108,7 @@ impl Blas {
         result: DeviceBuffer<i64>,
     ) -> Submitted<DeviceBuffer<i64>> {
         let x = x.into();
-        self.submit(Left(Find::<T, true>::new(&x)), (x.data,), (result,))
+        self.submit(OnDevice(Find::<T, true>::new(&x)), (x.data,), (result,))
     }
 
     /// As [`iamax_into`](Self::iamax_into), of the smallest.
@@ -121,6 +121,6 @@ impl Blas {
         result: DeviceBuffer<i64>,
     ) -> Submitted<DeviceBuffer<i64>> {
         let x = x.into();
-        self.submit(Left(Find::<T, false>::new(&x)), (x.data,), (result,))
+        self.submit(OnDevice(Find::<T, false>::new(&x)), (x.data,), (result,))
     }
 }

@@ -23,28 +23,28 @@ use super::{BlasElement, RealElement, VectorElement};
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 use crate::worker::Registry;
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
-use reduction::{Left, Returned};
+use reduction::{OnDevice, Returned};
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn vectors<T: VectorElement>(registry: &mut Registry) {
     registry.routine::<axpy::Axpy<T>>();
     registry.routine::<Returned<dot::Dot<T, false>>>();
     registry.routine::<Returned<dot::Dot<T, true>>>();
-    registry.routine::<Left<dot::Dot<T, false>>>();
-    registry.routine::<Left<dot::Dot<T, true>>>();
+    registry.routine::<OnDevice<dot::Dot<T, false>>>();
+    registry.routine::<OnDevice<dot::Dot<T, true>>>();
     registry.routine::<Returned<nrm2::Nrm2<T>>>();
-    registry.routine::<Left<nrm2::Nrm2<T>>>();
+    registry.routine::<OnDevice<nrm2::Nrm2<T>>>();
     registry.routine::<scal::Scal<T>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn vectors_of_fields<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<Returned<asum::Asum<T>>>();
-    registry.routine::<Left<asum::Asum<T>>>();
+    registry.routine::<OnDevice<asum::Asum<T>>>();
     registry.routine::<Returned<extreme::Find<T, true>>>();
-    registry.routine::<Left<extreme::Find<T, true>>>();
+    registry.routine::<OnDevice<extreme::Find<T, true>>>();
     registry.routine::<Returned<extreme::Find<T, false>>>();
-    registry.routine::<Left<extreme::Find<T, false>>>();
+    registry.routine::<OnDevice<extreme::Find<T, false>>>();
     registry.routine::<scal::ScalReal<T>>();
     registry.routine::<copy::Copy<T>>();
     registry.routine::<copy::Swap<T>>();

@@ -1,7 +1,7 @@
 //! The Euclidean norm.
 
 use super::super::prelude::*;
-use super::reduction::{Left, Reduction, Returned};
+use super::reduction::{OnDevice, Reduction, Returned};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -94,6 +94,6 @@ impl Blas {
         result: DeviceBuffer<T::Norm>,
     ) -> Submitted<DeviceBuffer<T::Norm>> {
         let x = x.into();
-        self.submit(Left(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
+        self.submit(OnDevice(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
     }
 }

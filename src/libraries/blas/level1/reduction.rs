@@ -84,9 +84,9 @@ impl<R: Reduction> Routine for Returned<R> {
 /// The number stays on the device, in the first element of a buffer.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "R: Reduction")]
-pub(super) struct Left<R>(pub(super) R);
+pub(super) struct OnDevice<R>(pub(super) R);
 
-impl<R: Reduction> Routine for Left<R> {
+impl<R: Reduction> Routine for OnDevice<R> {
     const NAME: &'static str = R::NAME;
     const OPERANDS: OperandNames = (R::READS, &["result"]);
     type Reads = R::Reads;

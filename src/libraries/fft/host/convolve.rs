@@ -1,7 +1,8 @@
 //! Convolutions: both arrays filled up and transformed, their spectra multiplied, the product transformed back, and of that
 //! what is wanted.
 
-use super::super::convolve::{AxisSizes, HostConvolution, Sizes};
+use super::super::convolve::HostConvolution;
+use super::super::convolve_sizes::{AxisSizes, Sizes};
 use super::super::spec::Fft;
 use super::lines::Writer;
 use super::threads::each_range;

@@ -1,11 +1,12 @@
 //! Convolutions on a GPU: both arrays copied into larger ones, transformed, their spectra multiplied, the product transformed
 //! back, and what is wanted of it copied out. Halves are computed in f32.
 
-use super::super::convolve::{AxisSizes, Convolution, Numbers, Sizes};
+use super::super::convolve::{Convolution, Numbers};
+use super::super::convolve_sizes::{AxisSizes, Sizes};
 use super::precision;
 use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
-use super::steps::{Dim, End, Number, Place, Precision, Program};
+use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::{Enqueue, Prepare, Result};
 use smallvec::SmallVec;
 
@@ -100,7 +101,7 @@ impl<K: Numbers> Convolution<K> {
             false => queue.scratch(bytes(spectrum * sizes.kernels, complex)?)?,
         };
         let end = |place, number| End { place, number };
-        let (outside, inside) = (end(Place::From, stored), end(Place::Scratch(0), number));
+        let (outside, inside) = (end(StepMemory::From, stored), end(StepMemory::Scratch(0), number));
 
         let (dims, _) = filled_up(&sizes, sizes.batch, |axis| axis.x, false);
         // SAFETY: `x` holds its arrays (the op's check), the memory to work in all arrays filled up.
@@ -123,7 +124,7 @@ impl<K: Numbers> Convolution<K> {
 
         let (dims, begin) = cut_out(&sizes);
         let from = padded + (begin * number.bytes()) as u64;
-        let to = end(Place::To, stored);
+        let to = end(StepMemory::To, stored);
         // SAFETY: what is wanted lies inside the filled-up arrays, and `y` holds it (the op's check).
         unsafe { queue.fft_move((&inside, &to), (from, y.address()), &dims, false, 1.0) }
     }

@@ -6,7 +6,7 @@ use super::super::frames::{Apart, FrameSizes, Stft, Together};
 use super::precision;
 use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
-use super::steps::{Dim, End, Number, Place, Precision, Program};
+use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::{Enqueue, Prepare, Result};
 
 /// The transform of all frames; where the spectra are halves, the factor is for the copy.
@@ -57,7 +57,7 @@ impl<R: FftReal> Apart<R> {
         let wide = queue.scratch(bytes(sizes.spectra, number)?)?;
         // SAFETY: memory to work in for all spectra.
         unsafe { queue.fft_program(&program, (frames, wide), &keys) }?;
-        let ends = (End { place: Place::From, number }, End { place: Place::To, number: stored });
+        let ends = (End { place: StepMemory::From, number }, End { place: StepMemory::To, number: stored });
         let places = (wide, y.address());
         // SAFETY: both hold all spectra.
         unsafe { queue.fft_move((&ends.0, &ends.1), places, &row(sizes.spectra), false, self.spec.factor(false)) }
@@ -86,7 +86,7 @@ impl<R: FftReal> Together<R> {
             x.address()
         } else {
             let wide = queue.scratch(bytes(sizes.spectra, number)?)?;
-            let ends = (End { place: Place::From, number: stored }, End { place: Place::To, number });
+            let ends = (End { place: StepMemory::From, number: stored }, End { place: StepMemory::To, number });
             // SAFETY: both hold all spectra (the op's check).
             unsafe { queue.fft_move((&ends.0, &ends.1), (x.address(), wide), &row(sizes.spectra), false, 1.0) }?;
             wide

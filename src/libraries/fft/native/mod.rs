@@ -3,7 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `functions`, `handle` | what the library has, and what the core knows of it |
-//! | `steps` | which calls and copies a transform is, worked out without any of them |
+//! | `steps`, `part`, `solve` | which calls and copies a transform is, worked out without any of them: what they are, what the library does at once, how a transform is cut |
 //! | `plan` | plans, which the device makes and keeps |
 //! | `program` | steps enqueued |
 //! | `kernels` | copies by kernels of our own |
@@ -18,8 +18,10 @@ mod frames;
 mod functions;
 mod handle;
 mod kernels;
+mod part;
 mod plan;
 mod program;
+mod solve;
 mod spectra;
 mod steps;
 #[cfg(all(test, feature = "host"))]
@@ -28,7 +30,7 @@ mod trigonometric;
 
 pub(crate) use handle::Cufft;
 
-use super::form::{Form, Place as FormPlace};
+use super::form::{Aliasing, Form};
 use super::memo::{Memo, recall};
 use super::op::Transform;
 use super::spec::Fft;
@@ -63,8 +65,8 @@ impl<F: Form> Transform<F> {
         let buffers = Buffers {
             precision,
             aligned: from.is_multiple_of(pair) && to.is_multiple_of(pair),
-            destroys: F::PLACE != FormPlace::Out,
-            in_place: F::PLACE == FormPlace::In,
+            destroys: F::ALIASING != Aliasing::Out,
+            in_place: F::ALIASING == Aliasing::In,
         };
         recall(&PROGRAMS, (self.spec, buffers), || {
             let geometry = self.geometry()?;

@@ -2,7 +2,7 @@
 
 use super::super::spec::Fft;
 use super::handle::Cufft;
-use super::steps::{Buffers, Layouts, Place, Precision, Program, Step, program};
+use super::steps::{Buffers, Layouts, Precision, Program, Step, StepMemory, program};
 use crate::op::Op;
 use crate::{Enqueue, Error, Prepare, Result};
 use smallvec::SmallVec;
@@ -50,10 +50,10 @@ impl<O: Op> Enqueue<'_, O> {
         for bytes in &program.scratch {
             scratch.push(self.scratch(*bytes)?);
         }
-        let at = |place: Place| match place {
-            Place::From => Some(ends.0),
-            Place::To => Some(ends.1),
-            Place::Scratch(i) => scratch.get(i).copied(),
+        let at = |place: StepMemory| match place {
+            StepMemory::From => Some(ends.0),
+            StepMemory::To => Some(ends.1),
+            StepMemory::Scratch(i) => scratch.get(i).copied(),
         };
         let lost = || Error::library("a step of a transform names what there is none of");
         for step in &program.steps {
@@ -67,7 +67,7 @@ impl<O: Op> Enqueue<'_, O> {
                 Step::Exec { key, from, to, inverse } => {
                     let index = keys.iter().position(|known| known == key).ok_or_else(lost)?;
                     let plan = self.plan::<Layouts>(index)?;
-                    let address = |(place, numbers): (Place, usize), bytes: usize| {
+                    let address = |(place, numbers): (StepMemory, usize), bytes: usize| {
                         Ok::<u64, Error>(at(place).ok_or_else(lost)? + (numbers * bytes) as u64)
                     };
                     let (input, output) = key.numbers();

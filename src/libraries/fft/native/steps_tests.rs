@@ -1,7 +1,7 @@
 //! The steps carried out on the CPU, by the definition, beside what the host engine makes of the same geometry.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use super::steps::{Buffers, Dim, End, Layouts, Number, Place, Precision, Program, Step, program};
+use super::steps::{Buffers, Dim, End, Layouts, Number, Precision, Program, Step, StepMemory, program};
 use crate::fft::geometry::Geometry;
 use crate::fft::host::{self, Data};
 use crate::fft::spec::{Direction, Fft, Kind, Layout, Norm};
@@ -16,20 +16,20 @@ struct Memory {
 }
 
 impl Memory {
-    fn index(&self, place: Place) -> usize {
+    fn index(&self, place: StepMemory) -> usize {
         match place {
-            Place::From => 0,
-            Place::To => usize::from(!self.in_place),
-            Place::Scratch(i) => i + 2,
+            StepMemory::From => 0,
+            StepMemory::To => usize::from(!self.in_place),
+            StepMemory::Scratch(i) => i + 2,
         }
     }
 
-    fn get(&self, place: Place, complex: bool, at: usize) -> Complex64 {
+    fn get(&self, place: StepMemory, complex: bool, at: usize) -> Complex64 {
         let memory = &self.places[self.index(place)];
         if complex { Complex64::new(memory[2 * at], memory[2 * at + 1]) } else { Complex64::new(memory[at], 0.0) }
     }
 
-    fn put(&mut self, place: Place, complex: bool, at: usize, x: Complex64) {
+    fn put(&mut self, place: StepMemory, complex: bool, at: usize, x: Complex64) {
         let index = self.index(place);
         let memory = &mut self.places[index];
         if complex {
@@ -68,10 +68,10 @@ fn move_all(memory: &mut Memory, from: &End, to: &End, dims: &[Dim], conj: bool,
 fn exec(
     memory: &mut Memory,
     key: &Layouts,
-    from: (Place, usize),
-    to: (Place, usize),
+    from: (StepMemory, usize),
+    to: (StepMemory, usize),
     inverse: bool,
-    written: &mut Vec<Place>,
+    written: &mut Vec<StepMemory>,
 ) {
     let rank = key.rank;
     let n: Vec<usize> = key.n[..rank].iter().map(|n| *n as usize).collect();
@@ -142,7 +142,12 @@ fn exec(
     written.push(to.0);
 }
 
-fn carry_out(program: &Program, memory: &mut Memory, hermitian: bool, number: impl Fn(usize) -> usize) -> Vec<Place> {
+fn carry_out(
+    program: &Program,
+    memory: &mut Memory,
+    hermitian: bool,
+    number: impl Fn(usize) -> usize,
+) -> Vec<StepMemory> {
     let mut written = Vec::new();
     let several = |step: &Step| matches!(step, Step::Exec { key, .. } if key.kind == Kind::C2r && key.rank > 1);
     assert!(hermitian || !program.steps.iter().any(several), "the library's answer is another one");
@@ -259,7 +264,7 @@ fn check(rng: &mut Rng, spec: &Fft, buffers: Buffers) -> Program {
     let mut memory = Memory { places: vec![input.clone(), before], in_place: false };
     let bytes = if buffers.precision == Precision::F64 { 8 } else { 4 };
     let written = carry_out(&program, &mut memory, spec.hermitian, |n| n / bytes);
-    assert!(buffers.destroys || !written.contains(&Place::From), "{spec:?} writes its input");
+    assert!(buffers.destroys || !written.contains(&StepMemory::From), "{spec:?} writes its input");
     assert!(buffers.destroys || memory.places[0] == input, "{spec:?} destroys its input");
     for (i, (got, want)) in memory.places[1].iter().zip(&want).enumerate() {
         assert!((got - want).abs() < 1e-10, "{spec:?}, {buffers:?}: {i} is {got} instead of {want}\n{program:#?}");

@@ -17,7 +17,7 @@ use super::super::trigonometric::{TrigPass, Trigonometric};
 use super::handle::Cufft;
 use super::precision;
 use super::spectra::computed;
-use super::steps::{Dim, End, Layouts, Many, Number, Place, Precision};
+use super::steps::{Dim, End, Layouts, Many, Number, Precision, StepMemory};
 use crate::{Enqueue, Error, KernelArg, LaunchDims, Prepare, Ptx, Result};
 use smallvec::{SmallVec, smallvec};
 use std::ffi::CStr;
@@ -235,8 +235,8 @@ impl<R: FftReal> Enqueue<'_, Trigonometric<R>> {
             None if along.kind != Kind::C2c => {
                 // One point is its own transform.
                 let number = |complex| Number { precision: computed, complex };
-                let from = End { place: Place::Scratch(0), number: number(along.kind == Kind::C2r) };
-                let to = End { place: Place::Scratch(1), number: number(along.kind == Kind::R2c) };
+                let from = End { place: StepMemory::Scratch(0), number: number(along.kind == Kind::C2r) };
+                let to = End { place: StepMemory::Scratch(1), number: number(along.kind == Kind::R2c) };
                 let dims = [Dim { count: along.lines, inside: along.lines, from: 1, to: 1 }];
                 // SAFETY: both areas hold a number for each line.
                 unsafe { self.fft_move((&from, &to), (first_area, behind), &dims, false, 1.0) }?;

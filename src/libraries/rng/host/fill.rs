@@ -3,7 +3,7 @@
 use super::super::distribution::Random;
 use super::super::layout::Layout;
 use super::super::scrambled;
-use super::super::spec::{Place, Spec};
+use super::super::spec::{Spec, Start};
 use super::super::stream::Generator;
 use super::cursor::Cursor;
 use super::make::{CHUNK, Words};
@@ -18,8 +18,8 @@ struct Visits {
     count: u64,
 }
 
-fn cursor(place: &Place, layout: Layout, Visits { first, count }: Visits) -> Box<dyn Cursor> {
-    let Place { generator, seed, lanes, .. } = *place;
+fn cursor(place: &Start, layout: Layout, Visits { first, count }: Visits) -> Box<dyn Cursor> {
+    let Start { generator, seed, lanes, .. } = *place;
     let words = layout.words();
     let (word, all) = (first.wrapping_mul(words as u64), count.saturating_mul(words as u64));
     match generator {
@@ -64,7 +64,7 @@ const SMALL: usize = 1 << 15;
 const LARGE: usize = 1 << 20;
 
 /// Fills `out` with the numbers from `place` on.
-pub(in super::super) fn fill<T: Random>(place: &Place, spec: &Spec, out: &mut [T]) {
+pub(in super::super) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T]) {
     let layout = Layout::of(place.generator, spec, T::KIND);
     let how = (spec, place.generator, layout);
     let each = layout.outputs() as u64;
@@ -77,7 +77,7 @@ pub(in super::super) fn fill<T: Random>(place: &Place, spec: &Spec, out: &mut [T
         }),
         Generator::Mt19937 | Generator::Mtgp32 => {
             // In one piece, from where an earlier draw left the stream if one did.
-            let key = |first| (layout.words(), Place { first, ..*place });
+            let key = |first| (layout.words(), Start { first, ..*place });
             let (visit, skip) = (place.first / each, (place.first % each) as usize);
             let end = place.first.wrapping_add(out.len() as u64);
             let visits = Visits { first: visit, count: (out.len() as u64).saturating_add(skip as u64).div_ceil(each) };
@@ -93,7 +93,7 @@ pub(in super::super) fn fill<T: Random>(place: &Place, spec: &Spec, out: &mut [T
 }
 
 /// Numbers `first..` of a random stream.
-fn random<T: Random>(place: &Place, how: (&Spec, Generator, Layout), first: u64, out: &mut [T]) {
+fn random<T: Random>(place: &Start, how: (&Spec, Generator, Layout), first: u64, out: &mut [T]) {
     let (_, _, layout) = how;
     let each = layout.outputs() as u64;
     let (visit, skip) = (first / each, (first % each) as usize);
@@ -102,7 +102,7 @@ fn random<T: Random>(place: &Place, how: (&Spec, Generator, Layout), first: u64,
 }
 
 /// The points of a quasi-random sequence, dimension by dimension.
-fn quasi<T: Random>(place: &Place, how: (&Spec, Generator, Layout), out: &mut [T]) {
+fn quasi<T: Random>(place: &Start, how: (&Spec, Generator, Layout), out: &mut [T]) {
     let points = (out.len() / place.dimensions.max(1) as usize).max(1);
     each_part(out, Parts::of(SMALL), &|i, mut out| {
         let mut at = i * SMALL;
@@ -119,7 +119,7 @@ fn quasi<T: Random>(place: &Place, how: (&Spec, Generator, Layout), out: &mut [T
 }
 
 /// The two words that a draw of one number of 64 bits takes.
-pub(in super::super) fn key(place: &Place) -> [u32; 2] {
+pub(in super::super) fn key(place: &Start) -> [u32; 2] {
     let layout = Layout::Wide;
     let (mut x, mut y) = ([0], [0]);
     cursor(place, layout, Visits { first: place.first, count: 1 }).next(&mut [&mut x, &mut y]);

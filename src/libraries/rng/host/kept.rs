@@ -1,7 +1,7 @@
 //! Cursors of the generators that reach a place only by way of all before it, where a draw left them: the next draw of the
 //! same stream goes on from there. What is kept decides about time alone.
 
-use super::super::spec::Place;
+use super::super::spec::Start;
 use super::cursor::Cursor;
 use parking_lot::Mutex;
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 const MOST: usize = 4;
 
 /// Words of a visit, and the stream at the word where the cursor stands.
-type Key = (usize, Place);
+type Key = (usize, Start);
 type Kept = Vec<(Key, Box<dyn Cursor>)>;
 
 static KEPT: Mutex<Kept> = Mutex::new(Vec::new());

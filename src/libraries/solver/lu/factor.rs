@@ -20,6 +20,7 @@ impl<T: SolverElement> Output for Lu<T> {
 }
 
 impl<T: SolverElement> Routine for Getrf<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "getrf";
     const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     type Reads = ();

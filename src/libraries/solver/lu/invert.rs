@@ -12,6 +12,7 @@ pub(in crate::libraries::solver) struct Getri<T> {
 }
 
 impl<T: SolverElement> Routine for Getri<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "getri";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["c"]);
     type Reads = (T, i64);

@@ -12,6 +12,7 @@ pub(in crate::libraries::solver) struct Getrs<T> {
 }
 
 impl<T: SolverElement> Routine for Getrs<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "getrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     type Reads = (T, i64);

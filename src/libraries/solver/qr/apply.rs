@@ -14,6 +14,7 @@ pub(in crate::libraries::solver) struct Ormqr<T> {
 }
 
 impl<T: SolverElement> Routine for Ormqr<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "ormqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["c"]);
     type Reads = (T, T);

@@ -20,6 +20,7 @@ impl<T: SolverElement> Output for Qr<T> {
 }
 
 impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = if PIVOTED { "geqp3" } else { "geqrf" };
     const OPERANDS: OperandNames = (&[], &["a", "tau", "columns"]);
     type Reads = ();

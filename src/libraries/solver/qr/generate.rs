@@ -18,6 +18,7 @@ impl<T: SolverElement> Orgqr<T> {
 }
 
 impl<T: SolverElement> Routine for Orgqr<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "orgqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["q"]);
     type Reads = (T, T);

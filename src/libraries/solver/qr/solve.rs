@@ -14,6 +14,7 @@ pub(in crate::libraries::solver) struct Qrs<T> {
 type Reads<T> = (T, T, Option<i64>);
 
 impl<T: SolverElement> Routine for Qrs<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "geqrs";
     const OPERANDS: OperandNames = (&["a", "tau", "columns"], &["b"]);
     type Reads = Reads<T>;

@@ -21,6 +21,29 @@ pub(in crate::libraries::solver) fn room<T>(queue: &mut Queue<'_>, rows: usize, 
     Ok((queue.scratch(bytes.unwrap_or(usize::MAX))?, rows.max(1)))
 }
 
+/// Decomposes with memory for U and V, which some routines write to even where nobody wants them, and gives `V^H` where
+/// vectors are wanted.
+pub(super) fn with_vectors<T: SolverElement, R>(
+    queue: &mut Queue<'_>,
+    full: bool,
+    (m, n): (usize, usize),
+    vectors: Option<[At; 2]>,
+    decompose: impl FnOnce(&mut Queue<'_>, [At; 2]) -> Result<R>,
+) -> Result<R> {
+    let columns = |square: usize| if full { square } else { m.min(n) };
+    let u = match vectors {
+        Some([u, _]) => u,
+        None => room::<T>(queue, m, columns(m))?,
+    };
+    let v = room::<T>(queue, n, columns(n))?;
+    let answer = decompose(queue, [u, v])?;
+    if let Some([_, vh]) = vectors {
+        // SAFETY: scratch of this dispatch, and `V^H` inside its buffer (checked).
+        unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n))) }?;
+    }
+    Ok(answer)
+}
+
 /// Many small matrices: U and V are square, and what was asked for is copied out of them.
 pub(super) fn batched<T: SolverElement>(
     queue: &mut Queue<'_>,
@@ -63,18 +86,10 @@ pub(super) fn one<T: SolverElement>(
             return Ok(Reached { sweeps: None, error: Some(moved) });
         }
         SvdMethod::Jacobi(jacobi) => {
-            // U and V are written to even where nobody wants them.
-            let columns = |square: usize| if full { square } else { m.min(n) };
-            let u = match vectors {
-                Some([u, _]) => u,
-                None => room::<T>(queue, m, columns(m))?,
-            };
-            let v = room::<T>(queue, n, columns(n))?;
-            let (sweeps, error) = queue.gesvdj::<T>((vectors.is_some(), full, jacobi), (m, n), a, s, [u, v], info)?;
-            if let Some([_, vh]) = vectors {
-                // SAFETY: scratch of this dispatch, and `V^H` inside its buffer (checked).
-                unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n))) }?;
-            }
+            let how = (vectors.is_some(), full, jacobi);
+            let (sweeps, error) = with_vectors::<T, _>(queue, full, (m, n), vectors, |queue, factors| {
+                queue.gesvdj::<T>(how, (m, n), a, s, factors, info)
+            })?;
             return Ok(Reached { sweeps: Some(sweeps), error: Some(error) });
         }
     }

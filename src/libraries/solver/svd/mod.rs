@@ -33,7 +33,7 @@ pub struct Svd<T: SolverElement> {
     pub u: Option<DeviceBuffer<T>>,
     /// `V^H`.
     pub vh: Option<DeviceBuffer<T>>,
-    /// What was A. Its content is not specified.
+    /// What was A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,
@@ -115,8 +115,10 @@ pub(super) struct Gesvd<T> {
 type Written<T> = (T, <T as crate::blas::BlasElement>::Real, Option<T>, Option<T>, i32);
 
 impl<T: SolverElement> Routine for Gesvd<T> {
+    type Front = crate::solver::Solver;
     const NAME: &'static str = "gesvd";
     const OPERANDS: OperandNames = (&[], &["a", "s", "u", "vh", "info"]);
+    const LEAVES_UNDEFINED: &'static [usize] = &[0];
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Svd<T>;

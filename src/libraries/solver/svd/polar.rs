@@ -3,7 +3,7 @@
 //! precision, where it says that it moved nothing, values and vectors were better than those of all other methods.
 
 use super::super::prelude::*;
-use super::cuda::{bidiagonal, room};
+use super::cuda::{bidiagonal, room, with_vectors};
 use crate::cuda::Queue;
 
 /// How far the values were moved.
@@ -16,39 +16,29 @@ pub(super) fn decompose<T: SolverElement>(
     vectors: Option<[At; 2]>,
     info: u64,
 ) -> Result<f64> {
-    let (complex, columns) = (T::DTYPE.is_complex(), |square: usize| if full { square } else { m.min(n) });
-    let single = size_of::<T::Real>() == size_of::<f32>();
-    let how = (complex, vectors.is_some(), full);
-    // U and V are written to even where nobody wants them.
-    let (moved, v) = if single {
-        let wide_a = room::<[T; 2]>(queue, m, n)?;
-        // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-        unsafe { queue.convert::<T>(true, a, wide_a, (m, n)) }?;
-        let (wide_s, size) = (queue.scratch(m.min(n).saturating_mul(size_of::<f64>()))?, m.min(n));
-        let (wide_u, wide_v) = (room::<[T; 2]>(queue, m, columns(m))?, room::<[T; 2]>(queue, n, columns(n))?);
-        let moved = queue.gesvdp(how, (m, n), wide_a, wide_s, [wide_u, wide_v], info)?;
-        // SAFETY: the values lie inside their buffer (checked).
-        unsafe { queue.convert::<T::Real>(false, (wide_s, size), (s, size), (size, 1)) }?;
+    let how = (T::DTYPE.is_complex(), vectors.is_some(), full);
+    if size_of::<T::Real>() == size_of::<f64>() {
+        return with_vectors::<T, _>(queue, full, (m, n), vectors, |queue, factors| {
+            queue.gesvdp(how, (m, n), a, s, factors, info)
+        });
+    }
+    let columns = |square: usize| if full { square } else { m.min(n) };
+    let wide_a = room::<[T; 2]>(queue, m, n)?;
+    // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
+    unsafe { queue.convert::<T>(true, a, wide_a, (m, n)) }?;
+    let (wide_s, size) = (queue.scratch(m.min(n).saturating_mul(size_of::<f64>()))?, m.min(n));
+    let (wide_u, wide_v) = (room::<[T; 2]>(queue, m, columns(m))?, room::<[T; 2]>(queue, n, columns(n))?);
+    let moved = queue.gesvdp(how, (m, n), wide_a, wide_s, [wide_u, wide_v], info)?;
+    // SAFETY: the values lie inside their buffer (checked).
+    unsafe { queue.convert::<T::Real>(false, (wide_s, size), (s, size), (size, 1)) }?;
+    if let Some([u, vh]) = vectors {
         let v = room::<T>(queue, n, columns(n))?;
-        if let Some([u, _]) = vectors {
-            // SAFETY: U lies inside its buffer (checked), the rest in scratch of this dispatch.
-            unsafe {
-                queue.convert::<T>(false, wide_u, u, (m, columns(m)))?;
-                queue.convert::<T>(false, wide_v, v, (n, columns(n)))?;
-            }
+        // SAFETY: U and `V^H` lie inside their buffers (checked), the rest in scratch of this dispatch.
+        unsafe {
+            queue.convert::<T>(false, wide_u, u, (m, columns(m)))?;
+            queue.convert::<T>(false, wide_v, v, (n, columns(n)))?;
+            queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n)))?;
         }
-        (moved, v)
-    } else {
-        let u = match vectors {
-            Some([u, _]) => u,
-            None => room::<T>(queue, m, columns(m))?,
-        };
-        let v = room::<T>(queue, n, columns(n))?;
-        (queue.gesvdp(how, (m, n), a, s, [u, v], info)?, v)
-    };
-    if let Some([_, vh]) = vectors {
-        // SAFETY: scratch of this dispatch, and `V^H` inside its buffer (checked).
-        unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n))) }?;
     }
     Ok(moved)
 }

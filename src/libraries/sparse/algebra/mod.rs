@@ -20,13 +20,13 @@ mod vectors;
 pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
     super::made::register::<add::Add<T, I>>(registry);
     super::made::register::<select::Select<T, I>>(registry);
-    registry.sparse::<stack::Stack<T, I>>();
-    registry.sparse::<scale::Scale<T, I>>();
-    registry.sparse::<sums::Sums<T, I>>();
-    registry.sparse::<sums::Diagonal<T, I>>();
-    registry.sparse::<vectors::Axpby<T, I>>();
-    registry.sparse::<vectors::Gather<T, I>>();
-    registry.sparse::<vectors::Scatter<T, I>>();
-    registry.sparse::<vectors::Rot<T, I>>();
-    registry.sparse::<vectors::Dot<T, I>>();
+    registry.call::<stack::Stack<T, I>>();
+    registry.call::<scale::Scale<T, I>>();
+    registry.call::<sums::Sums<T, I>>();
+    registry.call::<sums::Diagonal<T, I>>();
+    registry.call::<vectors::Axpby<T, I>>();
+    registry.call::<vectors::Gather<T, I>>();
+    registry.call::<vectors::Scatter<T, I>>();
+    registry.call::<vectors::Rot<T, I>>();
+    registry.call::<vectors::Dot<T, I>>();
 }

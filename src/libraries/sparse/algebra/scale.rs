@@ -22,6 +22,7 @@ pub(super) struct Scale<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_scale";
     const OPERANDS: OperandNames = (&["a", "a", "a", "rows", "columns"], &["values"]);
     type Reads = (I, I, T, Option<T>, Option<T>);
@@ -41,7 +42,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 

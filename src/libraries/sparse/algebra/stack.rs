@@ -22,6 +22,7 @@ pub(super) struct Stack<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_stack";
     const OPERANDS: OperandNames = (&["parts", "parts", "parts"], &["offsets", "indices", "values"]);
     type Reads = (List<I>, List<I>, List<T>);
@@ -51,7 +52,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
         true
     }
 

@@ -22,6 +22,7 @@ pub(super) struct Sums<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_sums";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["sums"]);
     type Reads = (I, I, T);
@@ -37,7 +38,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 
@@ -82,6 +83,7 @@ pub(super) struct Diagonal<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_diagonal";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["diagonal"]);
     type Reads = (I, I, T);
@@ -92,7 +94,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
         self.side.check(offsets.len(), indices.len(), values.len())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 

@@ -55,6 +55,7 @@ macro_rules! routine {
         }
 
         impl<$t: SparseElement, $i: SparseIndex> Routine for $name<$t, $i> {
+            type Front = crate::Sparse;
             const NAME: &'static str = $label;
             const OPERANDS: OperandNames = $operands;
             type Reads = ($($read,)*);
@@ -70,7 +71,7 @@ macro_rules! routine {
                 check(self, reads, writes)
             }
 
-            fn overwrites(&self, _: &Spans<<$output as crate::Output>::Writes>, _: usize) -> bool {
+            fn overwrites_each(&self, _: &Spans<<$output as crate::Output>::Writes>, _: usize) -> bool {
                 let over: fn(&Self) -> bool = $over;
                 over(self)
             }

@@ -27,6 +27,7 @@ pub(super) struct Unblock<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "bsr_to_csr";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "columns", "values"]);
     type Reads = (I, I, T);
@@ -43,7 +44,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
         Csr::<T, I>::layout_of(rows, cols, values.len()).check::<I>(offsets.len(), columns.len(), to.len())
     }
 
-    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
         true
     }
 

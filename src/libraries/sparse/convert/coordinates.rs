@@ -35,6 +35,7 @@ fn check_offsets(rows: usize, offsets: usize) -> Result<()> {
 }
 
 impl<I: SparseIndex> Routine for Expand<I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "csr_to_coo";
     const OPERANDS: OperandNames = (&["a"], &["rows"]);
     type Reads = (I,);
@@ -45,7 +46,7 @@ impl<I: SparseIndex> Routine for Expand<I> {
         check_offsets(self.rows, offsets.len())
     }
 
-    fn overwrites(&self, _: &Spans<(I,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I,)>, _: usize) -> bool {
         true
     }
 
@@ -74,6 +75,7 @@ impl<I: SparseIndex> Routine for Expand<I> {
 }
 
 impl<I: SparseIndex> Routine for Compress<I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "coo_to_csr";
     const OPERANDS: OperandNames = (&["a"], &["offsets"]);
     type Reads = (I,);
@@ -84,7 +86,7 @@ impl<I: SparseIndex> Routine for Compress<I> {
         check_offsets(self.rows, offsets.len())
     }
 
-    fn overwrites(&self, _: &Spans<(I,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I,)>, _: usize) -> bool {
         true
     }
 

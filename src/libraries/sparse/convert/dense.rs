@@ -53,6 +53,7 @@ pub(super) struct ToDense<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_to_dense";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["dense"]);
     type Reads = (I, I, T);
@@ -64,7 +65,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
         self.at.check("dense", "ld", dense.len())
     }
 
-    fn overwrites(&self, (dense,): &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, (dense,): &Spans<(T,)>, _: usize) -> bool {
         self.at.fills(dense.len())
     }
 
@@ -242,7 +243,7 @@ impl Sparse {
         dense: impl Into<In<'a, T>>,
     ) -> Result<Csr<T, I>> {
         if threshold.is_nan() || threshold < 0.0 {
-            return Err(Error::invalid("threshold", format!("{threshold} is no bound of magnitudes")));
+            return Err(Error::invalid("threshold", format!("{threshold} is not a number of at least 0")));
         }
         Csr::<T, I>::layout_of(rows, cols, 0).check_sizes::<I>()?;
         let from = FromDense::<T, I> { at: how.at(rows, cols), threshold, _types: PhantomData };

@@ -18,13 +18,13 @@ pub use dense::Dense;
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<coordinates::Expand<I>>();
-    registry.sparse::<coordinates::Compress<I>>();
-    registry.sparse::<turn::Turn<T, I>>();
-    registry.sparse::<dense::ToDense<T, I>>();
+    registry.call::<coordinates::Expand<I>>();
+    registry.call::<coordinates::Compress<I>>();
+    registry.call::<turn::Turn<T, I>>();
+    registry.call::<dense::ToDense<T, I>>();
     super::made::register::<dense::FromDense<T, I>>(registry);
-    registry.sparse::<blocks::Unblock<T, I>>();
+    registry.call::<blocks::Unblock<T, I>>();
     super::made::register::<blocks::ToBlocks<T, I>>(registry);
-    registry.sparse::<triplets::Sort<T, I>>();
-    registry.sparse::<triplets::Sum<T, I>>();
+    registry.call::<triplets::Sort<T, I>>();
+    registry.call::<triplets::Sum<T, I>>();
 }

@@ -48,6 +48,7 @@ fn same_lengths(lengths: [usize; 3]) -> Result<()> {
 const FAULT: u64 = 1 << 63;
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sort_coordinates";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
@@ -60,7 +61,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
         same_lengths([rows.len(), to.0.len(), values.len()])
     }
 
-    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
         true
     }
 
@@ -125,6 +126,7 @@ pub(super) struct Sum<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sum_duplicates";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
@@ -136,7 +138,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
         same_lengths([to.0.len(), to.1.len(), to.2.len()])
     }
 
-    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
         true
     }
 

@@ -24,6 +24,7 @@ pub(super) struct Turn<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "csr_to_csc";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "indices", "values"]);
     type Reads = (I, I, T);
@@ -51,7 +52,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I, T)>, _: usize) -> bool {
         true
     }
 

@@ -88,6 +88,7 @@ impl<I: SparseIndex> Output for Found<I> {
 }
 
 impl<I: SparseIndex> Routine for Analyse<I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "direct_analysis";
     const OPERANDS: OperandNames = (&["a", "a"], &["order", "parents", "starts"]);
     type Reads = (I, I);
@@ -101,7 +102,7 @@ impl<I: SparseIndex> Routine for Analyse<I> {
         super::check_plan(self.cols, [order.len(), parents.len(), starts.len()])
     }
 
-    fn overwrites(&self, _: &Spans<(I, I, I)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I, I)>, _: usize) -> bool {
         true
     }
 

@@ -65,6 +65,7 @@ impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_cholesky";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "plan", "plan"], &["rows", "values"]);
     /// Offsets, indices and values of A; order, parents and offsets of the factor.
@@ -84,7 +85,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
         super::check_plan(self.n, [order.len(), parents.len(), starts.len()])
     }
 
-    fn overwrites(&self, _: &Spans<(I, T)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, T)>, _: usize) -> bool {
         true
     }
 
@@ -127,6 +128,7 @@ pub(in super::super) struct Solve<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_cholesky_solve";
     const OPERANDS: OperandNames = (&["plan", "factor", "factor", "factor"], &["b"]);
     /// Order, offsets, rows and values of the factor.

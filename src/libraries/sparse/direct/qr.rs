@@ -38,6 +38,7 @@ pub(in super::super) struct Solve<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sparse_qr";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "plan", "plan", "b"], &["x"]);
     /// Offsets, indices and values of A; order, parents and offsets of R; B.
@@ -61,7 +62,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 

@@ -52,9 +52,9 @@ pub struct Stored<'a, T: SparseElement, I: SparseIndex> {
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<validate::Validate<Csr<T, I>>>();
-    registry.sparse::<validate::Validate<Csc<T, I>>>();
-    registry.sparse::<validate::Validate<Coo<T, I>>>();
-    registry.sparse::<validate::Validate<Bsr<T, I>>>();
-    registry.sparse::<vector::ValidateVector<T, I>>();
+    registry.call::<validate::Validate<Csr<T, I>>>();
+    registry.call::<validate::Validate<Csc<T, I>>>();
+    registry.call::<validate::Validate<Coo<T, I>>>();
+    registry.call::<validate::Validate<Bsr<T, I>>>();
+    registry.call::<vector::ValidateVector<T, I>>();
 }

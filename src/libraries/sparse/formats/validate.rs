@@ -58,6 +58,7 @@ pub(in super::super) struct Validate<B> {
 }
 
 impl<B: Built> Routine for Validate<B> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "validate";
     const OPERANDS: OperandNames = (&[], &["a", "a", "a"]);
     type Reads = ();

@@ -112,6 +112,7 @@ pub(in super::super) struct ValidateVector<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "validate_vector";
     const OPERANDS: OperandNames = (&[], &["indices", "values"]);
     type Reads = ();

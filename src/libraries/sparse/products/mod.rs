@@ -32,9 +32,9 @@ fn scalar<S: Copy>(value: S, at: Option<&[S]>) -> S {
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<spmv::Product<T, I>>();
-    registry.sparse::<spmm::Product<T, I>>();
-    registry.sparse::<sddmm::Sampled<T, I>>();
-    registry.sparse::<spgemm::Masked<T, I>>();
+    registry.call::<spmv::Product<T, I>>();
+    registry.call::<spmm::Product<T, I>>();
+    registry.call::<sddmm::Sampled<T, I>>();
+    registry.call::<spgemm::Masked<T, I>>();
     super::made::register::<spgemm::Product<T, I>>(registry);
 }

@@ -10,6 +10,7 @@ use super::super::layout::operation;
 use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
+use crate::libraries::setters::array_setters;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
@@ -35,20 +36,6 @@ impl<S: Number> Sddmm<S> {
         Sddmm { k, trans, alpha: S::ONE, beta: S::default(), order, ld: [None; 2] }
     }
 
-    /// What is done to A before.
-    pub fn trans_a(mut self, trans: Transpose) -> Self {
-        let [_, b] = self.trans;
-        self.trans = [trans, b];
-        self
-    }
-
-    /// What is done to B before.
-    pub fn trans_b(mut self, trans: Transpose) -> Self {
-        let [a, _] = self.trans;
-        self.trans = [a, trans];
-        self
-    }
-
     /// The factor of the product.
     pub fn alpha(mut self, alpha: S) -> Self {
         self.alpha = alpha;
@@ -67,32 +54,19 @@ impl<S: Number> Sddmm<S> {
         self
     }
 
-    /// How A lies in memory.
-    pub fn order_a(mut self, order: Order) -> Self {
-        let [_, b] = self.order;
-        self.order = [order, b];
-        self
-    }
-
-    /// How B lies in memory.
-    pub fn order_b(mut self, order: Order) -> Self {
-        let [a, _] = self.order;
-        self.order = [a, order];
-        self
-    }
-
-    /// Elements between the columns of A as stored, or its rows where it is row-major.
-    pub fn lda(mut self, lda: usize) -> Self {
-        let [_, b] = self.ld;
-        self.ld = [Some(lda), b];
-        self
-    }
-
-    /// Elements between the columns of B as stored, or its rows where it is row-major.
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        let [a, _] = self.ld;
-        self.ld = [a, Some(ldb)];
-        self
+    array_setters! {
+        /// What is done to A before.
+        trans_a: trans[0] = Transpose;
+        /// What is done to B before.
+        trans_b: trans[1] = Transpose;
+        /// How A lies in memory.
+        order_a: order[0] = Order;
+        /// How B lies in memory.
+        order_b: order[1] = Order;
+        /// Elements between the columns of A as stored, or its rows where it is row-major.
+        lda: ld[0] = usize;
+        /// Elements between the columns of B as stored, or its rows where it is row-major.
+        ldb: ld[1] = usize;
     }
 
     /// A and B as stored.
@@ -115,6 +89,7 @@ pub(super) struct Sampled<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "sddmm";
     const OPERANDS: OperandNames = (&["pattern", "pattern", "a", "b"], &["values"]);
     type Reads = (I, I, T, T);
@@ -133,7 +108,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
         b_at.check("b", "ldb", b.len())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         self.spec.beta == T::Scalar::default()
     }
 

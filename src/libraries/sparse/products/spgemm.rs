@@ -142,6 +142,7 @@ pub(super) struct Masked<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "spgemm_masked";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b", "b", "b", "mask", "mask"], &["values"]);
     type Reads = (I, I, T, I, I, T, I, I);
@@ -154,7 +155,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
         Side { count: self.a.count, width: self.b.width }.check(m0.len(), m1.len(), values.len())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 

@@ -15,6 +15,7 @@ use super::super::native::{
     Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
+use crate::libraries::setters::array_setters;
 #[cfg(feature = "sparse")]
 use crate::library::Code;
 use crate::op::{Cost, OperandNames, Spans};
@@ -41,18 +42,6 @@ impl<S: Number> Spmm<S> {
         Spmm { n, trans, alpha: S::ONE, beta: S::default(), order, ld: [None; 2] }
     }
 
-    /// What is done to A.
-    pub fn trans_a(mut self, trans: Transpose) -> Self {
-        self.trans = [trans, self.trans_of_b()];
-        self
-    }
-
-    /// What is done to B.
-    pub fn trans_b(mut self, trans: Transpose) -> Self {
-        self.trans = [self.trans_of_a(), trans];
-        self
-    }
-
     /// The factor of the product.
     pub fn alpha(mut self, alpha: S) -> Self {
         self.alpha = alpha;
@@ -71,32 +60,19 @@ impl<S: Number> Spmm<S> {
         self
     }
 
-    /// How B lies in memory.
-    pub fn order_b(mut self, order: Order) -> Self {
-        let [_, c] = self.order;
-        self.order = [order, c];
-        self
-    }
-
-    /// How C lies in memory.
-    pub fn order_c(mut self, order: Order) -> Self {
-        let [b, _] = self.order;
-        self.order = [b, order];
-        self
-    }
-
-    /// Elements between the columns of B as stored, or its rows where it is row-major.
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        let [_, c] = self.ld;
-        self.ld = [Some(ldb), c];
-        self
-    }
-
-    /// Elements between the columns of C, or its rows where it is row-major.
-    pub fn ldc(mut self, ldc: usize) -> Self {
-        let [b, _] = self.ld;
-        self.ld = [b, Some(ldc)];
-        self
+    array_setters! {
+        /// What is done to A before.
+        trans_a: trans[0] = Transpose;
+        /// What is done to B before.
+        trans_b: trans[1] = Transpose;
+        /// How B lies in memory.
+        order_b: order[0] = Order;
+        /// How C lies in memory.
+        order_c: order[1] = Order;
+        /// Elements between the columns of B as stored, or its rows where it is row-major.
+        ldb: ld[0] = usize;
+        /// Elements between the columns of C, or its rows where it is row-major.
+        ldc: ld[1] = usize;
     }
 
     fn trans_of_a(&self) -> Transpose {
@@ -128,6 +104,7 @@ pub(super) struct Product<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "spmm";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b"], &["c"]);
     type Reads = (I, I, T, T);
@@ -141,7 +118,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         c_at.check("c", "ldc", c.len())
     }
 
-    fn overwrites(&self, (c,): &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, (c,): &Spans<(T,)>, _: usize) -> bool {
         self.spec.beta == T::Scalar::default() && self.spec.dense(&self.layout).1.fills(c.len())
     }
 

@@ -74,6 +74,7 @@ pub(super) struct Product<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "spmv";
     const OPERANDS: OperandNames = (&["a", "a", "a", "x", "alpha", "beta"], &["y"]);
     type Reads = (I, I, T, T, Option<T::Scalar>, Option<T::Scalar>);
@@ -93,7 +94,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         !self.reads_beta && self.spec.beta == T::Scalar::default()
     }
 

@@ -38,6 +38,7 @@ fn check_list<T: SolveElement>(v: &[crate::Span<T>], w: usize, h: usize) -> Resu
 }
 
 impl<T: SolveElement> Routine for Dots<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "basis_dots";
     const OPERANDS: OperandNames = (&["v", "w"], &["h"]);
     type Reads = (List<T>, T);
@@ -101,6 +102,7 @@ impl<T: SolveElement> Routine for Dots<T> {
 }
 
 impl<T: SolveElement> Routine for Combine<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "basis_combine";
     const OPERANDS: OperandNames = (&["v", "h"], &["w"]);
     type Reads = (List<T>, T);
@@ -165,6 +167,7 @@ pub(super) struct Rotate<T> {
 }
 
 impl<T: SolveElement> Routine for Rotate<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "gmres_rotate";
     const OPERANDS: OperandNames = (&["h", "again", "square"], &["state"]);
     type Reads = (T, T, T);
@@ -180,7 +183,7 @@ impl<T: SolveElement> Routine for Rotate<T> {
         Err(Error::invalid("state", format!("{} elements for {} vectors", state.len(), self.m)))
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         self.column.is_none()
     }
 
@@ -253,6 +256,7 @@ pub(super) struct BackSolve<T> {
 }
 
 impl<T: SolveElement> Routine for BackSolve<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "gmres_coefficients";
     const OPERANDS: OperandNames = (&["state"], &["y"]);
     type Reads = (T,);
@@ -266,7 +270,7 @@ impl<T: SolveElement> Routine for BackSolve<T> {
         Err(Error::invalid("state", format!("{} elements for {} vectors", state.len(), self.m)))
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 

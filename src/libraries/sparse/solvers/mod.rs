@@ -29,13 +29,13 @@ pub use precondition::Preconditioner;
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<scalars::Quotient<T>>();
-    registry.sparse::<scalars::Lanczos<T>>();
-    registry.sparse::<vectors::Xpby<T>>();
-    registry.sparse::<vectors::Times<T>>();
-    registry.sparse::<vectors::Reciprocal<T>>();
-    registry.sparse::<basis::Dots<T>>();
-    registry.sparse::<basis::Combine<T>>();
-    registry.sparse::<basis::Rotate<T>>();
-    registry.sparse::<basis::BackSolve<T>>();
+    registry.call::<scalars::Quotient<T>>();
+    registry.call::<scalars::Lanczos<T>>();
+    registry.call::<vectors::Xpby<T>>();
+    registry.call::<vectors::Times<T>>();
+    registry.call::<vectors::Reciprocal<T>>();
+    registry.call::<basis::Dots<T>>();
+    registry.call::<basis::Combine<T>>();
+    registry.call::<basis::Rotate<T>>();
+    registry.call::<basis::BackSolve<T>>();
 }

@@ -26,6 +26,7 @@ fn first<T: Copy + Default>(x: &[T]) -> T {
 pub(super) struct Quotient<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Quotient<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "quotient";
     const OPERANDS: OperandNames = (&["a", "b", "c", "d"], &["to"]);
     type Reads = (T, T, Option<T>, Option<T>);
@@ -40,7 +41,7 @@ impl<T: SolveElement> Routine for Quotient<T> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 
@@ -107,6 +108,7 @@ pub(super) struct Lanczos<T> {
 }
 
 impl<T: SolveElement> Routine for Lanczos<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "minres_scalars";
     const OPERANDS: OperandNames = (&["product"], &["state"]);
     type Reads = (T,);
@@ -120,7 +122,7 @@ impl<T: SolveElement> Routine for Lanczos<T> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         self.stage == Stage::Begin
     }
 

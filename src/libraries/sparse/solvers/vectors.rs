@@ -24,6 +24,7 @@ macro_rules! lengths {
 pub(super) struct Xpby<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Xpby<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "xpby";
     const OPERANDS: OperandNames = (&["x", "s"], &["y"]);
     type Reads = (T, T);
@@ -68,6 +69,7 @@ impl<T: SolveElement> Routine for Xpby<T> {
 pub(super) struct Times<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Times<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "times";
     const OPERANDS: OperandNames = (&["d", "x"], &["z"]);
     type Reads = (T, T);
@@ -80,7 +82,7 @@ impl<T: SolveElement> Routine for Times<T> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 
@@ -116,6 +118,7 @@ impl<T: SolveElement> Routine for Times<T> {
 pub(super) struct Reciprocal<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Reciprocal<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "reciprocal";
     const OPERANDS: OperandNames = (&[], &["x"]);
     type Reads = ();

@@ -41,6 +41,7 @@ impl<T: SolveElement> Output for Factored<T> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "incomplete_factors";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["factors"]);
     type Reads = (I, I, T);
@@ -53,7 +54,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
         self.side.check(offsets.len(), indices.len(), factors.len())
     }
 
-    fn overwrites(&self, _: &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
         true
     }
 

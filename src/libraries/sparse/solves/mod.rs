@@ -15,12 +15,12 @@ pub use tridiagonal::Gtsv;
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register<T: super::SolveElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<triangular::Levels<T, I>>();
-    registry.sparse::<triangular::Solve<T, I>>();
-    registry.sparse::<factor::Factor<T, I>>();
+    registry.call::<triangular::Levels<T, I>>();
+    registry.call::<triangular::Solve<T, I>>();
+    registry.call::<factor::Factor<T, I>>();
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(super) fn register_elements<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
-    registry.sparse::<tridiagonal::Solve<T>>();
+    registry.call::<tridiagonal::Solve<T>>();
 }

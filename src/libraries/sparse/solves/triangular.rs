@@ -11,6 +11,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
 #[cfg(feature = "sparse")]
 use crate::cuda::KernelArg;
+use crate::libraries::setters::array_setters;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
 use std::marker::PhantomData;
@@ -76,6 +77,7 @@ pub(super) struct Levels<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "spsv_analysis";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["order", "starts"]);
     type Reads = (I, I, T);
@@ -92,7 +94,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
         Ok(())
     }
 
-    fn overwrites(&self, _: &Spans<(I, I)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I, I)>, _: usize) -> bool {
         true
     }
 
@@ -136,6 +138,7 @@ pub(super) struct Solve<T: SolveElement, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "spsm";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b", "order", "starts"], &["x"]);
     type Reads = (I, I, T, T, I, I);
@@ -151,7 +154,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         self.x.check("x", "ldx", x.len())
     }
 
-    fn overwrites(&self, (x,): &Spans<(T,)>, _: usize) -> bool {
+    fn overwrites_each(&self, (x,): &Spans<(T,)>, _: usize) -> bool {
         self.x.fills(x.len())
     }
 
@@ -268,32 +271,15 @@ impl<T: SolveElement> Spsm<T> {
         self
     }
 
-    /// How B lies in memory.
-    pub fn order_b(mut self, order: Order) -> Self {
-        let [_, x] = self.order;
-        self.order = [order, x];
-        self
-    }
-
-    /// How X lies in memory.
-    pub fn order_x(mut self, order: Order) -> Self {
-        let [b, _] = self.order;
-        self.order = [b, order];
-        self
-    }
-
-    /// Elements between the columns of B, or its rows where it is row-major.
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        let [_, x] = self.ld;
-        self.ld = [Some(ldb), x];
-        self
-    }
-
-    /// Elements between the columns of X, or its rows where it is row-major.
-    pub fn ldx(mut self, ldx: usize) -> Self {
-        let [b, _] = self.ld;
-        self.ld = [b, Some(ldx)];
-        self
+    array_setters! {
+        /// How B lies in memory.
+        order_b: order[0] = Order;
+        /// How X lies in memory.
+        order_x: order[1] = Order;
+        /// Elements between the columns of B, or its rows where it is row-major.
+        ldb: ld[0] = usize;
+        /// Elements between the columns of X, or its rows where it is row-major.
+        ldx: ld[1] = usize;
     }
 }
 

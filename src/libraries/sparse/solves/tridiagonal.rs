@@ -103,6 +103,7 @@ pub(super) struct Solve<T> {
 }
 
 impl<T: SolveElement> Routine for Solve<T> {
+    type Front = crate::Sparse;
     const NAME: &'static str = "gtsv";
     const OPERANDS: OperandNames = (&["lower", "d", "upper"], &["b"]);
     type Reads = (T, T, T);

@@ -126,7 +126,7 @@ fn sums(compute: u32, scalar: u32) -> (u32, usize) {
 }
 
 /// A column-major matrix in the library's terms.
-fn told(data_type: u32, padded: &Padded) -> MatrixOf {
+fn matrix_of(data_type: u32, padded: &Padded) -> MatrixOf {
     let Padded { rows, columns, ld, stride, .. } = *padded;
     MatrixOf { data_type, order: 0, rows: rows as u64, columns: columns as u64, ld: ld as i64, stride: stride as i64 }
 }
@@ -154,10 +154,10 @@ impl Product {
             }
             let [a, b] = at;
             let addresses = Addresses { a, b, c: finish.at, d: finish.at, ..Addresses::default() };
-            let d = told(type_sums, &finish.sums);
+            let d = matrix_of(type_sums, &finish.sums);
             let [padded_u, padded_v] = &padded;
             let problem = Problem {
-                matrices: [told(type_u, padded_u), told(type_v, padded_v), d, d],
+                matrices: [matrix_of(type_u, padded_u), matrix_of(type_v, padded_v), d, d],
                 trans: [1, 0],
                 batch: batch as u32,
                 compute: self.compute,

@@ -1,0 +1,331 @@
+//! A dispatch in flight in a worker.
+//!
+//! Its completion is a flag in shared memory; nobody has to tell it anything. Whoever looks first after the flag was set
+//! (a waiter, or who reaps) claims it, takes the answer out, drops what it kept, and settles it.
+//!
+//! **Race "used again"**: a place goes to the next dispatch once this one is settled, and a look may have read the flag of
+//! that other one. So nothing that was read counts until the claim succeeded: a place is only given on by who has seen the
+//! task settled, and then no claim succeeds any more. A sleeper that marked another's flag looks once more before it
+//! sleeps, and never sleeps for long.
+
+use super::Block;
+use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
+use super::arriving::{Arriving, PIECE};
+use super::flights::calling;
+use super::link::Link;
+use crate::buffer::Allocation;
+use crate::clock::{self, Clock, Deadline, Stopwatch};
+use crate::dispatch::raw::Landing;
+use crate::dispatch::{Backoff, Facts, Wait, is_stealing, steal_one};
+use crate::engine::Epoch;
+use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
+use crate::trace::{DeviceTime, Event, OpInfo};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::time::Duration;
+
+const PENDING: u8 = 0;
+const CLAIMED: u8 = 1;
+/// Who has claimed it has counted it as out, or is about to, and settles it then.
+const COUNTED: u8 = 2;
+const DONE: u8 = 3;
+const FAILED: u8 = 4;
+
+/// A dispatch without its types. Everything happens here, so that it is compiled once.
+pub(crate) struct Flying {
+    name: &'static str,
+    library: &'static str,
+    /// Its answer lies in the shared memory that went with it.
+    bulk: bool,
+    /// The same of a large one, of which nobody traces the end.
+    pub(super) arriving: Option<Arc<Arriving>>,
+    link: Arc<Link>,
+    pub(super) epoch: Arc<Epoch>,
+    /// In the epoch's flow.
+    number: u64,
+    pub(super) place: AtomicU32,
+    state: AtomicU8,
+    outcome: Mutex<Outcome>,
+    /// For a trace: what it is, and since when.
+    pub(super) traced: Option<(OpInfo, Stopwatch)>,
+}
+
+struct Outcome {
+    /// Counted against the memory limit until the work is done.
+    keep: SmallVec<[Arc<Allocation>; 4]>,
+    /// Shared memory that went with the op.
+    block: Option<Block>,
+    answer: Option<Result<Landing>>,
+    time: Option<Duration>,
+    abandoned: bool,
+}
+
+impl Flying {
+    pub(super) fn new(
+        op: &Facts,
+        link: &Arc<Link>,
+        (epoch, number): (&Arc<Epoch>, u64),
+        keep: SmallVec<[Arc<Allocation>; 4]>,
+        block: Option<Block>,
+        info: Option<OpInfo>,
+    ) -> Self {
+        // A trace is told of the completion before its result is out, so then nothing is taken early.
+        let (block, arriving) = match block {
+            Some(block) if op.bulk && block.len() > PIECE && info.is_none() => (None, Some(Arriving::new(link, block))),
+            block => (block, None),
+        };
+        Flying {
+            name: op.name,
+            library: op.library,
+            bulk: op.bulk,
+            arriving,
+            link: link.clone(),
+            epoch: epoch.clone(),
+            number,
+            place: AtomicU32::new(0),
+            state: AtomicU8::new(PENDING),
+            outcome: Mutex::new(Outcome { keep, block, answer: None, time: None, abandoned: false }),
+            traced: info.map(|info| (info, epoch.timing.clock.start())),
+        }
+    }
+
+    /// It was sent, and is not yet known to anybody who could wait for it.
+    pub(super) fn sent(&self) {
+        if let Some(arriving) = &self.arriving {
+            arriving.comes_to(self.here());
+        }
+    }
+
+    fn here(&self) -> u32 {
+        self.place.load(Ordering::Relaxed)
+    }
+
+    /// Looks; settles when there is something to settle.
+    #[inline]
+    pub(super) fn look(&self) -> bool {
+        match self.state.load(Ordering::Acquire) {
+            PENDING | CLAIMED => {}
+            COUNTED => return self.await_settled(),
+            _ => return true,
+        }
+        let flag = self.link.answers.state(self.here());
+        match flag.load(Ordering::Acquire) {
+            UNANSWERED | WAITED if !self.epoch.dead() => false,
+            // The life ended; what was answered before that counts.
+            UNANSWERED | WAITED => match flag.load(Ordering::Acquire) {
+                UNANSWERED | WAITED => self.conclude(answers::LOST),
+                answered => self.conclude(answered),
+            },
+            // The parent's: what was left there for it may be something else's by now.
+            _ if self.epoch.is_forked() => self.conclude(answers::LOST),
+            answered => self.conclude(answered),
+        }
+    }
+
+    /// Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
+    #[cold]
+    fn await_settled(&self) -> bool {
+        while self.state.load(Ordering::Acquire) < DONE {
+            if self.epoch.is_forked() {
+                return self.settle_forked();
+            }
+            if self.epoch.is_left_alone() {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    /// In a forked child: who has claimed it is not there, and will not settle it.
+    #[cold]
+    fn settle_forked(&self) -> bool {
+        let settle = |state| (state < DONE).then_some(FAILED);
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, settle);
+        true
+    }
+
+    /// The first to come settles; false while another is at it, or while the answer is still in the socket.
+    fn conclude(&self, flag: u32) -> bool {
+        if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            if self.epoch.is_forked() {
+                return self.settle_forked();
+            }
+            return self.state.load(Ordering::Acquire) >= COUNTED && self.await_settled();
+        }
+        let place = self.here(); // ours: race "used again"
+        let spilled = if flag == SPILLED { self.link.spill(place) } else { None };
+        if flag == SPILLED && spilled.is_none() && !self.link.ending.is_over() {
+            self.state.store(PENDING, Ordering::Release);
+            return false;
+        }
+        let (keep, failed, time) = {
+            let mut outcome = self.outcome.lock();
+            let block = outcome.block.take();
+            let answer = match (flag, spilled) {
+                (_, Some(Ok(bytes))) => Ok(Landing::Bulk(bytes)),
+                (_, Some(Err(error))) => Err(self.locate(error)),
+                (ANSWERED, None) => Ok(match (block, &self.arriving) {
+                    (Some(block), _) if self.bulk => Landing::Shared(block),
+                    (_, Some(arriving)) => Landing::Arriving(arriving.clone()),
+                    _ => Landing::Slot(self.link.answers.bytes(place)),
+                }),
+                _ if self.epoch.dead() => Err(self.locate(self.epoch.verdict())),
+                _ => Err(self.locate(self.link.garbled(format!("the state of an answer is {flag}")))),
+            };
+            let failed = answer.as_ref().err().cloned();
+            if flag == ANSWERED {
+                outcome.time = self.link.answers.time(place);
+            }
+            if !outcome.abandoned {
+                outcome.answer = Some(answer);
+            }
+            (std::mem::take(&mut outcome.keep), failed, outcome.time)
+        };
+        drop(keep); // before it settles: who sees it settled sees the memory back
+        let trace = self.traced.as_ref().and_then(|traced| Some((self.epoch.counters.trace()?, traced)));
+        if let Some((trace, (info, _))) = trace {
+            calling(|| trace.emit(Event::BeforeComplete, info));
+        }
+        self.state.store(COUNTED, Ordering::Relaxed);
+        self.epoch.flow.leave(self.number);
+        if let Some(error) = &failed {
+            self.epoch.counters.count_error(error);
+        }
+        self.link.concluded();
+        if let Some(arriving) = &self.arriving {
+            arriving.end(failed.clone().map_or(Ok(()), Err)); // who sees the end finds all of the above done
+        }
+        self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
+        if let Some((trace, (info, submitted))) = trace {
+            let ran = time.filter(|_| trace.is_timed()).map(|took| DeviceTime::new(None, took));
+            let info = OpInfo { ran, ..*info };
+            calling(|| trace.emit(Event::AfterComplete(submitted.elapsed()), &info));
+        }
+        true
+    }
+
+    fn locate(&self, error: Error) -> Error {
+        error.in_op(self.name, self.library).locate(|site| {
+            site.move_to(self.epoch.label.to_string(), self.epoch.generation);
+        })
+    }
+
+    fn poll_with(&self, until: Option<Deadline>, mut between: impl FnMut()) -> bool {
+        loop {
+            if self.look() {
+                return true;
+            }
+            if clock::is_over(until) {
+                // Much may have happened between that look and this one at the clock.
+                return self.look();
+            }
+            between();
+        }
+    }
+
+    /// Spins for `limit`.
+    fn spin(&self, limit: Option<Duration>, until: Option<Deadline>) -> bool {
+        let start = Clock::SYSTEM.start();
+        loop {
+            for _ in 0..64 {
+                if self.look() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let spent = start.elapsed();
+            if limit.is_some_and(|limit| spent >= limit) || clock::is_over(until) {
+                return self.look(); // see `poll_with`
+            }
+            if spent > self.epoch.timing.waits.spin {
+                std::thread::yield_now(); // where cores are few, the worker may need this one
+            }
+        }
+    }
+
+    /// Sleeps on the flag.
+    fn park(&self, until: Option<Deadline>) -> bool {
+        let timing = self.epoch.timing;
+        let done = self.poll_with(until, || {
+            let most = timing.watch.nap;
+            let left = until.map_or(most, |until| until.slice().min(most));
+            let ours = || self.state.load(Ordering::Acquire) == PENDING; // race "used again": looked once more
+            if !self.link.answers.sleep(self.here(), left, ours) {
+                clock::pause(timing.waits.shortest_pause); // answered, and not yet ours to see
+            }
+        });
+        self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
+        done
+    }
+
+    /// Waits; false when the time ran out first.
+    pub(super) fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
+        if self.look() {
+            return true;
+        }
+        match how {
+            Wait::Spin => self.spin(None, until),
+            Wait::Yield => self.poll_with(until, std::thread::yield_now),
+            Wait::Adaptive => {
+                let start = Clock::SYSTEM.start();
+                let done = self.spin(Some(self.link.spin_limit.limit()), until) || self.park(until);
+                if done {
+                    self.link.spin_limit.learn(start.elapsed());
+                }
+                done
+            }
+            Wait::Rayon if !is_stealing() => {
+                let waits = &self.epoch.timing.waits;
+                let mut backoff = Backoff::new(waits);
+                self.poll_with(until, || if steal_one() { backoff = Backoff::new(waits) } else { backoff.pause(until) })
+            }
+            Wait::Block | Wait::Rayon => self.park(until),
+        }
+    }
+
+    pub(super) fn landing(&self) -> Result<Landing> {
+        // Shared memory is the parent's to use again, also what had settled before the fork.
+        if self.epoch.is_forked() {
+            return Err(self.locate(self.epoch.verdict()));
+        }
+        if let Some(arriving) = self.arriving.as_ref().filter(|_| !self.look()) {
+            let mut outcome = self.outcome.lock();
+            // Not twice, and not beside a conclusion that has left the answer meanwhile.
+            if !outcome.abandoned && outcome.answer.is_none() && self.state.load(Ordering::Acquire) < DONE {
+                outcome.abandoned = true;
+                return Ok(Landing::Arriving(arriving.clone()));
+            }
+        }
+        self.wait(Wait::Adaptive, None);
+        let answer = self.outcome.lock().answer.take();
+        answer.ok_or_else(|| Error::library("the result was already taken"))?
+    }
+
+    /// A verdict after the work was done.
+    pub(super) fn failed(&self, error: Error) -> Error {
+        let error = self.locate(error);
+        self.epoch.counters.count_error(&error);
+        error
+    }
+
+    pub(super) fn abandon(&self) {
+        if self.epoch.is_forked() {
+            return; // the lock may be held by a thread that is not there
+        }
+        let answer = {
+            let mut outcome = self.outcome.lock();
+            outcome.abandoned = true;
+            outcome.answer.take()
+        };
+        drop(answer);
+    }
+
+    /// How long the device was at it.
+    pub(super) fn time(&self) -> Option<Duration> {
+        if self.epoch.is_forked() {
+            return None; // the lock may be held by a thread that is not there
+        }
+        self.outcome.lock().time
+    }
+}

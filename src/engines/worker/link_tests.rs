@@ -1,0 +1,95 @@
+//! What a loss leaves of a link.
+
+use super::super::answers::DONE;
+use super::super::order;
+use super::*;
+use crate::clock::ManualClock;
+use crate::sync::AtomicU32;
+
+/// Somebody has claimed it, and never comes to the end.
+#[derive(Default)]
+struct Claimed(AtomicU32);
+
+impl Flight for Claimed {
+    fn place(&self) -> &AtomicU32 {
+        &self.0
+    }
+    fn retire(&self) -> bool {
+        false
+    }
+    fn name(&self) -> &'static str {
+        "claimed"
+    }
+}
+
+fn link(clock: ManualClock) -> Arc<Link> {
+    let segment = |len| Segment::create("windlass-test", len).unwrap().0;
+    let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+    let mut timing = Timing::by(clock);
+    timing.watch.settling = Duration::ZERO; // nobody comes to the end in these tests
+    let timing = timing.keep();
+    Link::new(0, segment(layout::CONTROL), segment(1 << 20), Arc::new(bell), Arc::new(Counters::new(None, timing)))
+}
+
+/// Whoever has claimed an answered dispatch may still be reading the answer.
+#[test]
+fn a_loss_lets_go_of_the_answers_only_once_all_are_settled() {
+    for claimed in [true, false] {
+        let link = link(ManualClock::new());
+        let flight = Arc::new(Claimed::default());
+        let entered: Arc<dyn Flight> = flight.clone();
+        let after = Follows::default().ahead(0, |_| 0);
+        if claimed {
+            let sent = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();
+            assert!(matches!(sent, Sent::Done(..)));
+        }
+        let place = flight.0.load(Ordering::Relaxed);
+        link.answers.answer(place, DONE, &[7; 64], None);
+        link.clear_up(link.lose());
+        assert_eq!(link.answers.bytes(place), if claimed { [7; 64] } else { [0; 64] });
+        assert_eq!(link.lanes[0].progress.carried(), if claimed { 0 } else { u64::MAX });
+        let again = link.lanes[0].send(&link, order::MEMORY, &entered, &after, &[]).unwrap();
+        assert!(matches!(again, Sent::Over));
+    }
+}
+
+#[test]
+fn a_first_use_is_left_out_of_the_watchdogs_time_until_it_takes_too_long() {
+    let (clock, pause) = (ManualClock::new(), Duration::from_secs(30));
+    let link = link(clock);
+    let since = link.control.word(layout::first_use(3));
+    let slowest = || {
+        clock.advance(pause);
+        link.slowest(Duration::ZERO).unwrap().0
+    };
+    assert!(matches!(link.lanes[0].tell(&link, order::ALLOC, &[]), Ok(Sent::Done(..))));
+    assert_eq!([slowest(), slowest()], [Duration::ZERO, pause]);
+    // In another lane: it may keep the driver from all.
+    since.store(link.timing.clock.nanos(), Ordering::Relaxed);
+    assert_eq!([slowest(), slowest(), slowest()], [Duration::ZERO; 3]);
+    // Four times 30 s are two minutes: it hangs.
+    assert_eq!([slowest(), slowest()], [pause, 2 * pause]);
+    since.store(0, Ordering::Relaxed);
+    assert_eq!(slowest(), 3 * pause);
+}
+
+/// Whoever would see that it is over stands in the driver behind the first use.
+#[test]
+fn what_runs_beside_a_first_use_is_not_held_to_have_run_all_that_time() {
+    let (clock, pause) = (ManualClock::new(), Duration::from_secs(30));
+    let link = link(clock);
+    let flight: Arc<dyn Flight> = Arc::new(Claimed::default());
+    let sent = link.lanes[0].send(&link, order::MEMORY, &flight, &Follows::default().ahead(0, |_| 0), &[]);
+    assert!(matches!(sent, Ok(Sent::Done(..))));
+    link.answers.start_at(flight.place().load(Ordering::Relaxed), link.timing.clock.nanos());
+    let slowest = || {
+        clock.advance(pause);
+        link.slowest(Duration::ZERO).unwrap()
+    };
+    assert_eq!(slowest(), (pause, "claimed"));
+    let since = link.control.word(layout::first_use(3));
+    since.store(link.timing.clock.nanos(), Ordering::Relaxed);
+    assert_eq!([slowest().0, slowest().0], [Duration::ZERO; 2]);
+    since.store(0, Ordering::Relaxed);
+    assert_eq!([slowest().0, slowest().0], [pause, 2 * pause]);
+}

@@ -1,0 +1,104 @@
+//! The sizes of a convolution, checked.
+
+use super::convolve::{Convolve, Mode};
+use super::dims::MOST_AXES;
+use super::frequencies::next_fast_len;
+use super::spec::Fft;
+use crate::{Error, Result};
+use smallvec::SmallVec;
+
+/// One axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct AxisSizes {
+    pub(super) x: usize,
+    pub(super) h: usize,
+    /// Of the Fourier transform.
+    pub(super) n: usize,
+    /// Where what is wanted begins, and how much it is.
+    pub(super) begin: usize,
+    pub(super) out: usize,
+}
+
+/// A convolution with all its sizes, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sizes {
+    pub(super) axes: SmallVec<[AxisSizes; 4]>,
+    /// Arrays, and kernels: as many, or one.
+    pub(super) batch: usize,
+    pub(super) kernels: usize,
+    /// Numbers of `x`, `h` and `y`.
+    pub(super) inputs: usize,
+    pub(super) weights: usize,
+    pub(super) outputs: usize,
+    /// Numbers of the arrays filled up, and of one of them.
+    pub(super) padded: usize,
+    pub(super) points: usize,
+}
+
+impl Sizes {
+    /// The shape of what is transformed.
+    fn shape(&self) -> SmallVec<[usize; MOST_AXES]> {
+        self.axes.iter().map(|axis| axis.n).collect()
+    }
+
+    /// The transforms of so many arrays there and back.
+    pub(super) fn specs(&self, complex: bool, arrays: usize) -> (Fft, Fft) {
+        let shape = self.shape();
+        match complex {
+            true => (Fft::c2c(&shape).batch(arrays), Fft::c2c(&shape).inverse().batch(arrays)),
+            // Half spectra of real arrays; and their product is one.
+            false => (Fft::r2c(&shape).batch(arrays), Fft::c2r(&shape).hermitian().batch(arrays)),
+        }
+    }
+
+    /// Points of one array's spectrum.
+    pub(super) fn spectrum(&self, complex: bool) -> usize {
+        let halved = self.axes.last().map_or(1, |axis| axis.n);
+        if complex { self.points } else { self.points / halved * (halved / 2 + 1) }
+    }
+}
+
+impl Convolve {
+    pub(super) fn sizes(&self) -> Result<Sizes> {
+        for (name, shape) in [("x", &self.x), ("h", &self.h)] {
+            if shape.is_too_long() {
+                return Err(Error::invalid(name, format!("more than {MOST_AXES} axes")));
+            }
+            if let Some(axis) = shape.as_slice().iter().position(|n| *n == 0) {
+                return Err(Error::invalid(name, format!("0 elements along axis {axis}")));
+            }
+        }
+        let (x, h) = (self.x.as_slice(), self.h.as_slice());
+        if x.len() != h.len() || x.is_empty() {
+            return Err(Error::invalid("h", format!("{} axes, and `x` has {}", h.len(), x.len())));
+        }
+        let pairs = || x.iter().zip(h);
+        if self.mode == Mode::Valid && pairs().any(|(x, h)| x < h) && pairs().any(|(x, h)| x > h) {
+            let what = format!("{h:?} is larger than {x:?} along one axis and smaller along another");
+            return Err(Error::invalid("h", what));
+        }
+        let overflow = |name| Error::invalid(name, "the number of elements overflows");
+        let mut axes: SmallVec<[AxisSizes; 4]> = SmallVec::new();
+        for (&x, &h) in pairs() {
+            let full = x.checked_add(h).ok_or_else(|| overflow("h"))? - 1;
+            let (begin, out) = match self.mode {
+                Mode::Full => (0, full),
+                Mode::Same => ((h - 1) / 2, x),
+                Mode::Valid => (x.min(h) - 1, x.abs_diff(h) + 1),
+            };
+            // What wraps around falls on points that are not wanted.
+            let needed = x.max(h).max(full - begin).max(begin + out);
+            let n = next_fast_len(needed).ok_or_else(|| overflow("h"))?;
+            axes.push(AxisSizes { x, h, n, begin, out });
+        }
+        let of = |name: &'static str, count: usize, size: fn(&AxisSizes) -> usize| {
+            let total = axes.iter().try_fold(count, |all, axis| all.checked_mul(size(axis)));
+            total.filter(|total| isize::try_from(*total).is_ok()).ok_or_else(|| overflow(name))
+        };
+        let kernels = if self.own { self.batch } else { 1 };
+        let (inputs, weights) = (of("x", self.batch, |axis| axis.x)?, of("h", kernels, |axis| axis.h)?);
+        let (outputs, padded) = (of("x", self.batch, |axis| axis.out)?, of("x", self.batch.max(1), |axis| axis.n)?);
+        let points = of("x", 1, |axis| axis.n)?;
+        Ok(Sizes { axes, batch: self.batch, kernels, inputs, weights, outputs, padded, points })
+    }
+}

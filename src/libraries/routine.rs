@@ -1,0 +1,149 @@
+//! What the routines of a library have in common, so that one's file is its data, its check, one library call and one host
+//! call. (Those of `blas` have modes of computing and a scalar by value or on the device beside, and so a trait of their own.)
+
+use crate::buffer::Elems;
+use crate::op::{Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::{Enqueue, Error, Result, Wire};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The library behind the routines of a front.
+pub(crate) trait Front: 'static {
+    /// As [`Op::LIBRARY`]; the feature is called so too.
+    const LIBRARY: &'static str;
+    /// What the library calls itself.
+    const NATIVE: &'static str;
+    /// This build has it.
+    const IS_BUILT: bool;
+    /// Its handles are a pool.
+    const IS_POOLED: bool = false;
+    /// Whether its calls can be recorded: as [`Op::capturable`].
+    const CAPTURABLE: Result<(), &'static str> = Ok(());
+}
+
+/// One routine as plain data, so that it crosses to a worker process as it is; [`Call`] makes an [`Op`] of it.
+pub(crate) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
+    /// The front that it belongs to.
+    type Front: Front;
+    /// The routine's name.
+    const NAME: &'static str;
+    /// As [`Op::OPERANDS`].
+    const OPERANDS: OperandNames;
+    /// The element types it reads.
+    type Reads: Elems;
+    /// What it gives.
+    type Output: Output;
+    /// What the device leaves for the host.
+    type Raw: Raw;
+
+    /// As [`Op::LEAVES_UNDEFINED`].
+    const LEAVES_UNDEFINED: &'static [usize] = &[];
+
+    /// A call of its CUDA half waits for the GPU.
+    const BLOCKING: bool = false;
+
+    /// Its CUDA half calls the library: where that has a pool of handles, it is enqueued on the stream of one.
+    const CALLS: bool = true;
+
+    /// As [`Op::check`].
+    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<Writes<Self>>) -> Result<()>;
+
+    /// As [`Op::overwrites_each`].
+    fn overwrites_each(&self, writes: &Spans<Writes<Self>>, index: usize) -> bool {
+        let _ = (writes, index);
+        false
+    }
+
+    /// As [`Op::cost`].
+    fn cost(&self) -> Cost;
+
+    /// As [`Op::host`].
+    #[cfg(feature = "host")]
+    fn host(
+        &self,
+        reads: <Self::Reads as Elems>::Slices<'_>,
+        writes: <Writes<Self> as Elems>::SlicesMut<'_>,
+    ) -> Result<Self::Raw>;
+
+    /// As [`Op::cuda`].
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let _ = queue;
+        let (library, native) = (Self::Front::LIBRARY, Self::Front::NATIVE);
+        Err(match Self::Front::IS_BUILT {
+            true => Error::unsupported(format!("`{}` runs on the host engine alone", Self::NAME)),
+            false => Error::unsupported(format!("this build has no {native} front (feature `{library}`)")),
+        })
+    }
+
+    /// As [`Op::finish`].
+    fn finish(&self, raw: Self::Raw) -> Result<<Self::Output as Output>::Host>;
+}
+
+/// The element types that a routine writes.
+pub(crate) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
+
+/// A routine as an op.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "R: Routine")]
+pub(crate) struct Call<R>(pub(crate) R);
+
+impl<R: Routine> Op for Call<R> {
+    const NAME: &'static str = R::NAME;
+    const OPERANDS: OperandNames = R::OPERANDS;
+    const LIBRARY: &'static str = R::Front::LIBRARY;
+    const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const POOLED: Internal = if R::CALLS && R::Front::IS_POOLED { Internal::YES } else { Internal::NO };
+    const LEAVES_UNDEFINED: &'static [usize] = R::LEAVES_UNDEFINED;
+    type Reads = R::Reads;
+    type Output = R::Output;
+    type Raw = R::Raw;
+
+    fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()> {
+        self.0.check(reads, writes)
+    }
+
+    fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
+        self.0.overwrites_each(writes, index)
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<R::Raw> {
+        self.0.host(reads, writes)
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<R::Raw> {
+        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.0.cuda(queue)
+    }
+
+    fn capturable(&self) -> Result<(), &'static str> {
+        match R::Front::CAPTURABLE {
+            Ok(()) if R::BLOCKING => Err("a call in its CUDA half waits for the GPU"),
+            library => library,
+        }
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, raw: R::Raw) -> Result<HostOf<Self>> {
+        self.0.finish(raw)
+    }
+}
+
+#[cfg(all(feature = "worker-program", target_os = "linux"))]
+impl crate::worker::Registry {
+    /// Knows the routine from now on.
+    pub(crate) fn call<R: Routine>(&mut self) {
+        self.add::<Call<R>>();
+    }
+}
