@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench --bench dispatch                        all rows: nanoseconds a call, the stand-in's own share included
 //! cargo bench --bench dispatch -- "16 arguments" 4096 one row, so many calls
+//! cargo bench --bench dispatch -- "wait of"           how late waits end, and their processor time
 //! ```
 //!
 //! The stand-in simulates a device, which costs more than the call of it, so nanoseconds tell little. Instructions do,
@@ -17,6 +18,8 @@
 mod ops;
 #[path = "../tests/standin/driver/mod.rs"]
 mod standin;
+#[path = "dispatch/waits.rs"]
+mod waits;
 
 use ops::{EmptyOn, EmptyOnThree};
 use std::hint::black_box;
@@ -74,6 +77,8 @@ fn main() {
         samples.sort_unstable();
         println!("{name:52} {:6} ns", samples[samples.len() / 2] / BATCH as u128);
     }
+    driver.mode(standin::Mode::Auto);
+    waits::run(driver, only.map(String::as_str));
 }
 
 fn rows(device: &Device) -> Vec<Row<'_>> {

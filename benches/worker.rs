@@ -2,6 +2,7 @@
 //!
 //! ```console
 //! $ cargo bench --bench worker                       # WINDLASS_DEVICE=host (the default) or cuda:0
+//! $ cargo bench --bench worker -- waits              # only what waits cost in processor time
 //! ```
 //!
 //! Medians of runs in turn (A B A B). The operations are as small as they come, so that what is measured is the way there
@@ -11,7 +12,7 @@
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, HostPool, RestartPolicy};
+use windlass::{Device, DeviceBuffer, DeviceKind, Gemm, HostPool, RestartPolicy};
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
@@ -77,6 +78,59 @@ fn recovery(device: &Device) -> Duration {
     device.stats().recovery.unwrap_or_default()
 }
 
+/// How long a product of `n x n` matrices is waited for, and the part of that time that the waiting thread takes of a
+/// processor: medians of waits after those that are learned from. And the part that the worker takes, where its work is done
+/// by a GPU.
+fn waits(device: &Device, n: usize, rounds: usize) -> (Duration, f64, Option<f64>) {
+    const LEARNING: usize = 40;
+    let x = device.uninit::<f32>(n * n).unwrap();
+    let x = device.fill(x, 1.0).unwrap().await_result().unwrap();
+    let worker = device.worker_pid().filter(|_| device.kind() == DeviceKind::Cuda);
+    let mut c = Some(device.zeros::<f32>(n * n).unwrap());
+    let mut samples = Vec::new();
+    for round in 0..LEARNING + rounds {
+        let pending = device.blas().gemm(Gemm::new(n, n, n), &x, &x, c.take().unwrap()).unwrap();
+        let (start, here) = (Instant::now(), processor_time(None));
+        let there = worker.map(|pid| processor_time(Some(pid)));
+        c = Some(pending.await_result().unwrap());
+        let (waited, here) = (start.elapsed(), processor_time(None).saturating_sub(here));
+        let there = worker.zip(there).map(|(pid, before)| processor_time(Some(pid)).saturating_sub(before));
+        if round >= LEARNING {
+            samples.push((waited, here, there));
+        }
+    }
+    let share = |spent: Duration| 100.0 * spent.as_secs_f64() / samples.iter().map(|s| s.0.as_secs_f64()).sum::<f64>();
+    let (here, there) = (samples.iter().map(|s| s.1).sum(), samples.iter().filter_map(|s| s.2).sum());
+    (median(samples.iter().map(|s| s.0).collect()), share(here), worker.map(|_| share(there)))
+}
+
+/// How long products of tens to hundreds of milliseconds are waited for, and what that costs.
+fn wait_rows(devices: &[Device; 2]) {
+    for (n, rounds) in [(512, 200), (1024, 40), (2048, 20), (8192, 20)] {
+        if (n == 8192) != (devices[0].kind() == DeviceKind::Cuda) && n != 2048 {
+            continue; // ten milliseconds of a CPU are not those of a GPU
+        }
+        let [(here, taken, _), (there, taken_there, by_worker)] = [0, 1].map(|i| waits(&devices[i], n, rounds));
+        let name = format!("waits for a product of {n} x {n}");
+        println!("{name:<44}{:>14}{:>14}", format!("{here:.2?}"), format!("{there:.2?}"));
+        let of_worker = by_worker.map_or(String::new(), |share| format!("; of the worker {share:.1} %"));
+        println!("{:<44}{:>13.1}%{:>13.1}%{of_worker}", "  of that, processor time of the waiter", taken, taken_there);
+    }
+}
+
+/// Of the calling thread, or of a process.
+fn processor_time(of: Option<u32>) -> Duration {
+    let (mut clock, mut time) = (libc::CLOCK_THREAD_CPUTIME_ID, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: both are valid for the writes.
+    unsafe {
+        if let Some(pid) = of {
+            assert_eq!(libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock), 0, "the clock of a worker");
+        }
+        libc::clock_gettime(clock, &raw mut time);
+    }
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// Two processes of which each waits for a byte of the other: what the machine takes to wake one and to be woken, without a
 /// line of the library.
 struct Echo {
@@ -128,6 +182,9 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("{} on {cores} cores", devices[0].info().name);
     println!("{:<44}{:>14}{:>14}", "", "in process", "in a worker");
+    if std::env::args().any(|argument| argument == "waits") {
+        return wait_rows(&devices);
+    }
     let row = |name: &str, times: [Vec<Duration>; 2]| {
         let [here, there] = times.map(median);
         println!("{name:<44}{:>14}{:>14}", format!("{here:.2?}"), format!("{there:.2?}"));
@@ -163,6 +220,8 @@ fn main() {
     }
 
     echo.end();
+
+    wait_rows(&devices);
 
     let data = vec![1.5f32; 64 << 20];
     let mut back = vec![0f32; 64 << 20];

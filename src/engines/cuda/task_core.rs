@@ -156,9 +156,10 @@ impl TaskCore {
 
     /// Looks now and then until it is settled or the time is out.
     fn poll_with(&self, op: &dyn OpMetadata, until: Option<Deadline>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
-        let mut backoff = Backoff::new(self.waits());
+        let mut backoff = Backoff::learning(self.waits(), op.names().0);
         loop {
             if self.look(op) {
+                backoff.ended();
                 return true;
             }
             if clock::is_over(until) {

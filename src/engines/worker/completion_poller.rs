@@ -6,7 +6,7 @@
 
 use super::reply::Reply;
 use crate::clock::{self, Clock, Timing};
-use crate::dispatch::{Ongoing, Then};
+use crate::dispatch::{FineTimer, Ongoing, Pace, Then};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -48,8 +48,10 @@ struct Record {
     place: u64,
     work: Box<dyn Work>,
     reply: Reply,
-    /// It was told that the device is at it.
-    begun: bool,
+    /// Of its operation.
+    name: &'static str,
+    /// It was told that the device is at it: how long that takes.
+    begun: Option<Pace>,
     /// What it was told of what has arrived.
     arrived: u64,
     then: Then,
@@ -67,10 +69,13 @@ enum Seen {
 impl Record {
     fn look(&mut self) -> Seen {
         if self.work.is_settled() {
+            if let Some(pace) = self.begun {
+                pace.ended();
+            }
             return Seen::Done;
         }
-        if !self.begun && self.work.may_run() {
-            self.begun = true;
+        if self.begun.is_none() && self.work.may_run() {
+            self.begun = Some(Pace::learning(self.name));
             self.reply.start();
         }
         let arrived = self.work.arrived();
@@ -91,18 +96,18 @@ impl CompletionPoller {
         }
     }
 
-    pub(super) fn add(&self, work: Arc<dyn Ongoing>, reply: Reply, then: Then) {
+    pub(super) fn add(&self, (name, work): (&'static str, Arc<dyn Ongoing>), reply: Reply, then: Then) {
         let sender = self.0.get_or_init(|| {
             let (sender, receiver) = channel();
             let outlet = reply.outlet.clone();
             let run = move || {
-                let _whole = outlet.whole();
+                let (_whole, _fine) = (outlet.whole(), FineTimer::begin());
                 look_around(&receiver);
             };
             std::thread::Builder::new().name("windlass poller".into()).spawn(run).ok().map(|_| sender)
         });
         let (queue, place) = work.place().unwrap_or((LATE, 0));
-        let mut record = Record { queue, place, work: Box::new(work), reply, begun: false, arrived: 0, then };
+        let mut record = Record { queue, place, work: Box::new(work), reply, name, begun: None, arrived: 0, then };
         match sender {
             Some(sender) => {
                 let _ = sender.send(Some(record));
@@ -185,6 +190,12 @@ impl Flying {
     fn is_arriving(&self) -> bool {
         self.0.iter().filter_map(VecDeque::front).any(|record| record.arrived > 0)
     }
+
+    /// The pause after which to look at work whose length is known.
+    fn expected(&self) -> Option<Duration> {
+        let paces = self.0.iter().filter_map(VecDeque::front).filter_map(|record| record.begun);
+        paces.filter(Pace::is_known).map(|pace| pace.pause(&Timing::standard().waits)).min()
+    }
 }
 
 /// The pause before the next look when nothing was seen for `quiet`, if there is to be one: each look takes the driver's lock,
@@ -230,6 +241,7 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
             quiet = Clock::SYSTEM.start();
         }
         if let Some(pause) = pause(quiet.elapsed(), flying.is_arriving()) {
+            let pause = flying.expected().map_or(pause, |expected| expected.min(pause));
             match receiver.recv_timeout(pause) {
                 Ok(new) => {
                     quiet = Clock::SYSTEM.start();
@@ -294,7 +306,8 @@ mod tests {
                 place,
                 work: Box::new(works[at as usize].clone()),
                 reply: Reply { outlet: outlet.clone(), place: at },
-                begun: false,
+                name: "fake",
+                begun: None,
                 arrived: 0,
                 then: Box::new(move || ended.lock().push(at)),
             });
@@ -333,7 +346,16 @@ mod tests {
         let (work, (ended, end)) = (Fake::default(), channel());
         let reply = Reply { outlet: outlet(), place: 0 };
         let then: Then = Box::new(move || ended.send(()).unwrap());
-        let record = Record { queue: 0, place: 0, work: Box::new(work.clone()), reply, begun: false, arrived: 0, then };
+        let record = Record {
+            queue: 0,
+            place: 0,
+            work: Box::new(work.clone()),
+            reply,
+            name: "fake",
+            begun: None,
+            arrived: 0,
+            then,
+        };
         sender.send(Some(record)).unwrap();
         while work.1.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now(); // the thread has not begun

@@ -185,7 +185,7 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     let work = call.take_ongoing().ok_or_else(|| Error::library("the operation was not submitted"))?;
     let answered = Arc::clone(&work);
     server.when_settled(
-        work,
+        (call.facts().name, work),
         reply.clone(),
         Box::new(move || reply.left(answered.to_remote(RemoteTarget { lent }), answered.device_time())),
     );

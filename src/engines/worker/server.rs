@@ -278,12 +278,12 @@ impl Server {
     /// Calls `then` when the work is settled.
     pub(super) fn when_settled(
         &self,
-        work: Arc<dyn crate::dispatch::Ongoing>,
+        (name, work): (&'static str, Arc<dyn crate::dispatch::Ongoing>),
         reply: Reply,
         then: crate::dispatch::Then,
     ) {
         if let Some(then) = work.tell(then) {
-            self.completion_poller.add(work, reply, then);
+            self.completion_poller.add((name, work), reply, then);
         }
     }
 }

@@ -179,9 +179,10 @@ impl Inner {
             (Wait::Adaptive, None) => waits.spin,
             _ => Duration::ZERO,
         };
-        let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(waits));
+        let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::learning(waits, "synchronize"));
         loop {
             if over() {
+                backoff.ended();
                 return Ok(true);
             }
             if epoch.dead() {

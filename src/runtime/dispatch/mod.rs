@@ -14,16 +14,17 @@
 //! which takes ownership, follows them.
 //!
 //! `bound.rs`: how much may be in flight; `trial.rs`: what a dispatch would refuse. `wait.rs`: how a thread waits for a
-//! pending, `parker.rs`: one that sleeps, `collect.rs`: for several. `settle.rs`: from submitted to settled on the host
-//! engine; `raw.rs`: what a device leaves for the host. `submission.rs`: what goes to an engine, which is compiled once;
-//! `call.rs`: the few calls that are compiled for each op. `gate.rs`: operands that nobody owns; `names.rs`: what errors call
-//! them.
+//! pending, `pace.rs`: how often it looks, `wait_history.rs`: how long such waits took, `parker.rs`: one that sleeps,
+//! `collect.rs`: for several. `settle.rs`: from submitted to settled on the host engine; `raw.rs`: what a device leaves for the
+//! host. `submission.rs`: what goes to an engine, which is compiled once; `call.rs`: the few calls that are compiled for each
+//! op. `gate.rs`: operands that nobody owns; `names.rs`: what errors call them.
 
 mod bound;
 mod call;
 mod collect;
 mod gate;
 mod names;
+mod pace;
 mod parker;
 mod pending;
 pub(crate) mod raw;
@@ -31,17 +32,21 @@ mod settle;
 mod submission;
 mod trial;
 mod wait;
+mod wait_history;
 
 pub use bound::InFlight;
 pub(crate) use call::{Call, Facts, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
 pub(crate) use gate::Gate;
 pub(crate) use names::operand_name;
+pub(crate) use pace::Pace;
 pub(crate) use parker::Parker;
 pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
 pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use settle::{Settle, Waiter};
 pub(crate) use submission::{SpansOf, Submission};
+#[cfg(target_os = "linux")]
+pub(crate) use wait::FineTimer;
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
 

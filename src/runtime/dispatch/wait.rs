@@ -1,6 +1,7 @@
 //! How a thread waits.
 
-use crate::clock::{self, Clock, Deadline, Stopwatch, Waits};
+use super::pace::Pace;
+use crate::clock::{self, Deadline, Waits};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub enum Wait {
     /// Spin for about 20 us, then back off: the host engine sleeps until woken. CUDA spins up to 200 us, unless as many threads
     /// do so as half of the processors are, then polls with pauses of a 20th of the time waited, of 40 us, or of a 400th of
-    /// the time waited (there is no timed wait in CUDA, and host callbacks are the slowest signal there is).
+    /// the time waited (there is no timed wait in CUDA, and host callbacks are the slowest signal there is). Where the thread
+    /// has waited 20 times for the same operation, it polls seldom until shortly before the earliest of these ends.
     #[default]
     Adaptive,
     /// Spin until it is done. Lowest latency, one core for each waiter: on a machine with fewer cores than threads the
@@ -27,40 +29,42 @@ pub enum Wait {
     Rayon,
 }
 
-/// Pauses between looks at work that nobody announces: a 20th of the time already waited up to 40 us ([`Waits`]), and from 16 ms
-/// on a 400th of it, up to 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time, and a long wait costs
-/// nothing.
+/// Sleeps between looks at work that nobody announces, as long as its [`Pace`] says.
 ///
 /// The system adds its *timer slack* to a sleep, 50 us unless a thread asks for less: asked for at the first pause, and put
 /// back when the wait is over.
 pub(crate) struct Backoff {
-    begin: Stopwatch,
+    pace: Pace,
     waits: &'static Waits,
     #[cfg(target_os = "linux")]
     slack: Option<FineTimer>,
 }
 
 impl Backoff {
-    /// The part of the time already waited that the next pause may take: of a short wait, and of a long one.
-    const PARTS: (u32, u32) = (20, 400);
-
-    /// By the system's clock, whatever that of the device is: a pace.
     pub(crate) fn new(waits: &'static Waits) -> Self {
         Backoff {
-            begin: Clock::SYSTEM.start(),
+            pace: Pace::new(),
             waits,
             #[cfg(target_os = "linux")]
             slack: None,
         }
     }
 
+    /// Of a wait for work of that name, which is learned from. [`ended`](Self::ended) is to be called at its end.
+    pub(crate) fn learning(waits: &'static Waits, name: &'static str) -> Self {
+        Backoff { pace: Pace::learning(name), ..Backoff::new(waits) }
+    }
+
+    /// What was waited for has come.
+    pub(crate) fn ended(&self) {
+        self.pace.ended();
+    }
+
     /// Sleeps for the next pause, but not past `until`.
     pub(crate) fn pause(&mut self, until: Option<Deadline>) {
         #[cfg(target_os = "linux")]
         self.slack.get_or_insert_with(FineTimer::begin);
-        let Waits { shortest_pause, longest_pause, .. } = *self.waits;
-        let (waited, (short, long)) = (self.begin.elapsed(), Self::PARTS);
-        let pause = (waited / short).min(shortest_pause).max(waited / long).max(shortest_pause / 4).min(longest_pause);
+        let pause = self.pace.pause(self.waits);
         clock::pause(until.map_or(pause, |until| pause.min(until.slice())));
     }
 }
@@ -89,7 +93,7 @@ impl Drop for Spinner {
 
 /// The calling thread's sleeps end in time, as long as this lives.
 #[cfg(target_os = "linux")]
-struct FineTimer {
+pub(crate) struct FineTimer {
     before: Option<std::num::NonZeroU64>,
     /// The slack is the thread's own.
     here: std::marker::PhantomData<*const ()>,
@@ -99,7 +103,7 @@ struct FineTimer {
 impl FineTimer {
     const SLACK: Option<std::num::NonZeroU64> = std::num::NonZeroU64::new(1_000);
 
-    fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let before = rustix::thread::current_timer_slack().ok().and_then(std::num::NonZeroU64::new);
         // Where the system refuses, sleeps are as long as they were.
         let _ = rustix::thread::set_current_timer_slack(Self::SLACK);

@@ -1,0 +1,101 @@
+//! How often a wait looks at work that nobody announces.
+
+use super::wait_history;
+use crate::clock::{Clock, Stopwatch, Waits};
+use std::time::Duration;
+
+/// A pause between two looks is a 20th of the time already waited up to 40 us ([`Waits`]), and from 16 ms on a 400th of it, up
+/// to 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time.
+///
+/// Where it is known how long such waits last (`wait_history.rs`), it is a quarter of the time already waited, up to 1 ms,
+/// until shortly before. Waits of 10 ms take a seventh of the looks (the test below counts them): on the stand-in driver that
+/// is 11 % of a core instead of 35, on a machine where each sleep costs 28 us (`cargo bench --bench dispatch -- "wait of"`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// By the system's clock, whatever that of the device is.
+    begin: Stopwatch,
+    /// The name of what is waited for.
+    name: Option<&'static str>,
+    /// The end is not expected before.
+    earliest: Duration,
+}
+
+impl Pace {
+    /// The part of the time already waited that the next pause may take: of a short wait, of a long one, and of one whose end
+    /// is not expected yet.
+    const PARTS: (u32, u32, u32) = (20, 400, 4);
+    /// Of the shortest wait known, the part after which the end is looked for.
+    const MARGIN: f32 = 15.0 / 16.0;
+
+    pub(crate) fn new() -> Self {
+        Pace { begin: Clock::SYSTEM.start(), name: None, earliest: Duration::ZERO }
+    }
+
+    /// Of a wait for work of that name, which is learned from. [`ended`](Self::ended) is to be called at its end.
+    pub(crate) fn learning(name: &'static str) -> Self {
+        Pace { name: Some(name), earliest: wait_history::shortest(name).mul_f32(Self::MARGIN), ..Pace::new() }
+    }
+
+    /// Enough of such waits are known.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_known(&self) -> bool {
+        !self.earliest.is_zero()
+    }
+
+    /// What was waited for has come.
+    pub(crate) fn ended(&self) {
+        if let Some(name) = self.name {
+            wait_history::learn(name, self.begin.elapsed());
+        }
+    }
+
+    /// Until the next look.
+    pub(crate) fn pause(&self, waits: &Waits) -> Duration {
+        self.after(self.begin.elapsed(), waits)
+    }
+
+    fn after(&self, waited: Duration, waits: &Waits) -> Duration {
+        let Waits { shortest_pause, longest_pause, .. } = *waits;
+        let (short, long, unexpected) = Self::PARTS;
+        let pause = (waited / short).min(shortest_pause).max(waited / long).max(shortest_pause / 4).min(longest_pause);
+        pause.max((waited / unexpected).min(longest_pause).min(self.earliest.saturating_sub(waited)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timing;
+
+    const fn us(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    /// How often is looked at work that ends after `end`, beyond the first millisecond, and how late its end is seen.
+    fn looks(end: Duration, earliest: Duration) -> (usize, Duration) {
+        let pace = Pace { earliest, ..Pace::new() };
+        let (mut at, mut count) = (Duration::ZERO, 0);
+        while at < end {
+            at += pace.after(at, &Timing::standard().waits);
+            count += usize::from(at > us(1_000));
+        }
+        (count, at - end)
+    }
+
+    #[test]
+    fn where_the_end_is_known_looks_are_few_and_it_is_seen_as_early() {
+        for (end, part) in [(us(2_000), 3), (us(10_000), 7), (us(100_000), 9)] {
+            let before = end.mul_f32(Pace::MARGIN);
+            let [unknown, known] = [us(0), before].map(|earliest| looks(end, earliest).0);
+            assert!(known * part <= unknown, "{known} looks instead of {unknown} at {end:?}");
+            for earliest in [us(0), end / 2, before] {
+                for end in [end.mul_f32(0.95), end.mul_f32(0.999), end, end.mul_f32(1.01), 2 * end] {
+                    let (_, late) = looks(end, earliest);
+                    assert!(late <= us(50).max(end / 200), "{late:?} late of {end:?}, expected from {earliest:?} on");
+                }
+            }
+        }
+        let (_, late) = looks(us(9_000), us(50_000));
+        assert!(late <= us(1_000), "an end that comes far too early is seen {late:?} late");
+    }
+}
