@@ -219,6 +219,8 @@ impl Frame {
                     if start.elapsed() >= waits.spin || clock::is_over(until) {
                         return self.park(op, until);
                     }
+                    // The thread that is to do the work may have been woken on this very core.
+                    std::thread::yield_now();
                 }
             }
             Wait::Rayon if !is_stealing() => {
