@@ -15,6 +15,7 @@ mod bandwidth;
 #[path = "host/level3.rs"]
 mod level3;
 #[path = "host/openblas.rs"]
+#[expect(dead_code, reason = "the comparison uses more of it")]
 mod openblas;
 #[path = "host/rng.rs"]
 mod rng;

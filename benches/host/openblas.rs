@@ -1,14 +1,16 @@
-//! OpenBLAS beside ours in the same run, where it can be loaded (Debian: package `libopenblas0`): by its Fortran entry
-//! points, which take every argument by pointer and so have one signature for all types.
+//! OpenBLAS beside ours in the same run, where it can be loaded: from the file that `WINDLASS_OPENBLAS` names, as the one in
+//! NumPy's wheel, or as the system has it (Debian: package `libopenblas0`). By its Fortran entry points, which take every
+//! argument by pointer and so have one signature for all types.
 
 use libloading::Library;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use windlass::blas::BlasElement;
 use windlass::{DType, Element};
 
 type Text = *const c_char;
-type Int = *const c_int;
+/// Of 64 bits or, where the library has such, of the lower 32 of them: this machine puts those first.
+type Int = *const i64;
 type In = *const c_void;
 type Out = *mut c_void;
 /// gemm: operations, sizes, alpha, A, B, beta, C.
@@ -19,21 +21,36 @@ type Symmetric = unsafe extern "C" fn(Text, Text, Int, Int, In, In, Int, In, Int
 type Update = unsafe extern "C" fn(Text, Text, Int, Int, In, In, Int, In, Out, Int);
 /// trmm and trsm: side, triangle, operation, diagonal, sizes, alpha, A, B.
 type Triangle = unsafe extern "C" fn(Text, Text, Text, Text, Int, Int, In, In, Int, Out, Int);
+/// gemv: operation, sizes, alpha, A, x, beta, y.
+type VectorProduct = unsafe extern "C" fn(Text, Int, Int, In, In, Int, In, Int, In, Out, Int);
+/// getrf: sizes, A, pivots, info.
+type Factors = unsafe extern "C" fn(Int, Int, Out, Int, Out, Out);
 
 /// The library, once it is loaded.
-pub(crate) struct OpenBlas(Library);
+pub(crate) struct OpenBlas {
+    library: Library,
+    /// What stands before and behind the names of its functions: a build of 64-bit sizes has others.
+    names: (&'static str, &'static str),
+}
 
 /// The library; said aloud where there is none.
 pub(crate) fn open() -> Option<&'static OpenBlas> {
     static LIBRARY: OnceLock<Option<OpenBlas>> = OnceLock::new();
     let load = || {
+        let named = std::env::var("WINDLASS_OPENBLAS").ok();
+        let files = ["libopenblas.so.0", "libopenblas.so"].map(String::from);
+        let files = named.map_or_else(|| files.to_vec(), |named| vec![named]);
         // SAFETY: a library of mathematics, whose initialisers touch nothing of ours.
-        let found =
-            ["libopenblas.so.0", "libopenblas.so"].into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
+        let found = files.iter().find_map(|name| unsafe { Library::new(name) }.ok());
         if found.is_none() {
-            eprintln!("SKIPPED: every row of OpenBLAS: neither libopenblas.so.0 nor libopenblas.so can be loaded");
+            eprintln!("SKIPPED: every row of OpenBLAS: none of {files:?} can be loaded");
         }
-        found.map(OpenBlas)
+        let library = found?;
+        // SAFETY: only asked for.
+        let has = |name: &[u8]| unsafe { library.get::<Product>(name) }.is_ok();
+        let names = [("", "_"), ("scipy_", "_64_"), ("scipy_", "_"), ("", "_64_")];
+        let names = names.into_iter().find(|(before, behind)| has(format!("{before}dgemm{behind}\0").as_bytes()));
+        Some(OpenBlas { library, names: names.expect("a library with a dgemm") })
     };
     LIBRARY.get_or_init(load).as_ref()
 }
@@ -61,8 +78,9 @@ fn letter<T: Element>() -> char {
 
 impl OpenBlas {
     fn function<T: Element, F: Copy>(&self, name: &str) -> F {
+        let (before, behind) = self.names;
         // SAFETY: BLAS's own names, whose signatures the callers spell out.
-        *unsafe { self.0.get::<F>(format!("{}{name}_\0", letter::<T>()).as_bytes()) }.unwrap()
+        *unsafe { self.library.get::<F>(format!("{before}{}{name}{behind}\0", letter::<T>()).as_bytes()) }.unwrap()
     }
 
     /// `C = A * B`, `symm`, `syrk`, `trmm` or `trsm` of C.
@@ -70,7 +88,7 @@ impl OpenBlas {
         let Squares { n, a, b, c } = squares;
         let size = *n * *n;
         assert!(a.len() >= size && b.len() >= size && c.len() >= size, "matrices of {n} rows");
-        let (n, zero) = (*n as c_int, T::default());
+        let (n, zero) = (*n as i64, T::default());
         let (l, one, zero) = (&raw const n, (&raw const one).cast(), (&raw const zero).cast());
         let (a, b, c) = (a.as_ptr().cast(), b.as_ptr().cast(), c.as_mut_ptr().cast());
         // SAFETY: of all: BLAS's own signatures; the matrices have n x n elements (asserted), and only C is written.
@@ -82,5 +100,45 @@ impl OpenBlas {
                 _ => self.function::<T, Triangle>(routine)(LEFT, LOWER, PLAIN, PLAIN, l, l, one, a, l, c, l),
             }
         }
+    }
+
+    /// `y = op(A) * x` of an `n x n` matrix; transposed where `transposed`.
+    pub(crate) fn gemv<T: BlasElement>(&self, transposed: bool, one: T, a: &[T], x: &[T], y: &mut [T]) {
+        let n = x.len();
+        assert!(a.len() >= n * n && y.len() >= n, "a matrix of {n} rows");
+        let (n, step, zero, op) = (n as i64, 1i64, T::default(), if transposed { c"T".as_ptr() } else { PLAIN });
+        let (l, step, one, zero) = (&raw const n, &raw const step, (&raw const one).cast(), (&raw const zero).cast());
+        let (a, x, y) = (a.as_ptr().cast(), x.as_ptr().cast(), y.as_mut_ptr().cast());
+        // SAFETY: BLAS's own signature; matrix and vectors are as long as they are said to be (asserted).
+        unsafe { self.function::<T, VectorProduct>("gemv")(op, l, l, one, a, l, x, step, zero, y, step) };
+    }
+
+    /// LU factors of an `n x n` matrix, in place.
+    pub(crate) fn getrf<T: BlasElement>(&self, n: usize, a: &mut [T], pivots: &mut [i64]) {
+        assert!(a.len() >= n * n && pivots.len() >= n, "a matrix of {n} rows");
+        let (n, mut info) = (n as i64, 0i64);
+        let (l, a, pivots) = (&raw const n, a.as_mut_ptr().cast(), pivots.as_mut_ptr().cast());
+        // SAFETY: LAPACK's own signature; matrix and pivots are as long as they are said to be (asserted).
+        unsafe { self.function::<T, Factors>("getrf")(l, l, a, l, pivots, (&raw mut info).cast()) };
+    }
+
+    /// A function of OpenBLAS's own, which has names like BLAS's, and in a build of 64-bit sizes ends in `64_` too.
+    fn own<F: Copy>(&self, name: &str) -> F {
+        let (before, behind) = self.names;
+        let behind = behind.strip_prefix('_').unwrap_or_default();
+        // SAFETY: OpenBLAS's own names, whose signatures the callers spell out.
+        *unsafe { self.library.get::<F>(format!("{before}openblas_{name}{behind}\0").as_bytes()) }.unwrap()
+    }
+
+    pub(crate) fn set_threads(&self, count: usize) {
+        // SAFETY: its signature.
+        unsafe { self.own::<unsafe extern "C" fn(c_int)>("set_num_threads")(count as c_int) };
+    }
+
+    /// Version, options, kernels.
+    pub(crate) fn describe(&self) -> String {
+        // SAFETY: its signature; a string that lives as long as the library.
+        let text = unsafe { CStr::from_ptr(self.own::<unsafe extern "C" fn() -> *const c_char>("get_config")()) };
+        text.to_string_lossy().trim().to_owned()
     }
 }
