@@ -31,19 +31,6 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.body()
 }
 
-/// Begins to load what is at an address, which may be any.
-#[inline(always)]
-pub(super) fn fetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint, which faults for no address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// Numbers, real or complex, as vectors of whatever width the machine has (crate `pulp`, on which crate `gemm` stands as
 /// well).
 pub trait Vectors:

@@ -4,18 +4,11 @@ use num_complex::Complex64;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::super::level1::Field;
-use super::super::simd::fetch;
-
-/// Bytes of a column that are worked on while as many are fetched: memory does not see from its own where the next column
-/// begins.
-const TILE: usize = 1024;
 
 /// `C` columns `a` and the vectors beside them. `DOT`: the sums of `a[c] * x`. `AXPY`: `y += factors[c] * a[c]` for all. What
 /// is asked for is as long as the columns; the rest may be empty.
 pub(super) struct Pass<'a, T, const C: usize, const DOT: bool, const AXPY: bool> {
     pub(super) a: [&'a [T]; C],
-    /// What comes after the columns.
-    pub(super) next: [&'a [T]; C],
     pub(super) factors: [T; C],
     pub(super) x: &'a [T],
     pub(super) y: &'a mut [T],
@@ -33,7 +26,7 @@ impl<T: Field, const C: usize, const DOT: bool, const AXPY: bool> WithSimd for P
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "all slices are cut to one length")]
     fn with_simd<S: Simd>(self, simd: S) -> [Complex64; C] {
-        let Pass { a, next, factors, x, y } = self;
+        let Pass { a, factors, x, y } = self;
         let len = a.iter().map(|a| a.len()).fold(if DOT { x.len() } else { usize::MAX }, usize::min);
         let len = if AXPY { len.min(y.len()) } else { len };
         let (x, y) = (&x[..if DOT { len } else { 0 }], &mut y[..if AXPY { len } else { 0 }]);
@@ -46,37 +39,19 @@ impl<T: Field, const C: usize, const DOT: bool, const AXPY: bool> WithSimd for P
         for c in 0..C {
             by[c] = T::splat(simd, factors[c]);
         }
-        let width = size_of::<T::Vector<S>>() / size_of::<T>();
-        let tile = TILE / size_of::<T::Vector<S>>();
-        let mut from = 0;
-        while from < count {
-            let end = count.min(from + tile);
-            for i in from..end {
+        for i in 0..count {
+            if AXPY {
+                // Summed up first: y, which is larger, is rounded once for all columns.
+                let mut sum = zero;
                 for c in 0..C {
-                    let ahead: *const T = if end < count { a[c].0[end..].as_ptr().cast() } else { next[c].as_ptr() };
-                    fetch(ahead.wrapping_add((i - from) * width));
+                    sum = T::fma(simd, by[c], a[c].0[i], sum);
                 }
-                if AXPY {
-                    // Summed up first: y, which is larger, is rounded once for all columns.
-                    let mut sum = zero;
-                    for c in 0..C {
-                        sum = T::fma(simd, by[c], a[c].0[i], sum);
-                    }
-                    y[i] = T::plus(simd, y[i], sum);
-                }
-                if DOT {
-                    for c in 0..C {
-                        sums[c] = T::fma(simd, x[i], a[c].0[i], sums[c]);
-                    }
-                }
+                y[i] = T::plus(simd, y[i], sum);
             }
-            from = end;
-        }
-        // The first tile of what comes next, as far as the last one of these was too short for it.
-        for c in 0..C {
-            let next = next[c];
-            for i in (count - count / tile * tile)..tile.min(next.len() / width) {
-                fetch(next.as_ptr().wrapping_add(i * width));
+            if DOT {
+                for c in 0..C {
+                    sums[c] = T::fma(simd, x[i], a[c].0[i], sums[c]);
+                }
             }
         }
         if !a[0].1.is_empty() {

@@ -40,8 +40,8 @@ pub(crate) use stored::{Layout, Stored};
 pub(crate) use symmetric::symv;
 pub(crate) use update::{ger, syr, syr2};
 
-/// From so many elements of a matrix on, threads are worth waking.
-const PARALLEL: usize = 1 << 16;
+/// From so many elements of a matrix on, threads are worth waking: one has read them in some 10 us.
+const PARALLEL: usize = 1 << 17;
 /// Elements of a matrix that one task should have at least.
 const TASK: usize = 1 << 14;
 

@@ -70,7 +70,7 @@ fn multiply<T: Field>(
     y: &mut [T],
 ) {
     let parallel = stored.elements() >= PARALLEL;
-    let panel = |rows: Range<usize>| Panel { stored: &stored, a, rows, beside: unit, backwards: false };
+    let panel = |rows: Range<usize>| Panel { stored: &stored, a, rows, beside: unit };
     if trans != Trans::No {
         let conj = trans == Trans::Conj;
         let x = conjugate(conj, x);

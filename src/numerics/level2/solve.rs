@@ -103,13 +103,7 @@ impl<T: Field> System<'_, T> {
 
     /// Takes from unknowns what comes of known ones.
     fn take(&self, at: &Range<usize>, known: &[T], block: &Range<usize>, unknown: &mut [T]) {
-        let panel = |rows: &Range<usize>| Panel {
-            stored: self.stored,
-            a: self.a,
-            rows: rows.clone(),
-            beside: true,
-            backwards: self.backwards,
-        };
+        let panel = |rows: &Range<usize>| Panel { stored: self.stored, a: self.a, rows: rows.clone(), beside: true };
         if self.trans == Trans::No {
             let factor = |j: usize| -known.get(j - at.start).copied().unwrap_or_default();
             panel(block).add(at.clone(), factor, unknown);

@@ -170,12 +170,14 @@ impl Stored {
     fn stretches(&self, count: usize) -> Vec<Range<usize>> {
         let all: usize = (0..self.cols).map(|j| self.column(j).len).sum();
         let (mut cuts, mut first, mut seen) = (Vec::with_capacity(count), 0, 0);
+        // Divided once for each cut: as often as there are columns, that took as long as the columns of a small matrix.
+        let due = |cuts: usize| (all as u128 * (cuts as u128 + 1)).div_ceil(count.max(1) as u128) as usize;
+        let mut next = due(0);
         for j in 0..self.cols {
             seen += self.column(j).len;
-            let due = (all as u128 * (cuts.len() as u128 + 1)).div_ceil(count.max(1) as u128);
-            if (seen as u128 >= due && (j + 1).is_multiple_of(4)) || j + 1 == self.cols {
+            if (seen >= next && (j + 1).is_multiple_of(4)) || j + 1 == self.cols {
                 cuts.push(first..j + 1);
-                first = j + 1;
+                (first, next) = (j + 1, due(cuts.len()));
             }
         }
         cuts

@@ -39,7 +39,7 @@ pub(crate) fn symv<T: Field>(
     // What these columns, and the rows that mirror them, contribute to these rows of y.
     let add = |columns: Range<usize>, rows: Range<usize>, y: &mut [T]| {
         let (base, x) = (rows.start, beside.get(rows.clone()).unwrap_or_default());
-        let panel = Panel { stored: &stored, a, rows, beside: true, backwards: false };
+        let panel = Panel { stored: &stored, a, rows, beside: true };
         panel.both(columns, factor, x, y, |j, mirrored, y| {
             let diagonal = a.get(stored.beside(j).1).copied().unwrap_or_default();
             let diagonal = if hermitian { factor(j).times(diagonal.re()) } else { factor(j) * diagonal };

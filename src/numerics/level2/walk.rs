@@ -17,8 +17,6 @@ pub(super) struct Panel<'s, T> {
     pub(super) rows: Range<usize>,
     /// Of a triangle: what lies beside the diagonal.
     pub(super) beside: bool,
-    /// Whether what is asked for next is what lies before these columns.
-    pub(super) backwards: bool,
 }
 
 impl<T: Field> Panel<'_, T> {
@@ -59,12 +57,10 @@ impl<T: Field> Panel<'_, T> {
                 4.. => 4,
                 _ => 1,
             };
-            let turns = self.backwards && j + count >= end;
-            let next = if turns { columns.start.saturating_sub(count) } else { j + count };
             match count {
-                8 => self.group::<8, DOT, AXPY>(j, next, &factor, x, y, &mut put),
-                4 => self.group::<4, DOT, AXPY>(j, next, &factor, x, y, &mut put),
-                _ => self.group::<1, DOT, AXPY>(j, next, &factor, x, y, &mut put),
+                8 => self.group::<8, DOT, AXPY>(j, &factor, x, y, &mut put),
+                4 => self.group::<4, DOT, AXPY>(j, &factor, x, y, &mut put),
+                _ => self.group::<1, DOT, AXPY>(j, &factor, x, y, &mut put),
             }
             j += count;
         }
@@ -75,28 +71,23 @@ impl<T: Field> Panel<'_, T> {
         column.within(&self.rows)
     }
 
-    /// `C` columns from `j` on, before those from `next` on: at once where all of them have a row, one element after the
+    /// `C` columns from `j` on: at once where all of them have a row, one element after the
     /// other at the ends, where a triangle or a band is cut off.
     fn group<const C: usize, const DOT: bool, const AXPY: bool>(
         &self,
         j: usize,
-        next: usize,
         factor: impl Fn(usize) -> T,
         x: &[T],
         y: &mut [T],
         mut put: impl FnMut(usize, Complex64, &mut [T]),
     ) {
         let (columns, base): ([Column; C], _) = (from_fn(|c| self.column(j + c)), self.rows.start);
-        let last = self.stored.cols.saturating_sub(1);
         let factors: [T; C] = from_fn(|c| factor(j + c));
         let first = columns.iter().map(|c| c.first).max().unwrap_or(0);
         let end = columns.iter().map(|c| c.end()).min().unwrap_or(0).max(first);
         let middle = Column { first: first - base, len: end - first, at: 0 };
-        let (a, next) = (
-            columns.map(|c| c.within(&(first..end)).of(self.a)),
-            from_fn(|c| self.column((next + c).min(last)).of(self.a)),
-        );
-        let pass = Pass::<T, C, DOT, AXPY> { a, next, factors, x: middle.rows(x), y: middle.rows_mut(y, 0) };
+        let a = columns.map(|c| c.within(&(first..end)).of(self.a));
+        let pass = Pass::<T, C, DOT, AXPY> { a, factors, x: middle.rows(x), y: middle.rows_mut(y, 0) };
         let mut sums = pass.run();
         for ((column, factor), sum) in columns.into_iter().zip(factors).zip(&mut sums) {
             let rows = (column.first..first.min(column.end())).chain(end.max(column.first)..column.end());
