@@ -92,7 +92,7 @@ fn each<T: BlasElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
             &format!("lu of {count} x {n} {text}"),
             (bench.upload(&data), pivots, bench.device.zeros::<i32>(count).unwrap()),
             |(a, pivots, info)| {
-                blas.getrf_strided_batched(Lu::new(n, count), a, pivots, info).unwrap().await_result().unwrap()
+                blas.getrf_strided_batched(Lu::new(n).batch(count), a, pivots, info).unwrap().await_result().unwrap()
             },
             || theirs.chunks_mut(n * n).for_each(|a| library.getrf(n, a, &mut theirs_at)),
         );
