@@ -50,7 +50,7 @@ pub(crate) fn open() -> Option<&'static OpenBlas> {
         let has = |name: &[u8]| unsafe { library.get::<Product>(name) }.is_ok();
         let names = [("", "_"), ("scipy_", "_64_"), ("scipy_", "_"), ("", "_64_")];
         let names = names.into_iter().find(|(before, behind)| has(format!("{before}dgemm{behind}\0").as_bytes()));
-        Some(OpenBlas { library, names: names.expect("a library with a dgemm") })
+        Some(OpenBlas { library, names: names.unwrap() })
     };
     LIBRARY.get_or_init(load).as_ref()
 }
