@@ -10,6 +10,7 @@
 //! OpenBLAS's threads spin for a while after a call; the row has the medians of the bursts. Matrices are column-major and
 //! without gaps.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot run should stop")]
+#![expect(clippy::indexing_slicing, reason = "a benchmark")]
 
 #[path = "host/openblas.rs"]
 mod openblas;

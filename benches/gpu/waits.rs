@@ -36,7 +36,9 @@ pub(crate) fn run(bench: &mut Bench) {
         };
         // A thread learns how long work of a name lasts from its last 20 to 39 waits.
         if ns <= 100_000_000 {
-            (0..40).for_each(|_| drop(wait(Wait::Adaptive)));
+            for _ in 0..40 {
+                wait(Wait::Adaptive);
+            }
         }
         let (mut spun, mut ours, mut theirs, mut spent) = (Vec::new(), Vec::new(), Vec::new(), Duration::ZERO);
         for _ in 0..rounds {

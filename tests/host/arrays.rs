@@ -1,7 +1,7 @@
 //! Fronts that take views of arrays: by rows, by columns, transposed or with gaps, the answer is that of their elements.
 
 use crate::common::{Rng, devices, is_host, refused, seeds};
-use windlass::ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, s};
+use windlass::ndarray::{Array1, Array2, Array3, ArrayD, ArrayView2, ArrayView3, Axis, IxDyn, ShapeBuilder, s};
 use windlass::solver::{Structure, Vectors};
 use windlass::sparse::Csr;
 use windlass::{Complex, Device, Uplo};
@@ -78,6 +78,74 @@ fn products_take_views_in_any_order() {
         let d = device.blas_lt().matmul_array::<_, _, i32>(&bytes, &bytes.t()).unwrap().await_result().unwrap();
         assert_eq!(d, bytes.mapv(i32::from).dot(&bytes.t().mapv(i32::from)));
     }
+}
+
+type View = fn(&Array3<f64>) -> ArrayView3<'_, f64>;
+
+/// A batch of matrices in one of five ways: by rows, by columns, the batch innermost, with gaps, backwards.
+fn lain_batch(rng: &mut Rng, batch: &Array3<f64>) -> (Array3<f64>, View) {
+    let (count, m, n) = batch.dim();
+    let (shape, view): (_, View) = match rng.below(5) {
+        0 => ((count, m, n), |whole| whole.view()),
+        1 => ((count, n, m), |whole| whole.view().permuted_axes([0, 2, 1])),
+        2 => ((m, n, count), |whole| whole.view().permuted_axes([2, 0, 1])),
+        3 => ((2 * count, m, n + 1), |whole| whole.slice(s![..;2, ..;-1, 1..])),
+        _ => ((count, m, n), |whole| whole.slice(s![..;-1, .., ..])),
+    };
+    let mut whole = Array3::<f64>::zeros(shape);
+    let at = |whole: &Array3<f64>, index| std::ptr::from_ref(&view(whole)[index]).addr();
+    let base = whole.as_ptr().addr();
+    for (index, x) in batch.indexed_iter() {
+        let place = (at(&whole, index) - base) / size_of::<f64>();
+        whole.as_slice_mut().unwrap()[place] = *x;
+    }
+    (whole, view)
+}
+
+#[test]
+fn batches_take_views_in_any_order() {
+    for device in devices() {
+        let blas = device.blas();
+        seeds(40, |rng, _| {
+            let [count, m, n, k] = [(); 4].map(|()| rng.pick(&[0, 1, 2, 3, 5]));
+            let mut numbers = |shape| Array3::from_shape_fn(shape, |_| rng.below(9) as f64 - 4.0);
+            let (a, b) = (numbers((count, m, k)), numbers((count, k, n)));
+            let ((lain_a, view_a), (lain_b, view_b)) = (lain_batch(rng, &a), lain_batch(rng, &b));
+            let (view_a, view_b) = (view_a(&lain_a), view_b(&lain_b));
+            assert_eq!((view_a, view_b), (a.view(), b.view()));
+            let what = format!("{:?} by {:?}, {:?} by {:?}", a.dim(), view_a.strides(), b.dim(), view_b.strides());
+            let c = blas.gemm_array(&view_a, &view_b).unwrap().await_result().unwrap();
+            assert_eq!(c.dim(), (count, m, n), "{what}");
+            for ((a, b), c) in a.outer_iter().zip(b.outer_iter()).zip(c.outer_iter()) {
+                assert_eq!(c, a.dot(&b), "{what}");
+            }
+            if n > 0 {
+                let x = b.index_axis(Axis(2), 0);
+                let y = blas.gemv_array(&view_a, &x).unwrap().await_result().unwrap();
+                assert_eq!(y.dim(), (count, m), "{what}");
+                for ((a, x), y) in a.outer_iter().zip(x.outer_iter()).zip(y.outer_iter()) {
+                    assert_eq!(y, a.dot(&x), "{what}");
+                }
+            }
+        });
+        // Of any dimension.
+        let a = ArrayD::from_shape_fn(IxDyn(&[2, 3, 2, 2]), |at| (at[0] + at[1] * at[2] + at[3]) as f32);
+        let c = blas.gemm_array(&a, &a).unwrap().await_result().unwrap();
+        let last: ArrayView2<'_, f32> = a.slice(s![1, 2, .., ..]);
+        assert_eq!((c.shape(), c.slice(s![1, 2, .., ..])), (a.shape(), last.dot(&last).view()));
+    }
+}
+
+#[test]
+fn batches_that_do_not_go_together_are_refused_with_both_shapes() {
+    let blas = Device::host().unwrap().blas();
+    let zeros = |shape: &[usize]| ArrayD::<f64>::zeros(IxDyn(shape));
+    let product = |a: &[usize], b: &[usize]| refused(&blas.gemm_array(&zeros(a), &zeros(b)).map(drop).unwrap_err());
+    assert_eq!(product(&[2, 3, 4], &[3, 4, 5]), ("b".into(), "matrices along [3], but those of a along [2]".into()));
+    assert_eq!(product(&[2, 3, 4], &[2, 3, 5]).1, "it is 3 x 5, but a is 3 x 4: 3 rows for 4 columns");
+    assert_eq!(product(&[4], &[4, 5]), ("a".into(), "a shape of [4] has no rows and columns".into()));
+    let vector = refused(&blas.gemv_array(&zeros(&[2, 3, 4]), &zeros(&[3, 4])).map(drop).unwrap_err());
+    assert_eq!(vector, ("x".into(), "a shape of [3, 4], but that of a is [2, 3, 4]".into()));
 }
 
 fn assert_near(got: &Array2<f64>, want: &Array2<f64>, what: &str) {

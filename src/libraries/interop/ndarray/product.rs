@@ -5,8 +5,7 @@ use crate::{Element, Error, Gemm, Matmul, Result};
 use ndarray::ArrayRef2;
 
 /// `m`, `n` and `k`.
-fn sizes<A, B>(a: &ArrayRef2<A>, b: &ArrayRef2<B>) -> Result<(usize, usize, usize)> {
-    let ((m, k), (rows, n)) = (a.dim(), b.dim());
+pub(super) fn sizes((m, k): (usize, usize), (rows, n): (usize, usize)) -> Result<(usize, usize, usize)> {
     if k == rows {
         Ok((m, n, k))
     } else {
@@ -36,7 +35,7 @@ impl<T: GemmElement> Gemm<T> {
     /// # Ok(()) }
     /// ```
     pub fn of_arrays(a: &ArrayRef2<T>, b: &ArrayRef2<T>) -> Result<Self> {
-        let (m, n, k) = sizes(a, b)?;
+        let (m, n, k) = sizes(a.dim(), b.dim())?;
         Ok(Gemm::new(m, n, k).row_major())
     }
 }
@@ -61,7 +60,7 @@ impl<S: Element> Matmul<S> {
     /// # Ok(()) }
     /// ```
     pub fn of_arrays<A, B>(a: &ArrayRef2<A>, b: &ArrayRef2<B>) -> Result<Self> {
-        let (m, n, k) = sizes(a, b)?;
+        let (m, n, k) = sizes(a.dim(), b.dim())?;
         Ok(Matmul::new(m, n, k).row_major())
     }
 }

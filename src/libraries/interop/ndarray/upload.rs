@@ -50,15 +50,26 @@ impl Device {
     /// into it first, by the calling thread. [`HostData::borrow_array`] refuses that instead. It may be changed as soon
     /// as this returns.
     ///
+    /// A batch is an array whose first axis counts matrices. In `Order::Row` they lie one after the other, as row-major
+    /// specifications want them with `.batch(count)`; where they are to be column-major, the other two axes are exchanged before:
+    /// `Order::Column` would put the first elements of all matrices side by side.
+    ///
     /// # Errors
     /// As [`upload`](Self::upload).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order, ndarray::array};
+    /// use windlass::{Device, Order, blas::Lu, ndarray::array};
     /// let (device, a) = (Device::host()?, array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     /// let buffer = device.upload_array(&a, Order::Column)?.into_output();
     /// assert_eq!(device.download(&buffer)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    ///
+    /// let batch = array![[[4.0, 2.0], [2.0, 3.0]], [[5.0, 1.0], [5.0, 2.0]]];
+    /// let a = device.upload_array(&batch.view().permuted_axes([0, 2, 1]), Order::Row)?.into_output();
+    /// let (lu, pivots, info) = (Lu::new(2).batch(2), device.uninit(4)?, device.uninit(2)?);
+    /// let (a, _, _) = device.blas().getrf_strided_batched(lu, a, pivots, info)?.await_result()?;
+    /// let factors = device.download_array(&a, (2, 2, 2), Order::Row)?.await_result()?.permuted_axes([0, 2, 1]);
+    /// assert_eq!(factors, array![[[4.0, 2.0], [0.5, 2.0]], [[5.0, 1.0], [1.0, 1.0]]]);
     /// # Ok(()) }
     /// ```
     pub fn upload_array<T: Element, D: Dimension>(
