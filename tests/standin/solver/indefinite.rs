@@ -9,7 +9,7 @@ use windlass::{Complex, Device, Uplo};
 /// A symmetric matrix with numbers of both signs on its diagonal, whose other triangle holds none.
 fn matrix<T: Number>(n: usize, uplo: Uplo) -> (Dense, Vec<T>) {
     let half = Dense::sample::<T>(n, n);
-    let sign = |i: usize| if i % 2 == 0 { 4.0 } else { -4.0 };
+    let sign = |i: usize| if i.is_multiple_of(2) { 4.0 } else { -4.0 };
     let a = Dense::by(n, n, |i, j| {
         let x = half.at(i.max(j), i.min(j));
         if i == j { x + C::new(sign(i), 0.0) } else { x }
