@@ -172,7 +172,8 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
-    let mut receive = Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false };
+    let mut receive =
+        Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false, sizes: smallvec::SmallVec::new() };
     let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
     let incomplete = || Error::library("an order's operands differ from those of its operation");
     let read_count = read_count.ok_or_else(incomplete)?;

@@ -101,6 +101,8 @@ pub struct Receive<'r, 'x> {
     pub(crate) shape: std::slice::Iter<'r, u32>,
     /// The views count bytes, for what they count in is not known yet.
     pub(crate) in_bytes: bool,
+    /// Of each operand that was told apart, where they count bytes, those of an element.
+    pub(crate) sizes: SmallVec<[usize; 4]>,
 }
 
 impl<'x> Receive<'_, 'x> {
@@ -114,6 +116,8 @@ impl<'x> Receive<'_, 'x> {
         let View { region, offset, mut len, .. } = *self.views.next()?;
         if self.in_bytes {
             len = len.checked_div(size)?;
+            region.allocation.address.is_multiple_of(size as u64).then_some(())?;
+            self.sizes.push(size);
         }
         let end = offset.checked_add(len)?.checked_mul(size)?;
         (end as u64 <= region.allocation.bytes).then_some((region, offset, len))

@@ -85,7 +85,7 @@ impl Program {
     /// 0 in the order in which they were first read: [`to_dot`](Self::to_dot) names them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is none of that number, or for a buffer of another length in bytes. Whether it is
+    /// [`Error::InvalidArgument`] when there is none of that number, or for a buffer of another length in bytes or with elements of another size. Whether it is
     /// of this device is looked at by each replay.
     pub fn bind<'a>(&mut self, captured: usize, buffer: impl Into<AnyIn<'a>>) -> Result<()> {
         let count = self.captured.len();
@@ -94,8 +94,10 @@ impl Program {
         };
         let buffer = buffer.into();
         let ((_, _, bytes), (_, _, recorded)) = (buffer.place(), place.as_in().place());
-        if bytes != recorded {
-            return Err(Error::invalid("buffer", format!("{bytes} bytes in the place of {recorded}")));
+        let (size, of_recorded) = (buffer.dtype().size(), place.dtype().size());
+        if (bytes, size) != (recorded, of_recorded) {
+            let reason = format!("{bytes} bytes of elements of {size} in the place of {recorded} of {of_recorded}");
+            return Err(Error::invalid("buffer", reason));
         }
         *place = buffer.kept();
         Ok(())

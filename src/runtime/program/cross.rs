@@ -65,14 +65,16 @@ pub(super) struct ArrivedStep {
     pub(super) info: OpInfo,
     /// Of each operand whether it is written, and whether nothing of what was there matters.
     pub(super) writes: SmallVec<[(bool, bool); 4]>,
+    /// Of each operand the bytes of an element.
+    pub(super) sizes: SmallVec<[usize; 4]>,
 }
 
 /// What it is read from.
 pub(super) struct Packed<'a> {
     pub(super) op: &'a [u8],
     pub(super) shape: &'a [u32],
-    /// Bytes of each operand.
-    pub(super) operands: &'a mut dyn ExactSizeIterator<Item = u64>,
+    /// Of each operand how far it begins behind what is aligned for anything, and its bytes.
+    pub(super) operands: &'a mut dyn ExactSizeIterator<Item = (u64, u64)>,
 }
 
 fn small(n: usize) -> u32 {
@@ -137,7 +139,7 @@ impl Arrived {
         for (index, one) in crossed.steps.iter().enumerate() {
             let mut arrived = None;
             find(one.code, &mut |call| {
-                let operands = &mut one.places.iter().map(|&(_, _, bytes)| bytes);
+                let operands = &mut one.places.iter().map(|&(_, offset, bytes)| (offset, bytes));
                 let packed = Packed { op: &one.op, shape: &one.shape, operands };
                 arrived = Some(ArrivedStep::of(call, packed, (epoch, modules))?);
                 Ok(())
@@ -191,12 +193,12 @@ impl ArrivedStep {
         call.decode(Incoming { bytes: packed.op, lent: None, epoch, modules })?;
         let meter = Arc::new(Meter::new(u64::MAX, u64::MAX));
         let mut next = NOWHERE;
-        let region = |bytes: u64| {
+        let region = |(offset, bytes): (u64, u64)| {
             meter.take(bytes)?;
-            let address = next;
+            let address = next + offset % ALIGN;
             next = bytes
                 .checked_next_multiple_of(ALIGN)
-                .and_then(|bytes| next.checked_add(bytes + ALIGN))
+                .and_then(|bytes| next.checked_add(bytes)?.checked_add(2 * ALIGN))
                 .ok_or_else(cut)?;
             let memory = Arc::new(Allocation::new(address, bytes, Home::Empty, meter.clone()));
             Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..bytes as usize))
@@ -211,14 +213,16 @@ impl ArrivedStep {
             undefined: false,
         };
         let views: Views<'_> = regions.iter().map(view).collect();
-        let mut receive = Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true };
+        let mut receive =
+            Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true, sizes: SmallVec::new() };
         let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;
+        let sizes = std::mem::take(&mut receive.sizes);
         // It was checked when it was recorded; but bytes may come from anywhere.
         call.check()?;
         let written = |index: usize| index.checked_sub(read_count).map(|write| (true, call.overwrites(write)));
         let writes = (0..regions.len()).map(|index| written(index).unwrap_or_default()).collect();
         let (info, facts) = (call.info(None, None)?, call.facts());
-        Ok(ArrivedStep { step: call.become_step(0, None)?, facts, info, writes })
+        Ok(ArrivedStep { step: call.become_step(0, None)?, facts, info, writes, sizes })
     }
 }
 

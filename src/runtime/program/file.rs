@@ -7,7 +7,7 @@ use super::Program;
 use super::cross::{ArrivedStep, Packed};
 use super::operands::ReplayReads;
 use super::plan::{Plan, Source, Use};
-use super::saved::{Saved, SavedPiece, SavedStep, SavedUse, unreadable};
+use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
 use super::step::{Answering, Conclude};
 use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written, not_recordable, recordable};
 use super::{Later, covered::Covered};
@@ -135,7 +135,7 @@ impl Program {
             executable: [0; 32],
             graphs,
             pieces: plan.pieces.iter().map(piece).collect(),
-            captured: self.captured.iter().map(|one| one.as_in().place().2 as u64).collect(),
+            captured: self.captured.iter().map(|one| Elements::of(&one.as_in())).collect(),
             steps,
         })
     }
@@ -149,12 +149,9 @@ impl Program {
             return Err(Error::invalid("captured", format!("{given} buffers, but {} were recorded", lengths.len())));
         }
         for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
-            let bytes = buffer.place().2 as u64;
-            if bytes != recorded {
-                return Err(Error::invalid(
-                    format!("captured {index}"),
-                    format!("{bytes} bytes in the place of {recorded}"),
-                ));
+            let given = Elements::of(buffer);
+            if given != recorded {
+                return Err(Error::invalid(format!("captured {index}"), format!("{given} in the place of {recorded}")));
             }
         }
         let mut written = Written::default();
@@ -208,12 +205,17 @@ impl Written {
     }
 }
 
-/// The operation, with operands that lie nowhere yet.
-fn entry(saved: &SavedStep, same: bool, epoch: &Arc<Epoch>, answers: &mut usize) -> Result<Entry> {
+/// The operation, with operands that lie nowhere yet, and the bytes of an element of each.
+fn entry(
+    saved: &SavedStep,
+    same: bool,
+    epoch: &Arc<Epoch>,
+    answers: &mut usize,
+) -> Result<(Entry, SmallVec<[usize; 4]>)> {
     let (mut arrived, modules) = (None, Modules::default());
     let mut read = |call: &mut dyn crate::dispatch::Call| {
         recordable(call.facts())?;
-        let operands = &mut saved.operands.iter().map(|one| one.bytes);
+        let operands = &mut saved.operands.iter().map(|one| (one.offset, one.bytes));
         let packed = Packed { op: &saved.packed, shape: &saved.shape, operands };
         arrived = Some(ArrivedStep::of(call, packed, (epoch, &modules))?);
         Ok(())
@@ -223,7 +225,7 @@ fn entry(saved: &SavedStep, same: bool, epoch: &Arc<Epoch>, answers: &mut usize)
         true => with_handler(saved.distance, &mut read),
         false => with_named(saved.name, &mut read),
     })?;
-    let ArrivedStep { step, facts, mut info, writes } =
+    let ArrivedStep { step, facts, mut info, writes, sizes } =
         arrived.ok_or_else(|| unreadable("an operation that is none"))?;
     info.label = saved.label.as_deref().map(interned);
     let answer = (facts.raw_bytes > 0).then(|| std::mem::replace(answers, *answers + 1));
@@ -235,11 +237,16 @@ fn entry(saved: &SavedStep, same: bool, epoch: &Arc<Epoch>, answers: &mut usize)
         overwrites,
     });
     let uses: SmallVec<_> = uses.collect();
-    Ok(Entry { step, info, facts, uses, answer })
+    Ok((Entry { step, info, facts, uses, answer }, sizes))
 }
 
 /// The same, if each operand lies inside what holds it, and was written before it is read.
-fn placed(saved: &SavedStep, entry: Entry, covered: &mut Covered, captured: &[u64]) -> Result<Entry> {
+fn placed(
+    saved: &SavedStep,
+    (entry, sizes): (Entry, SmallVec<[usize; 4]>),
+    covered: &mut Covered,
+    captured: &[Elements],
+) -> Result<Entry> {
     if saved.operands.len() != entry.uses.len() {
         return Err(unreadable("an operation with other operands"));
     }
@@ -247,8 +254,8 @@ fn placed(saved: &SavedStep, entry: Entry, covered: &mut Covered, captured: &[u6
         let good = match one.source {
             Source::Piece(piece) => covered.admits(piece, one),
             Source::Captured(captured_index) => {
-                let bytes = captured.get(captured_index).copied().unwrap_or(0);
-                !one.writes && one.offset == 0 && one.bytes == bytes
+                let recorded = sizes.get(index).map(|&size| Elements { bytes: one.bytes, size: size as u64 });
+                !one.writes && one.offset == 0 && recorded.as_ref() == captured.get(captured_index)
             }
         };
         if !good {
@@ -360,22 +367,20 @@ mod tests {
                 Program::of_saved(&device, &saved, true, &[crate::AnyIn::from(&captured)].into_iter().collect());
             loaded.map(drop).unwrap_err().to_string()
         };
-        assert!(
-            refused(|saved| saved.steps.swap(0, 2)).contains("never written"),
-            "a product of what no step has made"
-        );
-        assert!(refused(|saved| saved.steps[0].operands[1].offset = 8).contains("outside"), "a part of an input");
-        assert!(refused(|saved| saved.steps[0].operands[0].source = Source::Captured(1)).contains("outside"));
-        assert!(
-            refused(|saved| saved.steps[0].operands[2].source = Source::Captured(0)).contains("outside"),
-            "written"
-        );
-        assert!(
-            refused(|saved| saved.steps[0].operands[2].bytes = 24).contains("`y`"),
-            "shorter than the routine writes"
-        );
-        assert!(refused(|saved| drop(saved.steps.remove(2))).contains("operand"), "an output that nothing writes");
-        assert!(refused(|saved| saved.pieces.swap(0, 1)).contains("operand"), "of another type or place");
+        let cases: [(&str, fn(&mut Saved), &str); 8] = [
+            ("of what no step has made", |saved| saved.steps.swap(0, 2), "never written"),
+            ("a part of an input", |saved| saved.steps[0].operands[1].offset = 8, "outside"),
+            ("not captured", |saved| saved.steps[0].operands[0].source = Source::Captured(1), "outside"),
+            ("written", |saved| saved.steps[0].operands[2].source = Source::Captured(0), "outside"),
+            ("shorter than the routine writes", |saved| saved.steps[0].operands[2].bytes = 24, "`y`"),
+            ("an output that nothing writes", |saved| drop(saved.steps.remove(2)), "operand"),
+            ("an input that is written", |saved| saved.pieces.swap(0, 1), "operand"),
+            ("between two numbers", |saved| saved.steps[1].operands[1].offset = 4, "cannot be read"),
+        ];
+        for (what, change, want) in cases {
+            let text = refused(change);
+            assert!(text.contains(want), "{what}: {text}");
+        }
     }
 
     /// A file that anybody may have written, with a checksum that is right: it is refused, or it is a program whose replays end.

@@ -7,6 +7,7 @@
 
 use super::plan::Source;
 use super::tape::Part;
+use crate::buffer::AnyIn;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +26,28 @@ pub(super) struct Saved {
     pub(super) graphs: bool,
     /// Memory, in the order in which it was named.
     pub(super) pieces: Vec<SavedPiece>,
-    /// Bytes of each buffer of the device that it reads.
-    pub(super) captured: Vec<u64>,
+    /// The buffers of the device that it reads.
+    pub(super) captured: Vec<Elements>,
     pub(super) steps: Vec<SavedStep>,
+}
+
+/// How long a buffer is, and an element of it, in bytes: all that is known of one that was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Elements {
+    pub(super) bytes: u64,
+    pub(super) size: u64,
+}
+
+impl Elements {
+    pub(super) fn of(buffer: &AnyIn<'_>) -> Self {
+        Elements { bytes: buffer.place().2 as u64, size: buffer.dtype().size() as u64 }
+    }
+}
+
+impl std::fmt::Display for Elements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes of elements of {}", self.bytes, self.size)
+    }
 }
 
 /// A piece of memory of a recording.
@@ -119,8 +139,13 @@ mod tests {
             label: Some("first".into()),
             operands: vec![SavedUse { source: Source::Captured(0), offset: 0, bytes: 8 }],
         };
-        let saved =
-            Saved { executable: [7; 32], graphs: true, pieces: Vec::new(), captured: vec![8], steps: vec![step] };
+        let saved = Saved {
+            executable: [7; 32],
+            graphs: true,
+            pieces: Vec::new(),
+            captured: vec![Elements { bytes: 8, size: 8 }],
+            steps: vec![step],
+        };
         let good = saved.to_bytes().unwrap();
         assert_eq!(Saved::of_bytes(&good).unwrap().to_bytes().unwrap(), good);
         for at in 0..good.len() {
