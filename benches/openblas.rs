@@ -3,12 +3,14 @@
 //! ```text
 //! python3 -m venv peers && peers/bin/pip install numpy==2.4.6
 //! export WINDLASS_OPENBLAS=$(ls $PWD/peers/lib/python3*/site-packages/numpy.libs/libscipy_openblas64*.so)
-//! cargo bench --bench openblas -- [ONLY]
+//! OPENBLAS_THREAD_TIMEOUT=24 cargo bench --bench openblas -- [ONLY]
 //! ```
 //!
-//! Ours is a dispatch and its wait, theirs a call. Each row alternates bursts of 20 ms, with pauses between them, because
-//! OpenBLAS's threads spin for a while after a call; the row has the medians of the bursts. Matrices are column-major and
-//! without gaps.
+//! Ours is a dispatch and its wait, theirs a call. Each row alternates bursts of 20 ms, with pauses of 40 ms between them; it has
+//! the medians of the bursts. Matrices are column-major and without gaps.
+//!
+//! OpenBLAS's threads spin after a call, by default for longer than the pause, on the core that the second thread of ours wants
+//! then: it is told to let them spin for 2^24 cycles, some 6 ms, which they find each other in within a burst.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot run should stop")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark")]
 
