@@ -142,9 +142,7 @@ impl Server {
     /// Waits until an order of another lane was carried out. Nothing is held here, and an order follows earlier ones only:
     /// of all that are not carried out, the one that was written first has nothing to wait for.
     fn follow(&self, lane: usize, number: u64) {
-        let Some(post) = self.posts.get(lane) else {
-            self.garbled(Error::library("an order follows a lane that does not exist"))
-        };
+        let Some(post) = self.posts.get(lane) else { self.garbled(Error::library("an order that follows no lane")) };
         let carried = self.control.word(layout::carried(lane));
         let (start, serving) = (Clock::SYSTEM.start(), &Timing::standard().serving);
         while carried.load(Ordering::Acquire) < number {

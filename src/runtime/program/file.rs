@@ -270,7 +270,10 @@ fn placed(
 fn in_step(index: usize, step: &SavedStep, error: Error) -> Error {
     match error {
         Error::Unsupported { reason, .. } => Error::unsupported(format!("step {index}, {}: {reason}", step.op)),
-        Error::InvalidArgument { reason, .. } => Error::invalid("path", format!("step {index}, {}: {reason}", step.op)),
+        Error::InvalidArgument { argument, reason, .. } => {
+            let argument = if argument == "path" { String::new() } else { format!("`{argument}`: ") };
+            Error::invalid("path", format!("step {index}, {}: {argument}{reason}", step.op))
+        }
         other => unreadable(format!("step {index}, {}: {other}", step.op)),
     }
 }
