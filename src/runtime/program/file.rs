@@ -306,10 +306,12 @@ fn interned(label: &str) -> &'static str {
     })
 }
 
-#[cfg(all(test, feature = "host"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{DeviceBuffer, Op, Slices, SlicesMut, Spans, Wire};
+
+    type Change = fn(&mut Saved);
 
     /// `y = a + s b`.
     #[derive(serde::Serialize, serde::Deserialize)]
@@ -363,14 +365,14 @@ mod tests {
     fn what_no_recording_could_have_made_is_refused() {
         let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
         let captured = device.upload(vec![1.0f64; 4]).unwrap().into_output();
-        let refused = |change: fn(&mut Saved)| {
+        let refused = |change: Change| {
             let mut saved = program(&device, &captured).saved().unwrap();
             change(&mut saved);
             let loaded =
                 Program::of_saved(&device, &saved, true, &[crate::AnyIn::from(&captured)].into_iter().collect());
             loaded.map(drop).unwrap_err().to_string()
         };
-        let cases: [(&str, fn(&mut Saved), &str); 8] = [
+        let cases: [(&str, Change, &str); 8] = [
             ("of what no step has made", |saved| saved.steps.swap(0, 2), "never written"),
             ("a part of an input", |saved| saved.steps[0].operands[1].offset = 8, "outside"),
             ("not captured", |saved| saved.steps[0].operands[0].source = Source::Captured(1), "outside"),
