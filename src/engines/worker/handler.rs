@@ -29,13 +29,14 @@ pub(crate) enum OpCode {
 }
 
 /// What carries out one kind of operation.
+#[repr(C)]
 pub(super) struct Handler {
-    magic: u64,
+    mark: [u64; 2],
     pub(super) run: fn(With<'_>) -> Result<()>,
 }
 
 /// Marks a handler, so that a distance that leads elsewhere is noticed.
-const MARK: u64 = 0x7769_6e64_6c61_7373;
+const MARK: [u64; 2] = [0x7769_6e64_6c61_7373, 0x5e1f_9c3a_d27b_8846];
 
 /// What is done with an operation that is still to be read.
 pub(crate) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
@@ -43,7 +44,7 @@ pub(crate) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
 struct Of<O>(PhantomData<O>);
 
 impl<O: Op> Of<O> {
-    const HANDLER: Handler = Handler { magic: MARK, run: run::<O> };
+    const HANDLER: Handler = Handler { mark: MARK, run: run::<O> };
 }
 
 /// The handler of an operation.
@@ -95,14 +96,14 @@ impl Handlers {
             Handlers::Same => {
                 let at = distance::place::<Handler>(code)
                     .ok_or_else(|| Error::library("the worker has no handler at the operation's address"))?;
-                // SAFETY: the parent runs the same file (the handshake compared them) and took the distance of such a
-                // constant in it, so a handler lies here.
-                let handler = unsafe { &*at };
-                if handler.magic == MARK {
-                    Ok(handler)
-                } else {
-                    Err(Error::library("the worker has no handler for the operation"))
+                // SAFETY: `place` has found room for one, aligned, in a segment of this file that can be read; these are numbers,
+                // whatever they are of.
+                let mark = unsafe { std::ptr::read_volatile(at.cast::<[u64; 2]>()) };
+                if mark != MARK {
+                    return Err(Error::library("no handler at an operation's place"));
                 }
+                // SAFETY: so a handler lies here: nothing else in this file has that mark, which the code holds in two halves.
+                Ok(unsafe { &*at })
             }
         }
     }
