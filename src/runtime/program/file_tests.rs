@@ -1,0 +1,125 @@
+//! Files that say what no recording could have made.
+
+use super::*;
+use crate::{DeviceBuffer, Op, Slices, SlicesMut, Spans, Wire};
+
+type Change = fn(&mut Saved);
+
+/// `y = a + s b`.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Mix(f64);
+
+impl Op for Mix {
+    const NAME: &'static str = "mix";
+    type Reads = (f64, f64);
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+    fn check(&self, (a, b): &Spans<(f64, f64)>, (y,): &Spans<(f64,)>) -> Result<()> {
+        if a.len() == b.len() && a.len() == y.len() { Ok(()) } else { Err(Error::invalid("y", "of another length")) }
+    }
+    fn overwrites(&self, _: &Spans<(f64,)>) -> bool {
+        true
+    }
+    fn host(&self, (a, b): Slices<'_, Self>, (y,): SlicesMut<'_, Self>) -> Result<()> {
+        y.iter_mut().zip(a).zip(b).for_each(|((y, a), b)| *y = a + self.0 * b);
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+}
+
+/// Operands of every kind, and a temporary in two parts.
+fn program(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
+    let (program, ()) = device
+        .record(|r| {
+            let (x, y) = (r.input::<f64>(4)?, r.operand::<f64>(4)?);
+            let (one, two) = r.uninit::<f64>(8)?.split_at(4)?;
+            let mix = |s, a, b, y| Ok::<_, Error>(r.dispatch(Mix(s), (a, b), (y,))?.into_output());
+            let one = mix(2.0, captured.as_in(), x.as_in(), one)?;
+            let two = r.labelled("copy").copy(&y, two)?.into_output();
+            let all = one.join(two)?;
+            let z = mix(0.5, all.as_in(), all.as_in(), r.output::<f64>(8)?)?;
+            mix(1.0, z.as_in().slice(2..6)?, x.as_in(), y).map(drop)
+        })
+        .unwrap();
+    program
+}
+
+#[test]
+fn what_no_recording_could_have_made_is_refused() {
+    let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
+    let captured = device.upload(vec![1.0f64; 4]).unwrap().into_output();
+    let refused = |change: Change| {
+        let mut saved = program(&device, &captured).saved().unwrap();
+        change(&mut saved);
+        let loaded = Program::of_saved(&device, &saved, true, &[crate::AnyIn::from(&captured)].into_iter().collect());
+        loaded.map(drop).unwrap_err().to_string()
+    };
+    let cases: [(&str, Change, &str); 8] = [
+        ("of what no step has made", |saved| saved.steps.swap(0, 2), "never written"),
+        ("a part of an input", |saved| saved.steps[0].operands[1].offset = 8, "outside"),
+        ("not captured", |saved| saved.steps[0].operands[0].source = Source::Captured(1), "outside"),
+        ("written", |saved| saved.steps[0].operands[2].source = Source::Captured(0), "outside"),
+        ("shorter than the routine writes", |saved| saved.steps[0].operands[2].bytes = 24, "`y`"),
+        ("an output that nothing writes", |saved| drop(saved.steps.remove(2)), "operand"),
+        ("an input that is written", |saved| saved.pieces.swap(0, 1), "operand"),
+        ("between two numbers", |saved| saved.steps[1].operands[1].offset = 4, "cannot be read"),
+    ];
+    for (what, change, want) in cases {
+        let text = refused(change);
+        assert!(text.contains(want), "{what}: {text}");
+    }
+}
+
+/// A file with other contents and a checksum that is right: it is refused, or it is a program whose replays end.
+#[test]
+fn whatever_a_file_says_is_refused_or_harmless() {
+    let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
+    let captured = device.upload((1..=4).map(f64::from).collect::<Vec<_>>()).unwrap().into_output();
+    let good = program(&device, &captured).saved().unwrap();
+    let known: Vec<u64> = good.steps.iter().map(|step| step.distance).collect();
+    let good = postcard::to_stdvec(&good).unwrap();
+    let mut state = 1u64;
+    let mut next = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut refused, mut replayed) = (0, 0);
+    for _ in 0..4000 {
+        let mut bytes = good.clone();
+        for _ in 0..1 + next(3) {
+            let at = next(bytes.len());
+            match next(3) {
+                0 => bytes[at] ^= 1 << next(8),
+                1 => bytes[at] = next(256) as u8,
+                _ => drop(bytes.remove(at)),
+            }
+        }
+        let captured = [crate::AnyIn::from(&captured)];
+        let Ok(mut saved) = postcard::from_bytes::<Saved>(&bytes) else { continue };
+        // Which operations there are is believed.
+        for step in saved.steps.iter_mut().filter(|step| !known.contains(&step.distance)) {
+            step.distance = known[next(known.len())];
+        }
+        // No machine has room for what some of them say.
+        if saved.pieces.iter().any(|piece| piece.bytes > 1 << 20) {
+            continue;
+        }
+        let Ok(loaded) = Program::of_saved(&device, &saved, true, &captured.into_iter().collect()) else {
+            refused += 1;
+            continue;
+        };
+        let buffer = |len| AnyBuffer::from(device.upload(vec![1.0f64; len]).unwrap().into_output());
+        let reads = [buffer(4)];
+        let pending = loaded.replay(
+            reads.iter().map(AnyBuffer::as_in).collect::<AnyIns<'_>>(),
+            [buffer(4), buffer(8)].into_iter().collect::<crate::AnyBuffers>(),
+        );
+        replayed += usize::from(pending.is_ok_and(|pending| pending.await_result().is_ok()));
+    }
+    assert!(refused > 100 && replayed > 100, "{refused} refused, {replayed} replayed");
+}
