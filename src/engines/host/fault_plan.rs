@@ -1,10 +1,10 @@
-//! Faults to order, so that recovery can be tested with no GPU.
+//! Fault injection, so that recovery can be tested without a GPU.
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a host device shall suffer, and when: operations and allocations are counted from 0 over the device's whole
-/// life, in the order of submission; a plan that several devices are opened with is counted by each for itself.
+/// The faults to inject into a host device, and when. Operations and allocations are counted from 0 over the device's whole life,
+/// in the order of submission. Each device that is opened with a plan counts for itself.
 ///
 /// ```
 /// use windlass::{Device, Error, FaultPlan};

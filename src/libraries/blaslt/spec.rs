@@ -105,7 +105,7 @@ impl<S: Element> Matmul<S> {
         stride_d: stride[D] = usize;
     }
 
-    /// So many products of the same shape.
+    /// A batch of `count` products of the same shape.
     pub fn batch(mut self, count: usize) -> Self {
         self.batch = count;
         self

@@ -182,7 +182,7 @@ impl Fft {
         Fft { norm, ..self }
     }
 
-    /// So many arrays of the shape, one after another (or as [`Layout::dist`] says).
+    /// A batch of arrays of this shape, one after another (or as [`Layout::dist`] says).
     pub fn batch(self, batch: usize) -> Self {
         Fft { batch, ..self }
     }

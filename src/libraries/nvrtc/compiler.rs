@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 /// expressions, the architecture, the kind of output, the contents of the headers on disk that the source may reach,
 /// and on disk the compiler's version and build. On disk all of it is stored and compared, headers on disk by their
 /// hash. A program whose files cannot be told from its text (an `#include` of a macro, `__TIME__`, a free option that
-/// reads files, `NVRTC_APPEND_FLAGS`) is compiled anew each time.
+/// reads files, `NVRTC_APPEND_FLAGS`) is compiled again each time.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {

@@ -1,4 +1,4 @@
-//! How long a binary says that it is.
+//! The length of a binary, as its headers give it.
 //!
 //! A driver is given the address of a binary and no length: it believes the headers. So a binary that is shorter than
 //! its headers say would be read past its end, and none such becomes an [`Image`](super::Image).

@@ -114,7 +114,7 @@ impl Kernel {
         Ok(Kernel { device: device.clone(), inner: self.inner.clone() })
     }
 
-    /// The same kernel in the device's generation of today: its image is kept, and loaded again. Kernels of one module
+    /// The same kernel in the current generation of the device: its image was kept, and is loaded again. Kernels of one module
     /// that are reloaded share a module again. Variables of the module are what they were when it was first loaded.
     ///
     /// # Errors

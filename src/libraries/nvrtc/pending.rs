@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A compilation under way, from [`Compiler::compile_pending`](super::Compiler::compile_pending).
 ///
-/// Dropping one does nothing: the compilation goes on, and its image is kept for who asks next.
+/// Dropping one does nothing: the compilation goes on, and its image is kept for the next request.
 #[must_use = "dropping a pending drops its image"]
 pub struct PendingCompile {
     state: State,

@@ -231,11 +231,11 @@ impl Solver {
         self.solve_refined_from(Lowest::Single, (of_a, a), (of_b, b), of_x, x)
     }
 
-    /// [`solve_refined`](Self::solve_refined) from factors of a precision of choice (`cusolverDnDHgesv`, `cusolverDnDBgels` and the
-    /// like).
+    /// [`solve_refined`](Self::solve_refined) with the precision of the factors chosen by the caller (`cusolverDnDHgesv`,
+    /// `cusolverDnDBgels` and similar routines).
     ///
     /// # Errors
-    /// As there; on a GPU [`Error::Unsupported`] where it does not compute in that precision.
+    /// As [`solve_refined`](Self::solve_refined); [`Error::Unsupported`] on a GPU that does not compute in that precision.
     pub fn solve_refined_from<'a, T: WideElement>(
         &self,
         lowest: Lowest,

@@ -5,7 +5,7 @@ use super::element::{Number, SparseElement};
 /// Which entries are kept.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Keep {
-    /// Those larger in magnitude than this, and what is no number.
+    /// Those larger in magnitude than this, and NaN.
     Above(f64),
     /// On and below the diagonal of this number, counted upwards from the main one.
     Lower(i64),
@@ -13,7 +13,7 @@ pub(crate) enum Keep {
     Upper(i64),
     /// Some of the rows, from this one on.
     Rows(u64),
-    /// Some of the columns: from this one on, so many.
+    /// Some of the columns: the first one, and how many.
     Columns(u64, u64),
 }
 

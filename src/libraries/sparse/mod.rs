@@ -23,11 +23,13 @@
 //! - **Zeros that are stored count as entries**; only [`Sparse::drop_small`] removes them.
 //! - **`beta == 0`** means that the output is not read: a NaN in it does not survive.
 //! - **Determinism.** On the host engine the same call gives the same bits, for any number of threads. Rows are summed in
-//!   the order in which their entries are stored (in four sums where a row is long). On a GPU too, but for products with
-//!   dense vectors and matrices where the matrix does not lie by the rows of the product: see [`Sparse::spmm`].
-//! - **New matrices** whose size the sizes of the operands tell are returned at once, while they are made: what reads them
-//!   follows, and is told `Upstream` should that have failed. Where only the data tells how many entries there are
-//!   (products of sparse matrices, sums of them, dense to sparse), the call waits for their number, and its docs say so.
+//!   the order in which their entries are stored (in four sums where a row is long). The same holds on a GPU, except for products
+//!   with dense vectors and matrices in which the sparse matrix is not stored by the rows of the product: see
+//!   [`Sparse::spmm`].
+//! - **New matrices**: where the sizes of the operands determine the size of the result, the call returns at once, while the
+//!   matrix is still being made; an operation that reads it follows in order, and fails with `Upstream` if the making failed.
+//!   Where only the data determines the number of entries (products and sums of sparse matrices, dense to sparse), the call
+//!   waits for that number, and its docs say so.
 //!
 //! # Where what is
 //! | file | what is in it |

@@ -109,11 +109,11 @@ impl Sparse {
         unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
     }
 
-    /// Without the entries whose magnitude is not larger than `threshold`; with 0 without the zeros that are stored. What is
-    /// no number stays. Waits for the number of entries.
+    /// Without the entries whose magnitude is not larger than `threshold`; with 0, without the zeros that are stored. NaN
+    /// entries stay. Waits for the number of entries.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the threshold is negative or no number; a stale or foreign matrix;
+    /// [`Error::InvalidArgument`] when the threshold is negative or NaN; a stale or foreign matrix;
     /// [`Error::OutOfMemory`].
     ///
     /// ```

@@ -219,11 +219,11 @@ impl Sparse {
         self.submit(to, (first, second, values), (dense,))
     }
 
-    /// Compressed rows of the elements of a dense matrix whose magnitude is larger than `threshold`, and of those that are
-    /// no number; with a threshold of 0, of all that are not zero. Waits for their number.
+    /// Compressed rows of the elements of a dense matrix whose magnitude is larger than `threshold`, and of its NaN
+    /// elements; with a threshold of 0, of all that are not zero. Waits for their number.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when `dense` does not hold the matrix, the threshold is negative or no number, or there
+    /// [`Error::InvalidArgument`] when `dense` does not hold the matrix, the threshold is negative or NaN, or there
     /// are more entries than the index type counts; a stale or foreign buffer; [`Error::OutOfMemory`].
     ///
     /// ```

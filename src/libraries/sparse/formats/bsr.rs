@@ -16,7 +16,7 @@ pub struct Bsr<T: SparseElement, I: SparseIndex = i32> {
     values: GpuRef<T>,
 }
 
-/// What the host tells of blocks.
+/// Blocks as the host describes them.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct BlockExtent(pub(in super::super) Layout);

@@ -7,7 +7,7 @@ use super::{SparseMatrix, Stored, sealed};
 use crate::{Error, GpuRef, Output, Result};
 
 /// A sparse matrix of coordinates: each entry has its row and its column. Validated: inside the matrix, sorted by rows and
-/// in a row by columns, no place twice. What is not so becomes one by
+/// in a row by columns, no place twice. Coordinates in any order are sorted by
 /// [`Sparse::sum_duplicates`](super::super::Sparse::sum_duplicates).
 pub struct Coo<T: SparseElement, I: SparseIndex = i32> {
     extent: Extent,

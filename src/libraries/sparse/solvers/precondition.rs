@@ -15,7 +15,7 @@ pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
     /// The solution with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
     /// [`Sparse::ic0_preconditioner`].
     Triangles(Box<[Triangular<T, I>; 2]>),
-    /// So many steps of Jacobi's iteration: the sum of the first powers of `1 - D^-1 * A`.
+    /// A number of steps of Jacobi's iteration: the sum of the first powers of `1 - D^-1 * A`.
     Polynomial {
         /// The matrix.
         a: Csr<T, I>,

@@ -254,7 +254,7 @@ pub struct Spsm<T> {
 }
 
 impl<T: SolveElement> Spsm<T> {
-    /// So many right sides.
+    /// The number of right sides.
     pub fn new(n: usize) -> Self {
         Spsm { n, alpha: T::ONE, order: [Order::Column; 2], ld: [None; 2] }
     }
