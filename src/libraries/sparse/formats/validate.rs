@@ -154,15 +154,16 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
             Error::invalid("rows or columns", reason)
         }
         (Fault::Range, _) => {
-            Error::invalid(second, format!("index {place} does not lie inside a {rows} x {cols} matrix"))
+            Error::invalid(second, format!("{second}[{place}] does not lie inside a {rows} x {cols} matrix"))
         }
         (Fault::Order, Format::Coo) => {
             let reason = format!("entry {place} does not come after that before it, by rows and then by columns");
             Error::invalid("rows or columns", reason)
         }
-        (Fault::Order, _) => {
-            Error::invalid(second, format!("index {place} is not larger than that before it in its row or column"))
-        }
+        (Fault::Order, _) => Error::invalid(
+            second,
+            format!("{second}[{place}] is not larger than the index before it in its row or column"),
+        ),
     })
 }
 
