@@ -94,8 +94,8 @@ impl Solver {
         Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of })
     }
 
-    /// How many singular values of each matrix are larger than `tolerance` times the largest; without one, larger than the
-    /// larger size times the precision of the type times the largest, as usual. A is consumed.
+    /// How many singular values of each matrix are larger than `tolerance` times the largest; by default the tolerance is
+    /// `max(rows, cols)` times the machine precision of the type. A is consumed.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).

@@ -57,9 +57,9 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
         self.entries.is_empty()
     }
 
-    /// Makes room for so many more entries.
+    /// Reserves memory for this number of further entries.
     pub fn reserve(&mut self, entries: usize) {
-        // Only a hint: what there is no room for is told when it comes.
+        // Only a hint: an entry that does not fit fails when it is added.
         let _ = self.entries.try_reserve(entries);
     }
 

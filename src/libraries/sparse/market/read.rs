@@ -78,12 +78,12 @@ fn value(words: &mut std::str::SplitWhitespace<'_>, field: Field) -> Option<(f64
     }
 }
 
-/// Reads a matrix in the Matrix Market format, `coordinate` or `array`, with every field and symmetry: what a symmetric file
-/// leaves out is put in. `progress` is called every 65536 entries and at the end.
+/// Reads a matrix in the Matrix Market format, `coordinate` or `array`, with every field and symmetry: the entries that a
+/// symmetric file leaves out are added. `progress` is called every 65536 entries and at the end.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that names the line where the file is not what the format says, holds complex entries for a
-/// real type, or sizes that the index type does not count; [`Error::LibraryError`] where reading fails.
+/// [`Error::InvalidArgument`] that names the line where the file violates the format, has complex entries for a real type, or
+/// sizes beyond the index type; [`Error::LibraryError`] where reading fails.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {

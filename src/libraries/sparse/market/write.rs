@@ -7,8 +7,8 @@ use crate::{Error, Result};
 use std::io::Write;
 
 impl Sparse {
-    /// Downloads a matrix and writes it in the Matrix Market format, as `coordinate general`, each number with as many digits
-    /// as bring it back. `progress` is called every 65536 entries and at the end.
+    /// Downloads a matrix and writes it in the Matrix Market format, as `coordinate general`, each number with enough digits
+    /// to read the same value back. `progress` is called every 65536 entries and at the end.
     ///
     /// # Errors
     /// [`Error::LibraryError`] where writing fails; a stale or foreign matrix; the device's own error.

@@ -272,13 +272,13 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
 impl Sparse {
     /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C. On a GPU a
-    /// kernel of our own does it where A, `op(B)` and C lie by rows and have 32 columns or more, elements take eight bytes or
-    /// more, and A was validated there with at most 64 entries a row: each sum in the order in which A stores its entries.
-    /// Else what cuSPARSE finds out about A (its preprocessing) is kept and used again, as for [`spmv`](Self::spmv).
+    /// kernel of our own is used where A, `op(B)` and C are stored by rows and have 32 columns or more, elements take eight
+    /// bytes or more, and A was validated there with at most 64 entries a row; it adds in the order in which A stores its
+    /// entries. Otherwise cuSPARSE multiplies, and the result of its preprocessing is kept, as for [`spmv`](Self::spmv).
     ///
-    /// Where A does not lie by the rows of `op(A)` (transposed rows or coordinates, columns as they are), cuSPARSE adds the
-    /// products to C as they come, in any order and in the type of C: for halves each addition is rounded. Turn such a matrix
-    /// once, and its sums are kept in f32 and rounded once, with the same bits each time.
+    /// Where A is not stored by the rows of `op(A)` (transposed rows or coordinates, or columns), cuSPARSE adds the products to C
+    /// in any order and in the type of C: for halves each addition is rounded. Convert such a matrix once: then sums are kept
+    /// in f32 and rounded once, with the same bits each time.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does not

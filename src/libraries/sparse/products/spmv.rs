@@ -265,9 +265,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 impl Sparse {
     /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), of a matrix in any format. Each element of y is summed in the
     /// order in which A stores its entries. On a GPU a kernel of our own multiplies compressed rows that were validated
-    /// there and have 64 entries at most; of others what cuSPARSE finds out about them (its preprocessing) is kept by each
-    /// stream, of 16 matrices at most, and used again, also with other values. A transposed product of compressed rows is slower than one of compressed
-    /// columns, and on a GPU not deterministic: convert once where it is used often.
+    /// there and have 64 entries at most. For other matrices each stream keeps the result of cuSPARSE's preprocessing, for 16
+    /// matrices at most, and reuses it, with other values too. A transposed product of compressed rows is slower than one of
+    /// compressed columns, and on a GPU not deterministic: convert the matrix once if it is used often.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the lengths do not fit; a stale or foreign buffer; [`Error::Unsupported`] for

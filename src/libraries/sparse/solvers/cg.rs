@@ -10,12 +10,12 @@ use crate::{DeviceBuffer, GpuRef};
 
 impl Sparse {
     /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by preconditioned conjugate gradients, from the
-    /// `x` given. Two waits before the first iteration; in the iterations none but for residuals that were sent `every`
+    /// `x` given. Waits twice before the first iteration, and in the iterations only for residuals that were sent `every`
     /// iterations before.
     ///
     /// # Errors
     /// [`Unsolved::NotConverged`] with the iterate; [`Unsolved::Broken`] where A or the preconditioner is not positive
-    /// definite and the residual is no number; [`Unsolved::Failed`] when sizes do not fit or an operation fails.
+    /// definite and the residual is NaN; [`Unsolved::Failed`] when sizes do not fit or an operation fails.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

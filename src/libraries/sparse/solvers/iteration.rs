@@ -48,7 +48,7 @@ impl Iteration {
         self
     }
 
-    /// How often the residual is sent to the host; at least 1. At most twice as many iterations are done too many.
+    /// How often the residual is sent to the host; at least 1. Up to twice as many iterations are done after convergence.
     pub fn every(mut self, iterations: usize) -> Self {
         self.every = iterations.max(1);
         self
@@ -100,7 +100,7 @@ pub enum Unsolved<T: Element> {
         /// Every residual that was looked at.
         history: Vec<Progress>,
     },
-    /// The residual is no number any more: the matrix or the preconditioner is not what the method needs, or numbers
+    /// The residual is NaN: the matrix or the preconditioner is not what the method needs, or numbers
     /// overflowed.
     Broken {
         /// Iterations done.
