@@ -24,7 +24,7 @@ use std::path::Path;
 impl Program {
     /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars, sizes and
     /// labels, and the lengths and types of the buffers that each replay is given. The data of [captured](Self::bind) buffers is
-    /// not written, only their lengths.
+    /// not written, only their lengths. On Linux.
     ///
     /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if both have
     /// the cargo feature `worker-program`, which compiles all operations of this library (and no others) into the program, and if

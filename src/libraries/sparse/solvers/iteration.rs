@@ -36,7 +36,7 @@ impl Iteration {
         Iteration { tolerance: 1e-8, limit: 1000, every: 10, restart: 30, progress: None }
     }
 
-    /// The norm of the residual to reach, over that of the right side.
+    /// The norm of the residual to reach, over that of the right side. No residual reaches a tolerance that is negative or NaN.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
