@@ -1,14 +1,24 @@
-//! Products on a GPU at the word of another program: `products.py` has PyTorch and this one compute in turn, burst by burst,
-//! on one GPU, since apart by seconds the power state alone moves such figures by a tenth.
+//! Products, and what else a program does all the time, on a GPU, as another program asks: `products.py` and `peers.py` have
+//! PyTorch, CuPy and this one work in turn, burst by burst, on one GPU, since apart by seconds the power state alone moves such
+//! figures by a tenth.
 //!
-//! Each line of the standard input is `FRONT TYPE N COUNT` (`blas f32 4096 8`); it is answered by the microseconds of one of
-//! `COUNT` chained products of `N x N`, with the wait for the last. Without a GPU it says so and ends.
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
+//! Each line of the standard input is answered by the microseconds of one:
+//!
+//! | line | what is timed |
+//! |---|---|
+//! | `FRONT TYPE N COUNT` (`blas f32 4096 8`) | `COUNT` chained products of `N x N`, with the wait for the last |
+//! | `submit COUNT`, `isolated COUNT` | the submission of as many products of 64 x 64 in f32, here or to a worker |
+//! | `round COUNT` | the same with a wait for each |
+//! | `alloc COUNT` | allocations of 4 KiB, each dropped |
+//! | `up COUNT`, `down COUNT` | copies of 256 MiB from a slice to a new buffer, and to a new `Vec` |
+//!
+//! Without a GPU it says so and ends.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run should stop")]
 
 use std::any::Any;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use windlass::{Device, DeviceBuffer, Element, Gemm, Matmul, Wait, bf16, f16};
 
 /// Two matrices, and one that products go to.
@@ -67,11 +77,55 @@ macro_rules! bursts { ($device:expr, $kept:expr, $words:expr, $($t:ident $of:exp
     }
 } }
 
+/// Products of 64 x 64, and 256 MiB.
+struct Peers {
+    device: Device,
+    small: Option<Square<f32>>,
+    large: Vec<f32>,
+    there: DeviceBuffer<f32>,
+}
+
+impl Peers {
+    fn new(device: &Device) -> Self {
+        let large: Vec<f32> = (0..64 << 20).map(|n| n as f32).collect();
+        let there = device.upload(&large[..]).unwrap().await_result().unwrap();
+        Peers { device: device.clone(), small: Some(Square::new(device, 64, |x| x as f32)), large, there }
+    }
+
+    /// Microseconds of one of `count`.
+    fn time(&mut self, what: &str, count: usize) -> f64 {
+        let device = self.device.clone();
+        let mut small = self.small.take().unwrap();
+        let product = |s: &Square<f32>, c| device.blas().gemm(Gemm::new(64, 64, 64), &s.a, &s.b, c).unwrap();
+        let mut c = small.c.take().unwrap();
+        let start = Instant::now();
+        for _ in 0..count {
+            match what {
+                "submit" => c = product(&small, c).into_output(),
+                "round" => c = product(&small, c).await_result().unwrap(),
+                "alloc" => drop(device.uninit::<u8>(4096).unwrap()),
+                "up" => drop(device.upload(&self.large[..]).unwrap().await_result().unwrap()),
+                "down" => drop(device.download(&self.there).unwrap().await_result().unwrap()),
+                other => panic!("not understood: {other}"),
+            }
+        }
+        let took = start.elapsed().as_secs_f64() * 1e6 / count as f64;
+        device.synchronize(Duration::from_secs(60)).unwrap();
+        small.c = Some(c);
+        self.small = Some(small);
+        took
+    }
+}
+
 fn main() {
+    windlass::worker::init();
     let device = match Device::cuda(0) {
-        Ok(device) => device.waiting(Wait::Spin),
+        Ok(device) => device,
         Err(error) => return println!("no GPU, so nothing is measured: {error}"),
     };
+    let (mut here, mut isolated) = (None, None);
+    let peers = device.clone();
+    let device = device.waiting(Wait::Spin);
     println!("ready");
     let mut kept: HashMap<(&str, usize), Box<dyn Any>> = HashMap::new();
     for line in std::io::stdin().lock().lines() {
@@ -79,6 +133,19 @@ fn main() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words == ["forget"] {
             kept.clear();
+            continue;
+        }
+        if let [what, count] = words.as_slice() {
+            let count = count.parse().unwrap();
+            let took = match *what {
+                "isolated" => {
+                    let open = || Peers::new(&Device::builder().cuda(0).isolated().open().unwrap());
+                    isolated.get_or_insert_with(open).time("submit", count)
+                }
+                what => here.get_or_insert_with(|| Peers::new(&peers)).time(what, count),
+            };
+            println!("{took}");
+            std::io::stdout().flush().unwrap();
             continue;
         }
         let took = bursts!(device, kept, words.as_slice(), f32 |x| x as f32, f64 |x| x, f16 f16::from_f64, bf16 bf16::from_f64);

@@ -85,7 +85,7 @@ impl Queue<'_> {
     /// Staged host data to the device. The block is kept until the copy is over.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of as many bytes as were staged.
+    /// As [`copy`](Self::copy), for all staged bytes.
     pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
         let Some(block) = staging.block else { return Ok(()) };
         self.not_in_a_graph("host data")?;
@@ -101,7 +101,7 @@ impl Queue<'_> {
     /// the first while the last is on its way.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of as many bytes as were reserved.
+    /// As [`copy`](Self::copy), for all reserved bytes.
     pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
         self.not_in_a_graph("data for the host")?;
         let stream = self.stream();

@@ -77,7 +77,7 @@ fn end(epoch: &Epoch, cause: &Cause) {
     epoch.end(Stand::Lost, || cause.clone());
 }
 
-/// There was no room for `bytes`, or another error of the call that asked for it.
+/// The error of an allocation of `bytes`: out of memory, or another error of the call.
 pub(super) fn refused(epoch: &Arc<Epoch>, code: Code, call: &str, bytes: usize) -> Error {
     match classify(epoch, code, call) {
         Error::OutOfMemory { free, total, limit, site, .. } => {

@@ -1,8 +1,8 @@
-//! Device memory that waits on a slot: to be freed behind its uses, or to be had again.
+//! Device memory that waits on a slot to be freed after its uses, or to be reused.
 //!
-//! Memory comes here when all its uses are over or lie on the slot's stream. So whatever the slot's stream gets next comes
-//! behind them: a free, or the first use by somebody who asks for as much. The latter is what the driver's pool would come
-//! to on that stream, without its two calls.
+//! Memory is queued here when all its uses are over or are on the slot's stream. So whatever the stream gets next follows
+//! them: a free, or the first use by an allocation of the same size. Such reuse is what the driver's pool would do on that
+//! stream, without its two calls.
 
 use crate::buffer::Allocation;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};

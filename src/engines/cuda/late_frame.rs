@@ -106,7 +106,7 @@ impl Frame {
             return Err(self.epoch.verdict());
         }
         if self.late.core().is_tainted() {
-            return Err(Error::upstream("an input", self.late.core().cause()));
+            return Err(Error::upstream("", self.late.core().cause()));
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ impl Around<'_, '_> {
         self.views.iter().try_for_each(|view| view.region.epoch.go_on())?;
         let edges = look(self);
         if let Some((failed, _)) = edges.iter().find(|(edge, data)| *data && edge.has_failed_late()) {
-            return Err(Error::upstream("an input", failed.late_error()));
+            return Err(Error::upstream("", failed.late_error()));
         }
         Ok(!edges.iter().any(|(edge, _)| edge.is_coming()))
     }

@@ -140,7 +140,7 @@ impl CudaEngine {
         answer
     }
 
-    /// The same between two phases of an operation, which was admitted long ago: without asking the user for room.
+    /// The same between two phases of an operation, which was admitted long ago: without calling the user.
     pub(crate) fn allocate_between(
         &self,
         epoch: &Arc<Epoch>,

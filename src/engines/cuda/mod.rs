@@ -239,8 +239,8 @@ impl CudaEngine {
             let state = slot.lease.try_lock();
             state.is_some() && slot.shared.sequence.in_flight() == 0
         };
-        // Those that are not enqueued yet before the slots, which they come to; those inside after them: who comes later is
-        // not admitted.
+        // Late enqueues are counted before the slots, because they end there; blocking waits after the slots: no new one is
+        // admitted meanwhile.
         self.core.late.in_flight() == 0
             && self.core.all_slots().all(is_drained)
             && self.core.blocking_waits.inside() == 0

@@ -87,7 +87,7 @@ pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: A
             return Err(error);
         }
     };
-    // What a library allocates by itself must find room beside our pool.
+    // What a library allocates by itself needs memory beside our pool.
     const HEADROOM: u64 = 1 << 30;
     let limit = info.total_memory.saturating_sub(HEADROOM).max(info.total_memory / 2);
     Ok(Opened { engine: Engine::Cuda(engine), info, label: format!("cuda:{ordinal}"), limit })

@@ -231,7 +231,7 @@ impl PinnedPool {
             match unsafe { self.context.api.mem_free_host(made.at.0.cast()) }.ok() {
                 Ok(()) => drop(self.bytes.fetch_sub(made.bytes as u64, Ordering::Relaxed)),
                 Err(code) => {
-                    // Never to be had again, and given up with the epoch.
+                    // Never reused, and given up with the epoch.
                     self.all.lock().push(made);
                     answer = Err(NoBlock::Driver(code, "cuMemFreeHost"));
                 }
@@ -264,7 +264,7 @@ impl PinnedPool {
         places.into_iter().rev().map(|place| all.swap_remove(place)).collect()
     }
 
-    /// The limit leaves room for more than what is asked for.
+    /// The limit allows allocating more than what is asked for.
     pub(crate) fn roomy(&self) -> bool {
         self.limit >= 64 * SLAB as u64
     }
@@ -297,7 +297,7 @@ impl PinnedPool {
     }
 
     fn make(&self, bytes: usize, class: usize) -> Result<Native<*mut u8>, NoBlock> {
-        // Not added first and taken back where it was too much: meanwhile a smaller request would find no room.
+        // One atomic step: adding first and subtracting when it was too much would meanwhile refuse a smaller request.
         let more = |before: u64| before.checked_add(bytes as u64).filter(|after| *after <= self.limit);
         self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| NoBlock::Limit)?;
         self.make_unlimited(bytes, Some(class)).map_err(|code| {

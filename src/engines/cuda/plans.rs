@@ -1,7 +1,7 @@
-//! Plans: built once per key, kept while there is room, destroyed late.
+//! Plans: built once per key, kept while the cache has space, destroyed late.
 //!
-//! - **Single flight**: the first who wants a plan has it built on a helper; whoever wants it meanwhile is counted down by
-//!   the same build. Nobody waits in a thread, and nobody holds a lease.
+//! - **Single flight**: the first dispatch that needs a plan has it built on a helper thread; others that need it meanwhile
+//!   wait for the same build. No thread blocks for it, and no lease is held.
 //! - **Race "build against evict"**: whoever uses a plan holds a share of it, so eviction only takes it off the list.
 //! - What a plan holds of a library is an object of the epoch (`../library/objects.rs`), which destroys it late; so it
 //!   does not matter who drops a plan last, and when.

@@ -139,7 +139,7 @@ impl Queue<'_> {
     /// Device data into shared memory.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of as many bytes as `lent` has, which the GPU reaches.
+    /// As [`copy`](Self::copy), for all bytes of `lent`, which the GPU can access.
     pub(crate) unsafe fn copy_to_lent(&mut self, from: u64, lent: &Lent) -> Result<()> {
         let (stream, range) = (self.stream(), lent.range());
         lent.touch();

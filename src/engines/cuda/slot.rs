@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
     pub(crate) core: OnceLock<Weak<Core>>,
     pub(crate) reclaim: Arc<Reclaim>,
-    /// Memory whose uses all lie on this stream: freed behind them, or had again, by whoever leases the slot next.
+    /// Memory whose uses are all on this stream: freed after them, or reused, by the next lease of the slot.
     pub(crate) frees: Frees,
     /// Device addresses allocated on this slot and not freed.
     pub(crate) live: Live,

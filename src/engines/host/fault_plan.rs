@@ -1,10 +1,11 @@
-//! Faults to order, so that recovery can be tested with no GPU.
+//! Fault injection, so that recovery can be tested without a GPU.
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a host device shall suffer, and when: operations and allocations are counted from 0 over the device's whole
-/// life, in the order of submission; a plan that several devices are opened with is counted by each for itself.
+/// The faults to inject into a host device, and when. Operations and allocations are counted from 0 over the device's whole life,
+/// in the order of submission. Each device that is opened with a plan counts for itself. The self-test after each rebuild counts
+/// too: it takes three operations (six where the device is isolated) and some allocations, and a fault in it uses up another restart.
 ///
 /// ```
 /// use windlass::{Device, Error, FaultPlan};
@@ -60,7 +61,8 @@ impl FaultPlan {
         self.rule(n, None, What::Op(Fault::Poison))
     }
 
-    /// Every `n`-th operation poisons the context, beginning with operation `n - 1`.
+    /// Every `n`-th operation poisons the context, beginning with operation `n - 1`. With a small `n` the self-test of each rebuild
+    /// is hit as well, and the device is lost when its restarts are used up.
     pub fn poison_every(self, n: u64) -> Self {
         let n = n.max(1);
         self.rule(n - 1, Some(n), What::Op(Fault::Poison))
@@ -71,7 +73,7 @@ impl FaultPlan {
         self.rule(n, None, What::Op(Fault::Delay(time)))
     }
 
-    /// Allocation `n` finds no memory.
+    /// Allocation `n` finds no memory. The error tells the memory that there really is.
     pub fn out_of_memory(self, n: u64) -> Self {
         self.rule(n, None, What::OutOfMemory)
     }

@@ -126,7 +126,7 @@ impl Frame {
             return Err(self.epoch.verdict());
         }
         if self.core.is_tainted() {
-            return Err(Error::upstream("an input", self.core.cause()));
+            return Err(Error::upstream("", self.core.cause()));
         }
         if let Some(relay) = &self.relay {
             relay.begin()?;

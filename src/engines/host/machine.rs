@@ -1,4 +1,4 @@
-//! What the CPU says of itself.
+//! The name of the CPU and the size of the memory.
 
 /// Bytes of this machine's memory; the most there can be where the system does not say.
 pub(crate) fn total_memory() -> u64 {

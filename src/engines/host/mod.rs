@@ -6,9 +6,9 @@
 //! is checked, see [`inside_op`].
 //!
 //! No worker ever blocks. An op starts when its last dependency is done, which `dispatch/settle.rs` counts: `node.rs` is an
-//! op in flight, `frame.rs` what of it does not depend on the op, `follower.rs` who waits for it; `queue.rs` runs what is
-//! ready, `runners.rs` says how many run at a time, `inside.rs` who is inside an op. `machine.rs`: what the CPU says of
-//! itself; `fault_plan.rs`: faults to order.
+//! op in flight, `frame.rs` the part of it that does not depend on the type of the op, `follower.rs` what waits for it;
+//! `queue.rs` runs ready ops, `runners.rs` bounds how many run at a time, `inside.rs` knows which threads are inside an op.
+//! `machine.rs`: the CPU's name and the machine's memory; `fault_plan.rs`: fault injection.
 
 #[cfg(feature = "host")]
 mod fault_plan;

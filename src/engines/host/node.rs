@@ -5,7 +5,7 @@
 //! 1. it gets a place in the order of all nodes of the process;
 //! 2. under each buffer's lock, take the completions it must follow and publish its own. Only nodes with an earlier place
 //!    are followed, so no cycle can form, also when two threads submit through aliases of the same buffers, or one op
-//!    gets a buffer and its alias. What is not followed stays beside it for who comes next;
+//!    gets a buffer and its alias. What is not followed stays beside it for the next operation;
 //! 3. subscribe to each of them, counting;
 //! 4. drop the guard count: at zero the node is ready.
 //!

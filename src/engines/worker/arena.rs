@@ -38,7 +38,7 @@ impl Arena {
         self.segment.len() / PAGE * PAGE
     }
 
-    /// A block of `len` bytes, or `None` while there is no room for it.
+    /// A block of `len` bytes, or `None` while there is not enough free memory.
     pub(super) fn block(self: &Arc<Self>, len: usize) -> Option<Block> {
         let taken = len.max(1).checked_next_multiple_of(PAGE)?;
         let mut free = self.free.lock();
@@ -98,7 +98,7 @@ impl Block {
         process::forked_since(self.arena.fork_generation)
     }
 
-    /// Copies `bytes` in, as far as there is room, with several threads: before the worker is told of the block.
+    /// Copies `bytes` into the block, as many as fit, with several threads, before the worker is told of it.
     pub(super) fn fill(&mut self, bytes: &[u8]) {
         let len = bytes.len().min(self.len);
         if let Some(at) = self.arena.segment.at(self.offset, len) {

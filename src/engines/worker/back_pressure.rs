@@ -1,4 +1,4 @@
-//! Where there is no room: in a ring that is full, in shared memory that others use. It is waited for, and not for long.
+//! Back-pressure: bounded waits for space in a full ring, and for shared memory that others use.
 
 use super::answers::PLACES;
 use super::arena::Block;
@@ -10,13 +10,13 @@ use crate::error::Site;
 use crate::sync::Ordering;
 use crate::{Error, Result};
 
-/// Since when there is none, and how much had finished by then. It is not waited for long while nothing finishes: the worker
-/// reads on whatever its device does, unless the device is inline.
+/// When the wait for space began, and how many operations had finished by then. The wait is short while nothing finishes: the
+/// worker goes on reading whatever its device does, unless the device is inline.
 #[derive(Default)]
 pub(super) struct Patience(Option<(Stopwatch, Backoff, u64)>);
 
 impl Patience {
-    /// Waits a little for room in a ring.
+    /// Waits a little for space in a ring.
     pub(super) fn wait(&mut self, link: &Link) -> Result<()> {
         let finished = link.answers.count();
         let (since, backoff, before) = self.0.get_or_insert_with(|| {
@@ -24,7 +24,7 @@ impl Patience {
             (since, backoff, finished)
         });
         if *before != finished {
-            (*since, *before) = (link.timing.clock.start(), finished); // there will be room
+            (*since, *before) = (link.timing.clock.start(), finished); // space will come
         }
         if since.elapsed() > link.timing.watch.room {
             return Err(Error::Busy { in_flight: link.in_flight(), limit: PLACES as u64, site: Site::none() });
@@ -47,8 +47,8 @@ impl Link {
     /// Shared memory for `len` bytes.
     pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
         let mut waiting: Option<(Stopwatch, Backoff)> = None;
-        // How often nothing was in flight any more *before* room was looked for. Not once: what another thread has just
-        // settled it may not have dropped yet.
+        // How often nothing was in flight any more *before* the search for space. Once is not enough: another thread may not
+        // yet have dropped what it has just settled.
         let mut idle = 0;
         loop {
             epoch.admit()?;

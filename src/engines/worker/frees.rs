@@ -30,8 +30,8 @@ impl Frees {
         self.queue.is_empty()
     }
 
-    /// Sends what is there; `send` gives the number of the order, or nothing where there is no room: then the rest stays,
-    /// and the answer is false. Under the lock of those who send.
+    /// Sends what is queued. `send` returns the number of the order, or `None` when the ring is full: then the rest stays queued,
+    /// and the answer is false. Called under the senders' lock.
     pub(super) fn flush(&self, mut send: impl FnMut(u64) -> Option<u64>) -> bool {
         if self.is_empty() {
             return true;

@@ -159,7 +159,7 @@ pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
     (handlers.find(code)?.run)(with)
 }
 
-/// Of one kind of operation, room for one.
+/// The handler of one type of operation, with space for one on its stack.
 fn run<O: Op>(with: With<'_>) -> Result<()> {
     let (mut op, mut spans) = (None, None);
     with(&mut Typed::<O>::new(&mut op, &mut spans))

@@ -41,7 +41,7 @@ struct Outbox {
 pub(super) enum Sent {
     /// It is on its way. True when it is time to look at what has finished.
     Done(Turn, bool),
-    /// No room now.
+    /// Not enough space now.
     Full,
     /// The worker is gone.
     Over,
@@ -115,7 +115,7 @@ impl Lane {
         Ok(turn.map_or(Sent::Full, |turn| Sent::Done(turn, false)))
     }
 
-    /// `None` when there is no room now.
+    /// `None` when there is not enough space now.
     fn push(&self, link: &Link, ring: &Ring, kind: u8, place: u32, after: &After, body: &[u8]) -> Result<Option<Turn>> {
         let head = head(kind, after.len(), place);
         match ring.push(&[&head, bytemuck::cast_slice(after), body]) {
@@ -146,7 +146,7 @@ impl Lane {
         !self.frees.is_empty()
     }
 
-    /// Sends what drops have left. False when there is no room.
+    /// Sends the frees that drops have queued. False when there is not enough space.
     fn flush(&self, link: &Link, ring: &Ring) -> bool {
         self.frees.flush(|id| {
             let mut bytes = [0u8; 16];

@@ -162,7 +162,7 @@ fn spawn(path: &Path, name: OsString, socket: UnixStream) -> Result<Process> {
     }
 }
 
-/// The system has no room for another process now: that says nothing about the program.
+/// The system lacks resources for another process now: the error says nothing about the program.
 fn is_want(e: &std::io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE))
 }

@@ -130,7 +130,7 @@ impl Link {
         self.lanes.get(lane).map_or(0, |lane| lane.progress.carried())
     }
 
-    /// Sends an operation that follows others. Waits only while there is no room, and not for long.
+    /// Sends an operation that follows others. Waits, for a bounded time, only while the ring is full.
     pub(super) fn send(
         &self,
         epoch: &Epoch,
@@ -163,7 +163,7 @@ impl Link {
         }
     }
 
-    /// Sends an order that has no answer. Waits only while there is no room, and not for long.
+    /// Sends an order that has no answer. Waits, for a bounded time, only while the ring is full.
     pub(super) fn tell(&self, epoch: &Epoch, kind: u8, body: &[u8]) -> Result<Turn> {
         let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
         let mut patience = Patience::default();

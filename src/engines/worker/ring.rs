@@ -47,7 +47,7 @@ pub(super) struct Ring {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pushed {
     Done,
-    /// No room now.
+    /// Not enough space now.
     Full,
     /// It will never fit.
     TooLong,

@@ -142,8 +142,8 @@ impl Segment {
         }
     }
 
-    /// Lets go of the memory that both see, wholly: what is left here is an address range, which reads as zeros, so that
-    /// who comes late with an address in it finds something there.
+    /// Unmaps the shared memory. The address range stays mapped to private zeros, so that a late access to an address in it
+    /// does not fault.
     pub(super) fn leave(&self) {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: replaces our own mapping, all of it, by another in one step; what is borrowed from it are atomics, which

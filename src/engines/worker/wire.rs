@@ -58,8 +58,8 @@ pub(crate) struct Outgoing {
 
 #[cfg(target_os = "linux")]
 impl Outgoing {
-    /// Begins an order, with room for so many bytes: it says first which shared memory goes with it, and what that is its
-    /// operation only finds out when it is written.
+    /// Begins an order, with capacity for so many bytes. It names first the shared memory that goes with it, which the operation
+    /// only fills in when it is written.
     pub(super) fn opened(room: usize) -> Self {
         let mut bytes = Vec::with_capacity(room);
         bytes.extend_from_slice(&lent(None));

@@ -31,9 +31,12 @@ pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usi
     if ld < rows.max(1) {
         return Err(Error::invalid(
             leading,
-            format!(
-                "{ld} is less than the {rows} elements of a column of {name} (of a row, where it is row-major), or than 1"
-            ),
+            match rows {
+                0 => "0, but a leading dimension is at least 1".to_owned(),
+                _ => format!(
+                    "{ld} is less than the {rows} elements of a column of {name} (of a row, if it is row-major)"
+                ),
+            },
         ));
     }
     check_size(leading, ld)?;

@@ -8,7 +8,7 @@
 //! - D is moved in and comes back; what is only read is borrowed. Without a separate [C](Operands::c), what D holds is
 //!   its own C. Outputs never alias inputs.
 //! - `beta == 0` means that C is not read, `alpha == 0` (or `k == 0`) that A and B are not: a NaN in them does not
-//!   survive. Alpha and beta [from device memory](Operands::factors) are not looked at ahead, and the library decides.
+//!   survive. Alpha and beta [from device memory](Operands::factors) are not known before the product runs; the library decides then.
 //! - Everything between the sums of products and D is computed in the type of `alpha` (f32 for whatever is narrower) and
 //!   rounded once, to nearest, where D is stored; so are auxiliary outputs. (On a GPU some epilogues round halves twice: see
 //!   below.) 8-bit floats and integers saturate when they

@@ -105,7 +105,7 @@ impl<S: Element> Matmul<S> {
         stride_d: stride[D] = usize;
     }
 
-    /// So many products of the same shape.
+    /// A batch of `count` products of the same shape.
     pub fn batch(mut self, count: usize) -> Self {
         self.batch = count;
         self
@@ -247,7 +247,10 @@ impl<S: Element> Matmul<S> {
         if ld < short.max(1) {
             return Err(Error::invalid(
                 ld_name,
-                format!("{ld} is less than the {short} {short_name} of {name}, or than 1"),
+                match short {
+                    0 => "0, but a leading dimension is at least 1".to_owned(),
+                    _ => format!("{ld} is less than the {short} {short_name} of {name}"),
+                },
             ));
         }
         let overflow = || Error::invalid(name, format!("a {rows} x {columns} matrix with {ld_name} = {ld} overflows"));

@@ -35,9 +35,9 @@ pub(super) enum Way {
     /// The product, as is known to be best.
     #[default]
     Usual,
-    /// Nothing: the library is asked how the product may be multiplied, and the answer is kept under this number until it
-    /// is [asked for](Question). With the outputs that it is wanted for, which are not those that are given to be written:
-    /// only how they are aligned matters, and that is the same in a worker.
+    /// Enqueues nothing: asks the library for its algorithms for the product, and keeps the answer under this number until a
+    /// [`Question`] fetches it. The outputs are other buffers than those of the product later: only their alignment matters,
+    /// which is the same in a worker.
     Survey { number: u64, writes: WritePlaces },
     /// The product, in this way.
     This(Choice),

@@ -19,9 +19,9 @@ pub enum Mode {
     /// All of it: `x + h - 1` points along each axis.
     #[default]
     Full,
-    /// As many points as the input has, from the middle of all.
+    /// As many points as the input has, from the middle of the full result.
     Same,
-    /// The points where neither goes beyond the other: one more than they differ by along each axis.
+    /// The points where the shorter array lies wholly inside the longer one: along each axis one more than their difference.
     Valid,
 }
 
@@ -55,7 +55,7 @@ impl Convolve {
         Convolve { mode, ..self }
     }
 
-    /// So many arrays `x`, one after another, all with the same `h` unless each has its [own](Self::own_kernels).
+    /// A batch of arrays `x`, one after another, all with the same `h` unless each has its [own](Self::own_kernels).
     pub fn batch(self, batch: usize) -> Self {
         Convolve { batch, ..self }
     }
@@ -99,7 +99,7 @@ pub(super) trait Numbers: Send + Sync + 'static {
     ) -> Result<()>;
 }
 
-/// What the host engine is told of a convolution. Opaque.
+/// A convolution as the host engine takes it. Opaque.
 #[doc(hidden)]
 #[cfg(feature = "host")]
 pub struct HostConvolution<'s> {
@@ -230,7 +230,7 @@ impl Front {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for shapes that do not go together or do not fit the buffers; a stale or foreign buffer. `y`
-    /// comes back. [`Error::OutOfMemory`], at the wait: there is memory to work in for both arrays filled up and their spectra.
+    /// comes back. [`Error::OutOfMemory`], at the wait: the workspace holds both padded arrays and their spectra.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -60,7 +60,7 @@ impl Stft {
         Stft { edges, ..self }
     }
 
-    /// So many signals, one after another.
+    /// A batch of signals, one after another.
     pub fn batch(self, batch: usize) -> Self {
         Stft { batch, ..self }
     }
@@ -78,7 +78,7 @@ impl Stft {
     /// How many frames a signal has.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are none.
+    /// [`Error::InvalidArgument`] for invalid sizes.
     pub fn frames(&self) -> Result<usize> {
         Ok(self.sizes()?.frames)
     }
@@ -158,7 +158,7 @@ pub(super) struct FrameSizes {
     pub(super) mirrored: bool,
 }
 
-/// What the host engine is told. Opaque.
+/// Frames as the host engine takes them. Opaque.
 #[doc(hidden)]
 #[cfg(feature = "host")]
 pub struct HostFrames<'s> {
@@ -197,7 +197,7 @@ pub fn window(window: Window, n: usize) -> Vec<f64> {
     (0..n).map(weight).collect()
 }
 
-/// The spectra of a signal's frames.
+/// The spectra of the frames of a signal.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Apart<R> {
@@ -340,8 +340,8 @@ impl Front {
     /// PyTorch's `stft`, whose spectra are columns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are none or do not fit the buffers; a stale or foreign buffer. `y` comes back.
-    /// [`Error::OutOfMemory`], at the wait: there is memory to work in for all frames.
+    /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers; a stale or foreign buffer. `y` comes back.
+    /// [`Error::OutOfMemory`], at the wait: the workspace holds all frames.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

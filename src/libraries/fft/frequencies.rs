@@ -1,4 +1,4 @@
-//! Which frequencies the points of a spectrum stand for, and which lengths are good ones.
+//! The frequencies of the points of a spectrum, and lengths that transform fast.
 
 use crate::{Error, Result};
 

@@ -76,7 +76,7 @@ impl Fft {
     /// Elements of the input's buffer: real numbers, or complex numbers (for halves two elements each).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are none.
+    /// [`Error::InvalidArgument`] for invalid sizes.
     pub fn input_len(&self) -> Result<usize> {
         Ok(self.geometry()?.input.span)
     }

@@ -19,7 +19,7 @@
 //!   cuFFT and FFTW do not normalise; that is [`Norm::None`].
 //! - **Half spectra.** The spectrum of `n` real numbers has `n / 2 + 1` points that are not redundant along the last
 //!   transformed axis. Back from there the size of the real array has to be said; imaginary parts of the first point and,
-//!   for an even `n`, of the last are not looked at.
+//!   for an even `n`, of the last are not read.
 //! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says otherwise.
 //!   Buffers of packed sides have exactly the elements that [`Fft::input_len`] and [`Fft::output_len`] say; where a layout
 //!   was said, at least so many. Elements of an output must not overlap.

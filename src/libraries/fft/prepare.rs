@@ -76,7 +76,7 @@ impl Front {
     /// there; launches of other threads are held up while cuFFT makes one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for sizes that are none;
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for invalid sizes;
     /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuFFT, what it does not do, and too little memory, at
     /// the wait.
     ///

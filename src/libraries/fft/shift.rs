@@ -99,7 +99,7 @@ impl Front {
     /// type, for halves' pairs with an axis of two at the end that is not named.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an axis that is none, or buffers of another size; a stale or foreign buffer. `y` comes
+    /// [`Error::InvalidArgument`] for an axis that does not exist, or buffers of another size; a stale or foreign buffer. `y` comes
     /// back.
     ///
     /// ```

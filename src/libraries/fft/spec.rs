@@ -151,12 +151,11 @@ impl Fft {
         Fft::new(Kind::R2c, Direction::Forward, shape.into())
     }
 
-    /// A transform to a real array of this shape, inverse: what [`r2c`](Self::r2c) gives, back. `n / 2 + 1` does not tell
-    /// an even `n` from the odd one after it, so the shape of the real array has to be said.
+    /// An inverse transform to a real array of this shape, from what [`r2c`](Self::r2c) gives. `n / 2 + 1` is the same for an
+    /// even `n` and for the odd one after it, so the shape is that of the real array.
     ///
-    /// Of the first point along the last transformed axis, and for an even `n` of the last one, the imaginary part is not
-    /// looked at where the transform has one axis. With more axes the others are transformed first and then this holds,
-    /// as in NumPy.
+    /// The imaginary part of the first point along the last transformed axis is not read, nor, for an even `n`, that of the
+    /// last point. With several axes this holds after the other axes have been transformed, as in NumPy.
     pub fn c2r(shape: impl Into<Dims>) -> Self {
         Fft::new(Kind::C2r, Direction::Inverse, shape.into())
     }
@@ -177,24 +176,24 @@ impl Fft {
         self.direction(Direction::Inverse)
     }
 
-    /// Where the factor `1 / N` goes; [`Norm::Backward`] unless said otherwise.
+    /// Where the factor `1 / N` goes; [`Norm::Backward`] by default.
     pub fn norm(self, norm: Norm) -> Self {
         Fft { norm, ..self }
     }
 
-    /// So many arrays of the shape, one after another (or as [`Layout::dist`] says).
+    /// A batch of arrays of this shape, one after another (or as [`Layout::dist`] says).
     pub fn batch(self, batch: usize) -> Self {
         Fft { batch, ..self }
     }
 
-    /// Transforms along these axes of the shape alone, which are different and counted from 0; all of them unless said.
+    /// Transforms only along these axes of the shape, counted from 0, each named once; by default along all of them.
     /// Real transforms halve the last one named.
     pub fn axes(self, axes: impl Into<Dims>) -> Self {
         Fft { axes: Some(axes.into()), ..self }
     }
 
-    /// The length of the transform along each of the [`axes`](Self::axes), where it is not the shape's: the input, which
-    /// keeps its shape, is cropped or filled up with zeros, and the output has these sizes. SciPy's `n` and `s`.
+    /// The length of the transform along each of the [`axes`](Self::axes), where it differs from the shape: the input, which
+    /// keeps its shape, is cropped or padded with zeros, and the output has these sizes. SciPy's `n` and `s`.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -207,8 +206,8 @@ impl Fft {
         Fft { n: Some(n.into()), ..self }
     }
 
-    /// The shape of what is read, where it is not what the transform takes: along transformed axes it is cropped or filled
-    /// up with zeros. Counts complex numbers along the halved axis of a complex-to-real transform.
+    /// The shape of the input, where it differs from what the transform takes: along transformed axes it is cropped or padded
+    /// with zeros. Counts complex numbers along the halved axis of a complex-to-real transform.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -221,19 +220,19 @@ impl Fft {
         Fft { input_shape: Some(shape.into()), ..self }
     }
 
-    /// How the input lies in its buffer; packed unless said.
+    /// How the input lies in its buffer; packed by default.
     pub fn input(self, layout: Layout) -> Self {
         Fft { input: Some(layout), ..self }
     }
 
-    /// How the output lies in its buffer; packed unless said. Its elements must not overlap, and what lies between them is
+    /// How the output lies in its buffer; packed by default. Its elements must not overlap, and what lies between them is
     /// not written.
     pub fn output(self, layout: Layout) -> Self {
         Fft { output: Some(layout), ..self }
     }
 
     /// Promises that the input of a complex-to-real transform over several axes is the spectrum of a real array, which
-    /// saves a GPU a pass and memory for it. An input that is not gives other numbers there than on the CPU.
+    /// saves a GPU a pass and memory for it. For any other input a GPU gives other numbers than the CPU.
     pub fn hermitian(self) -> Self {
         Fft { hermitian: true, ..self }
     }

@@ -42,7 +42,7 @@ impl Front {
         self.submit::<C2c<C>>(spec, (x.into(),), (y,))
     }
 
-    /// The transform of complex `x`, in place. A layout that is said for one side holds for both.
+    /// The transform of complex `x`, in place. A layout that is set for one side holds for both.
     ///
     /// # Errors
     /// As [`c2c`](Self::c2c); also where the two sides would lie differently or have other sizes. `x` comes back.

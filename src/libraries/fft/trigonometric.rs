@@ -153,7 +153,7 @@ impl RealTransform {
         RealTransform { sizes: self.sizes.norm(norm), ..self }
     }
 
-    /// So many arrays, one after another.
+    /// A batch of arrays, one after another.
     pub fn batch(self, batch: usize) -> Self {
         RealTransform { sizes: self.sizes.batch(batch), ..self }
     }
@@ -252,7 +252,7 @@ impl Front {
     /// cuFFT along each axis with kernels of our own before and behind it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are none or do not fit the buffers, one point for [`Trig::Dct1`]; a stale or
+    /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers, one point for [`Trig::Dct1`]; a stale or
     /// foreign buffer. `y` comes back.
     ///
     /// ```

@@ -130,8 +130,8 @@ pub trait Limits: Sized {
     const LEAST: Self;
 }
 
-fn empty(low: impl std::fmt::Display, high: impl std::fmt::Display) -> Error {
-    Error::invalid("range", format!("there is nothing from {low} to {high}"))
+fn empty(range: impl std::fmt::Debug) -> Error {
+    Error::invalid("range", format!("{range:?} is empty"))
 }
 
 macro_rules! ranges { ($($t:ty),*) => { $(
@@ -144,13 +144,12 @@ macro_rules! ranges { ($($t:ty),*) => { $(
         fn spec(&self) -> Result<Spec> {
             let low = self.low;
             let last = match self.high {
+                Bound::Included(high) if high < low => return Err(empty(low..=high)),
+                Bound::Excluded(high) if high <= low => return Err(empty(low..high)),
                 Bound::Included(high) => high,
-                Bound::Excluded(high) => high.checked_sub(1).ok_or_else(|| empty(low, high))?,
+                Bound::Excluded(high) => high - 1, // above `low`
                 Bound::Unbounded => <$t>::MAX,
             };
-            if last < low {
-                return Err(empty(low, last));
-            }
             // 2^64 of them are 0.
             let span = (last as u64).wrapping_sub(low as u64).wrapping_add(1);
             Ok(Spec::Integers { start: low as u64, span })
@@ -193,7 +192,7 @@ macro_rules! float_ranges { ($($t:ty: $least:expr;)*) => { $(
                 return Err(Error::invalid("range", format!("{low} to {high} is not a finite width")));
             }
             if low >= high {
-                return Err(empty(low, high));
+                return Err(empty(low..high));
             }
             Ok(Spec::Between { low, high, last: f64::from(below!($t, end)) })
         }

@@ -114,7 +114,7 @@ impl Stream {
         Stream { ordering, ..self }
     }
 
-    /// The same with so many dimensions, for a quasi-random sequence.
+    /// The same with this number of dimensions, for a quasi-random sequence.
     pub const fn dimensions(self, dimensions: u32) -> Self {
         Stream { dimensions, ..self }
     }
@@ -139,8 +139,8 @@ impl Stream {
         self.position
     }
 
-    /// `count` streams that have nothing to do with each other nor with this one, for threads of their own. Splitting again
-    /// gives others. The seed of a child is 64 bits that Philox makes of this stream's seed and of the child's number.
+    /// `count` streams that are independent of each other and of this one, one for each thread, for example. Splitting again
+    /// gives other streams. The seed of a child is 64 bits that Philox makes of this stream's seed and the child's number.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for quasi-random sequences, whose points belong together: draw parts of them by position.

@@ -68,10 +68,10 @@ impl<T: SolverElement> Cholesky<T> {
         (self.factor, self.info)
     }
 
-    /// [`Solver::potrs`] with this factor.
+    /// Solves `A * X = B` in place of B with this factor, as [`Solver::potrs`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Solver::potrs`].
     pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         solver.potrs(self.shape.uplo, self.shape.a, &self.factor, of_b, b)
     }
@@ -79,7 +79,7 @@ impl<T: SolverElement> Cholesky<T> {
     /// The inverse in place of the factor, in its triangle ([`Solver::potri`]).
     ///
     /// # Errors
-    /// As there.
+    /// As [`Solver::potri`].
     pub fn inverse(self, solver: &Solver) -> Submitted<Inverse<T>> {
         solver.potri(self.shape.uplo, self.shape.a, self.factor)
     }
@@ -262,7 +262,7 @@ impl<T: SolverElement> Routine for Potrs<T> {
 
 impl Solver {
     /// The Cholesky factor, in place of the triangle of A that `uplo` names (`potrf`; `cusolverDnXpotrf`), of one matrix or of
-    /// each of a batch. Imaginary parts on the diagonal are not looked at.
+    /// each of a batch. The imaginary parts of the diagonal are not read.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At the wait
@@ -290,10 +290,10 @@ impl Solver {
         }
     }
 
-    /// [`cholesky`](Self::cholesky) into a buffer for the infos, one for each matrix, that the caller has.
+    /// As [`cholesky`](Self::cholesky), with a buffer for the infos, one for each matrix, that the caller gives.
     ///
     /// # Errors
-    /// As there.
+    /// As [`cholesky`](Self::cholesky).
     pub fn potrf<T: SolverElement>(
         &self,
         uplo: Uplo,

@@ -12,7 +12,7 @@ pub struct Eig<T: SolverElement> {
     pub values: DeviceBuffer<T::Complex>,
     /// The right vectors, without gaps, where they were asked for.
     pub vectors: Option<DeviceBuffer<T>>,
-    /// What was A. Its contents are undefined: an operation that reads it is refused.
+    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,

@@ -24,7 +24,7 @@ pub enum Range {
 pub struct Eigh<T: SolverElement> {
     /// The eigenvalues: the first [`count`](Self::count) of the `n` elements, for each matrix.
     pub values: DeviceBuffer<T::Real>,
-    /// What was A: the first [`count`](Self::count) columns are the vectors, where they were asked for.
+    /// The buffer that held A: the first [`count`](Self::count) columns are the vectors, where they were asked for.
     pub vectors: DeviceBuffer<T>,
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,

@@ -8,9 +8,9 @@ use super::prelude::*;
 pub struct Generalized<T: SolverElement> {
     /// The eigenvalues, `n` for each pair.
     pub values: DeviceBuffer<T::Real>,
-    /// What was A: the vectors, where they were asked for.
+    /// The buffer that held A: the vectors, if they were asked for.
     pub vectors: DeviceBuffer<T>,
-    /// What was B: its Cholesky factor, in the triangle that was named.
+    /// The buffer that held B: its Cholesky factor, in the triangle that was named.
     pub factor: DeviceBuffer<T>,
     /// An info for each pair: all zero.
     pub info: DeviceBuffer<i32>,

@@ -46,7 +46,7 @@ impl Matrix {
         self
     }
 
-    /// So many matrices of this shape.
+    /// A batch of `count` matrices of this shape.
     pub fn batch(mut self, count: usize) -> Self {
         self.count = count;
         self

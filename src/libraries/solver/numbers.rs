@@ -94,8 +94,8 @@ impl Solver {
         Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of })
     }
 
-    /// How many singular values of each matrix are larger than `tolerance` times the largest; without one, larger than the
-    /// larger size times the precision of the type times the largest, as usual. A is consumed.
+    /// How many singular values of each matrix are larger than `tolerance` times the largest; by default the tolerance is
+    /// `max(rows, cols)` times the machine precision of the type. A is consumed, also by a call that is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
@@ -123,7 +123,7 @@ impl Solver {
     }
 
     /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest, infinite for
-    /// a singular matrix. A is consumed.
+    /// a singular matrix. A is consumed, also by a call that is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
@@ -131,7 +131,7 @@ impl Solver {
         self.numbers(Of::Condition, of_a, a)
     }
 
-    /// A norm of each matrix. A is consumed.
+    /// A norm of each matrix. A is consumed, also by a call that is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).

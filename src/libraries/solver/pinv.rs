@@ -9,7 +9,7 @@ use super::svd::cuda as svd;
 pub struct PseudoInverse<T: SolverElement> {
     /// The pseudo-inverse of each matrix, `cols x rows`, without gaps.
     pub matrix: DeviceBuffer<T>,
-    /// What was A. Its contents are undefined: an operation that reads it is refused.
+    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
 }
 
@@ -107,8 +107,8 @@ impl<T: SolverElement> Routine for Pinv<T> {
 }
 
 impl Solver {
-    /// The pseudo-inverse of each matrix, by its singular values: those up to `tolerance` times the largest count as zero (the
-    /// larger size times the precision of the type, unless given).
+    /// The pseudo-inverse of each matrix, by its singular values: those up to `tolerance` times the largest count as zero (by
+    /// default `max(rows, cols)` times the machine precision of the type).
     ///
     /// # Errors
     /// As [`svd`](Self::svd).

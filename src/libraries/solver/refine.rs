@@ -30,7 +30,7 @@ impl<T: SolverElement> HostWide for T {}
 pub struct Refined<T: SolverElement> {
     /// The solutions.
     pub x: DeviceBuffer<T>,
-    /// Rounds of refinement; `None` where half the precision did not do, so that the whole was used after all.
+    /// Rounds of refinement; `None` if half the precision did not suffice and the whole precision was used.
     pub rounds: Option<usize>,
 }
 
@@ -197,13 +197,14 @@ impl<T: WideElement> Refine<T> {
 }
 
 impl Solver {
-    /// Solves `A * X = B` by factors of half the precision and refines the solution to the whole of it: LU where A is square,
-    /// and where it has more rows than columns QR for the X that makes `||A * X - B||` least (LAPACK's `dsgesv`, `zcgesv`;
-    /// `cusolverDnDSgesv`, `cusolverDnDSgels` and the like). Faster than [`solve`](Self::solve) for large, well-conditioned
-    /// matrices of full rank; where half the precision does not do, it falls back to the whole and says so. A and B stay.
+    /// Solves `A * X = B` by factors of half the precision and refines the solution to the whole precision: by LU where A is
+    /// square; by QR where A has more rows than columns, for the X that makes `||A * X - B||` least (LAPACK's `dsgesv`,
+    /// `zcgesv`; `cusolverDnDSgesv`, `cusolverDnDSgels` and similar routines). Faster than [`solve`](Self::solve) for large,
+    /// well-conditioned matrices of full rank. Where half the precision does not suffice, it falls back to the whole precision
+    /// and reports that in [`Refined::rounds`]. A and B are not changed.
     ///
-    /// Of least squares cuSOLVER refines only those whose B is (to rounding) a product of A, and tries for long before it gives up
-    /// on others: on a GPU [`solve`](Self::solve) is faster for them. The host engine refines both.
+    /// cuSOLVER refines least squares only where B is (to rounding) a product of A, and tries for a long time before it gives up
+    /// on others: for those [`solve`](Self::solve) is faster on a GPU. The host engine refines both.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, for more columns than
@@ -231,11 +232,11 @@ impl Solver {
         self.solve_refined_from(Lowest::Single, (of_a, a), (of_b, b), of_x, x)
     }
 
-    /// [`solve_refined`](Self::solve_refined) from factors of a precision of choice (`cusolverDnDHgesv`, `cusolverDnDBgels` and the
-    /// like).
+    /// [`solve_refined`](Self::solve_refined) with the precision of the factors chosen by the caller (`cusolverDnDHgesv`,
+    /// `cusolverDnDBgels` and similar routines).
     ///
     /// # Errors
-    /// As there; on a GPU [`Error::Unsupported`] where it does not compute in that precision.
+    /// As [`solve_refined`](Self::solve_refined); [`Error::Unsupported`] on a GPU that does not compute in that precision.
     pub fn solve_refined_from<'a, T: WideElement>(
         &self,
         lowest: Lowest,

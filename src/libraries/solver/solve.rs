@@ -238,8 +238,8 @@ impl Solver {
     /// Solves `A * X = B` in place of B, by the factorization that fits what is known of A: `gesv`, `posv`, `sysv` or `gels`. One
     /// dispatch, for one matrix or each of a batch; A becomes its factors.
     ///
-    /// An A that is not square is taken as of full rank. With more rows than columns X makes `||A * X - B||` least; with fewer
-    /// it is the least of the solutions. B has `max(rows, cols)` rows, of which the first `cols` become X.
+    /// An A that is not square must have full rank; use [`pinv`](Self::pinv) or [`svd`](Self::svd) otherwise. With more rows than
+    /// columns X makes `||A * X - B||` least; with fewer it is the least of the solutions. B has `max(rows, cols)` rows, of which the first `cols` become X.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Meter {
     used: AtomicU64,
-    /// Of those in use, what nobody's buffer is: kept while there is room for it.
+    /// The part of `used` that belongs to no buffer: caches, kept while memory is not short.
     held: AtomicU64,
     peak: AtomicU64,
     limit: AtomicU64,
@@ -60,7 +60,7 @@ impl Meter {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()
     }
 
-    /// Takes `bytes` from the limit for what is no buffer and goes when a buffer wants its place. False: there is no room.
+    /// Takes `bytes` from the limit for a cache, which is freed when a buffer needs the memory. False if the limit does not allow it.
     #[cfg(feature = "cuda")]
     pub(crate) fn hold(&self, bytes: u64) -> bool {
         let held = self.reserve(bytes).is_some();

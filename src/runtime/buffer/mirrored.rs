@@ -9,7 +9,7 @@ use std::time::Duration;
 /// use the new generation. Made by [`Device::mirrored`].
 ///
 /// For what a program computes *with*: weights, tables, the matrix of a solver. [`get`](Self::get) gives the data of the
-/// generation now, so ask for it anew for each round of work; a handle that was asked for earlier goes stale like any other.
+/// generation now, so ask for it again for each round of work; a handle that was asked for earlier goes stale like any other.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -61,7 +61,7 @@ impl<T: Element> PutBack for Shared<T> {
     fn put_back(&self, device: &Device) -> Result<()> {
         let (host, past) = {
             let mut held = self.0.lock();
-            // Of a life that is over: its memory goes first, for there may be no room for both.
+            // A buffer of an earlier generation is freed first: there may not be enough memory for both.
             let past = held.there.epoch().dead().then(|| held.there.of_the_past());
             (held.host.clone(), past.map(|past| std::mem::replace(&mut held.there, past)))
         };
@@ -123,12 +123,12 @@ impl<T: Element> Mirrored<T> {
         self.shared.0.lock().host.clone()
     }
 
-    /// Other data, on both sides. Handles that were given out keep the old. Should the device be lost meanwhile, this waits
-    /// until it is healthy again, and puts the new data there.
+    /// Replaces the data on the device and in the host's copy. Handles that were given out keep the old data. If the device is
+    /// lost meanwhile, this waits until it is healthy again and uploads the new data there.
     ///
     /// # Errors
-    /// As [`Device::upload`]; then nothing has changed, unless it is [`Error::DeviceLost`] or the next generation has no
-    /// room: then the copy on the host is the new data already, and [`get`](Self::get) is stale.
+    /// As [`Device::upload`]. Nothing has changed then, with two exceptions: after [`Error::DeviceLost`], and when the next
+    /// generation has not enough memory, the host's copy is the new data already and [`get`](Self::get) is stale.
     pub fn set(&self, data: impl Into<Arc<[T]>>) -> Result<()> {
         let host = data.into();
         let there = upload(&self.device, &host)?;

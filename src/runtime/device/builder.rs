@@ -206,7 +206,7 @@ impl DeviceBuilder {
 
     /// Remembers the last `operations` that the device was given, and writes them to a file when it fails: names, kernels and
     /// labels, the types and lengths of their operands, and which of them were not known to be complete; none of their data. A
-    /// fault of a GPU names no operation; this gives a list to look at. Each failure writes the file anew, before
+    /// fault of a GPU names no operation; this gives a list to look at. Each failure replaces the file, before
     /// recovery begins, so it exists when the device is healthy again, but perhaps not yet when the first error is returned. A
     /// failure to write it is not reported.
     ///

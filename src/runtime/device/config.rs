@@ -65,7 +65,7 @@ impl Config {
     }
 }
 
-/// How often one allocation asks for room: who frees one thing at a time is asked again.
+/// How often one allocation calls `on_out_of_memory`: a callback that frees one buffer at a time is called again.
 pub(crate) const MOST_ASKED: usize = 64;
 
 /// How a worker process is started and watched.

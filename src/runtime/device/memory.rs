@@ -109,8 +109,8 @@ impl Device {
         error
     }
 
-    /// Where the engine has no ladder of its own: what is in flight is waited for, then the user is asked to make room, and
-    /// it is tried again, as long as that helps.
+    /// For engines without an out-of-memory ladder of their own: waits for what is in flight, then calls the user's
+    /// `on_out_of_memory`, and tries again for as long as that frees memory.
     fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         if epoch.engine.makes_room() {
             return self.try_allocate(epoch, wanted);

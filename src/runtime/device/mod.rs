@@ -202,7 +202,7 @@ impl Device {
     }
 
     /// Runs `work`; when the device fails in the middle of it, waits until the device is healthy again and runs `work`
-    /// from its beginning. So `work` starts from what the caller has in host memory: it makes its buffers anew.
+    /// from its beginning. So `work` starts from what the caller has in host memory: it makes its buffers again.
     ///
     /// Runs it again only where the error says that [data was lost](Error::is_data_lost) and the device has in fact left
     /// the generation in which `work` began; how often that can be, the restart policy says. Each recovery may take up to

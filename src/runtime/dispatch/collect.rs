@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Waits for all of them, in order.
 ///
 /// # Errors
-/// Each answer stands for itself: one failure loses nothing of the others.
+/// Answers are independent: one failure does not affect the others.
 pub fn await_all<O: Output>(
     pendings: impl IntoIterator<Item = PendingDispatch<O>>,
 ) -> Vec<Result<O, Rejected<Bufs<O>>>> {

@@ -40,7 +40,7 @@ pub struct RemoteTarget {
 pub enum RemoteResult {
     /// The bytes of its slot; bulk data is where it was waited for.
     Slot([u8; 64]),
-    /// Bulk data that nobody made room for.
+    /// Bulk data for which no target was registered.
     Bulk(Vec<u8>),
 }
 

@@ -110,8 +110,8 @@ pub(crate) fn watch_exit() {
     }
 }
 
-/// The same, for who comes again and again. The C library keeps every handler for good, so there is an end to them: a
-/// process that has made so many handles and closed so many devices has long used for the first time what it uses.
+/// As [`watch_exit`], for callers that repeat it. The C library never removes a handler, so their number is bounded: a process
+/// that has made so many handles and closed so many devices has used each library for the first time long ago.
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit_again() {
     const MOST: u32 = 1024;

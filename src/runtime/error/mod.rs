@@ -108,9 +108,9 @@ pub enum Error {
         site: Site,
     },
     /// An operation that this one's input depends on failed: not this one, and perhaps not the last before it.
-    #[error("an earlier operation on operand `{operand}` failed{site}{}", First(cause))]
+    #[error("an earlier operation on {} failed{site}{}", Named(operand), First(cause))]
     Upstream {
-        /// The operand whose contents are missing.
+        /// The operand whose contents are missing; empty where only the device knows which one it is.
         operand: String,
         /// The first failure, with its own place and code; `None` where it is not known any more.
         cause: Option<Box<Error>>,
@@ -186,7 +186,7 @@ pub enum Error {
         site: Site,
     },
     /// An iteration did not converge.
-    #[error("not converged: {count} elements left{site}")]
+    #[error("not converged: {count} elements left; does the matrix hold a NaN or an infinity?{site}")]
     NotConverged {
         /// How many elements did not converge.
         count: u64,
@@ -209,6 +209,14 @@ struct First<'a>(&'a Option<Box<Error>>);
 impl std::fmt::Display for First<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
+    }
+}
+
+struct Named<'a>(&'a str);
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() { f.write_str("one of its operands") } else { write!(f, "operand `{}`", self.0) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! (or whichever is ready) when the window is full.
 //!
 //! `sequential.rs`: over an iterator, on the caller's thread. `parallel.rs`: over a rayon iterator, a window for each piece
-//! that rayon gives to a worker. `progress.rs`: what a progress hook is told. Nothing here knows an engine: a pipeline is
+//! that rayon gives to a worker. `progress.rs`: what a progress hook receives. Nothing here knows an engine: a pipeline is
 //! made of [`PendingDispatch`](crate::PendingDispatch) alone.
 
 mod parallel;

@@ -1,4 +1,4 @@
-//! What a progress hook is told.
+//! What a progress hook receives.
 
 /// How far a pipeline has come, for a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,17 +22,18 @@ use std::collections::HashSet;
 use std::path::Path;
 
 impl Program {
-    /// Writes it to a file, for [`load`](Self::load): its operations as they are now, with their scalars, sizes and labels, and
-    /// what each replay is given. Not the data of buffers that it [captured](Self::bind), of which the file holds the lengths.
+    /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars, sizes and
+    /// labels, and the lengths and types of the buffers that each replay is given. The data of [captured](Self::bind) buffers is
+    /// not written, only their lengths. On Linux.
     ///
-    /// The same executable loads it again, on whatever device. Another one, such as a later build, does if both have the cargo
-    /// feature `worker-program`, which compiles all operations of this library into a program (and no others), and if the compiler
-    /// names their types alike.
+    /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if both have
+    /// the cargo feature `worker-program`, which compiles all operations of this library (and no others) into the program, and if
+    /// the compiler gave their types the same names.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a program with an operation that says no way to cross to another process
-    /// ([`Op::wire`](crate::Op::wire)), or with launches of kernels. [`Error::InvalidArgument`] when the file cannot be written;
-    /// what was there before is there still.
+    /// [`Error::Unsupported`] for a program with launches of kernels, or with an operation that cannot be serialized because it
+    /// does not implement [`Op::wire`](crate::Op::wire). [`Error::InvalidArgument`] when the file cannot be written; an earlier
+    /// file at that path is left as it was.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn std::error::Error>> {

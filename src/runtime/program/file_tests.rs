@@ -105,7 +105,7 @@ fn whatever_a_file_says_is_refused_or_harmless() {
         for step in saved.steps.iter_mut().filter(|step| !known.contains(&step.distance)) {
             step.distance = known[next(known.len())];
         }
-        // No machine has room for what some of them say.
+        // Some of them name sizes that no machine has memory for.
         if saved.pieces.iter().any(|piece| piece.bytes > 1 << 20) {
             continue;
         }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Events that a recorder keeps unless it is told otherwise: those of some ten thousand operations.
+/// Events that a recorder keeps by default: those of some ten thousand operations.
 pub const KEPT: usize = 1 << 16;
 
 /// The size of a file after which the next is begun: viewers have trouble with more than a quarter of a gigabyte.

@@ -1,4 +1,4 @@
-//! What a trace is told of an operation.
+//! What a trace hook receives about an operation.
 
 use crate::DType;
 use crate::op::{Cost, Op, cost_of};
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OpInfo {
-    /// Counts the dispatches of the process that a trace is told of, from 1: the same in all hooks of one.
+    /// The number of the dispatch among all traced dispatches of the process, from 1: the same in all hooks of one dispatch.
     pub number: u64,
     /// Its name: `gemm`.
     pub op: &'static str,

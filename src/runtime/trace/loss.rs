@@ -1,4 +1,4 @@
-//! What a trace is told of a device's failures.
+//! What a trace hook receives about failures of a device.
 
 use std::time::Duration;
 

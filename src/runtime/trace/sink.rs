@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What is told.
+/// What is reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     BeforeEnqueue,

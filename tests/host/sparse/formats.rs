@@ -31,10 +31,10 @@ fn what_is_wrong_in_compressed_rows_is_named_with_its_place_and_everything_comes
         ("falling", [0, 2, 1, 4], [1, 3, 0, 2], "offsets", "offset 2"),
         ("past the end", [0, 2, 9, 4], [1, 3, 0, 2], "offsets", "offset 3"),
         ("short", [0, 2, 2, 3], [1, 3, 0, 2], "offsets", "offset 3"),
-        ("column past the end", [0, 2, 2, 4], [1, 4, 0, 2], "columns", "index 1"),
-        ("negative column", [0, 2, 2, 4], [1, 3, -1, 2], "columns", "index 2"),
-        ("unsorted", [0, 2, 2, 4], [3, 1, 0, 2], "columns", "index 1"),
-        ("twice", [0, 2, 2, 4], [1, 3, 2, 2], "columns", "index 3"),
+        ("column past the end", [0, 2, 2, 4], [1, 4, 0, 2], "columns", "columns[1]"),
+        ("negative column", [0, 2, 2, 4], [1, 3, -1, 2], "columns", "columns[2]"),
+        ("unsorted", [0, 2, 2, 4], [3, 1, 0, 2], "columns", "columns[1]"),
+        ("twice", [0, 2, 2, 4], [1, 3, 2, 2], "columns", "columns[3]"),
     ];
     for device in devices() {
         for (what, offsets, columns, argument, place) in cases {

@@ -219,6 +219,21 @@ fn who_does_not_converge_is_told_how_far_it_came_and_may_go_on() {
     }
 }
 
+/// Which it would be for every method: all ask the same watch.
+#[test]
+fn no_residual_reaches_a_tolerance_that_is_no_number() {
+    for device in devices() {
+        let a = poisson::<f64>(&[8, 8]).up_csr::<i32>(&device);
+        let b = up(&device, vec![1.0f64; 64]).share();
+        for tolerance in [f64::NAN, -1.0] {
+            let how = Iteration::new().tolerance(tolerance).limit(9);
+            let x = device.cleared(64).unwrap();
+            let unsolved = device.sparse().cg(&a, &Preconditioner::Identity, &b, x, &how).unwrap_err();
+            assert!(matches!(unsolved, Unsolved::NotConverged { iterations: 9, .. }), "{tolerance}: {unsolved}");
+        }
+    }
+}
+
 #[test]
 fn zero_right_sides_exact_guesses_and_broken_matrices_end_at_once_or_say_so() {
     let methods: [Method<f64>; 4] = [

@@ -1,8 +1,9 @@
 //! What memory costs: to be made, dropped and had again.
 
+use super::device;
 use super::{ALLOCATE, GET, RECORD, STATE, warm};
 use crate::common::{down, eventually};
-use crate::standin::{Current, Mode, device, session};
+use crate::standin::{Current, Mode, session};
 
 #[test]
 fn zeros_are_an_allocation_a_memset_and_a_record_and_no_length_is_nothing() {

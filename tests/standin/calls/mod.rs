@@ -6,8 +6,9 @@ mod silence;
 use crate::standin;
 
 use common::{down, up};
-use standin::{Current, Driver, Mode, device, session};
+use standin::{Current, Driver, Mode, session};
 use std::time::Duration;
+use windlass::clock::Timing;
 use windlass::{Device, DeviceBuffer, PendingHost};
 
 const GET: &str = "cuCtxGetCurrent";
@@ -17,6 +18,14 @@ const AXPY: &str = "cublasAxpyEx_64";
 const RECORD: &str = "cuEventRecord";
 const WAIT: &str = "cuStreamWaitEvent";
 const ALLOCATE: &str = "cuMemAllocFromPoolAsync";
+
+/// A device whose housekeeping thread sleeps until it is woken, however long a test takes: looking by itself it would hold a
+/// slot's lease now and then, and a dispatch would go to another slot.
+fn device(slots: usize) -> Device {
+    let mut timing = Timing::default();
+    timing.sweeps.doze = Duration::from_secs(3600);
+    Device::builder().cuda(0).slots(slots).timing(timing).open().expect("the stand-in opens")
+}
 
 /// A sum that the housekeeping thread is not told of, so that it stays asleep: its verdict is kept.
 fn axpy(verdicts: &mut Verdicts, device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {

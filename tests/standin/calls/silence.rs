@@ -1,7 +1,8 @@
 //! What costs no call at all.
 
+use super::device;
 use crate::common::{self, up};
-use crate::standin::{Mode, device, session};
+use crate::standin::{Mode, session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use windlass::{Cost, Device, DeviceBuffer, Enqueue, Op, Result, Slices, SlicesMut, Spans, Trace};

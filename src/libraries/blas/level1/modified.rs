@@ -151,9 +151,9 @@ impl Blas {
         self.submit(rotm, (Some(param.into()),), (x.data, y.data))
     }
 
-    /// Makes the modified rotation that takes `(sqrt(d1) * x1, sqrt(d2) * y1)` to a vector without a second part
-    /// (`cublas<t>rotmg`), all in device memory, each the first element of its buffer. As of [`rotg`](Self::rotg), there is
-    /// no form that takes and gives numbers on the host.
+    /// Makes the modified rotation that takes `(sqrt(d1) * x1, sqrt(d2) * y1)` to a vector whose second component is zero
+    /// (`cublas<t>rotmg`). All numbers are in device memory, each the first element of its buffer. As for
+    /// [`rotg`](Self::rotg), there is no form that takes and returns numbers on the host.
     ///
     /// `d1`, `d2` and `x1` become those of the result; `param` becomes the five numbers of [`rotm`](Self::rotm), of which
     /// those that the flag implies are left as they were. The algorithm is that of the reference BLAS (Lawson, Hanson,

@@ -5,7 +5,7 @@ use super::super::prelude::*;
 /// How a triangle is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Store {
-    /// In a full matrix, whose other triangle is not looked at.
+    /// In a full matrix, whose other triangle is not read.
     Full,
     /// The diagonal and this many beside it, as rows.
     Band(usize),

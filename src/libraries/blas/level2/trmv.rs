@@ -130,7 +130,7 @@ impl Blas {
     }
 
     /// Solves `op(A) * x = b` with a triangular matrix, where x holds b (`cublas<t>trsv`, `tbsv`, `tpsv`); see [`Trmv`].
-    /// A zero on the diagonal is not looked for: it divides.
+    /// The diagonal is not checked for zeros: a zero gives infinities and NaN.
     ///
     /// # Errors
     /// As [`trmv`](Self::trmv).

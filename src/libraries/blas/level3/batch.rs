@@ -152,7 +152,7 @@ impl Operand {
 /// Where matrices begin.
 #[cfg(feature = "blas")]
 pub(super) enum Places {
-    /// So many at even distances.
+    /// At even distances, in one buffer.
     Even(Series, usize),
     Each(SmallVec<[u64; 16]>),
 }

@@ -1,4 +1,4 @@
-//! Many products of matrices in buffers of their own: gemm, batched and grouped. How the library is told is in
+//! Many products of matrices in buffers of their own: gemm, batched and grouped. The calls of the library are in
 //! `gemm_groups.rs`.
 
 use super::super::gemm::{Kind, Same, Single};

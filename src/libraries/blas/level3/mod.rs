@@ -7,7 +7,7 @@
 //! | `symm`, `syrk`, `syr2k` | symmetric and Hermitian matrices: products with one, updates of one |
 //! | `trmm`, `trsm` | triangular matrices: products and solutions |
 //! | `geam`, `dgmm` | sums and diagonals |
-//! | `gemm_strided`, `gemm_batched`, `gemm_groups` | many general products; how the library is told of groups |
+//! | `gemm_strided`, `gemm_batched`, `gemm_groups` | many general products; groups of products |
 //! | `gemm_bytes` | many products of 8-bit integers, which the library takes aligned alone |
 //! | `trsm_batched`, `lu` | many triangular and general systems, factors, inverses |
 //! | `spread` | where the matrices of a batch are: in one buffer, or one each |

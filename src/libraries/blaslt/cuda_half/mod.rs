@@ -1,4 +1,4 @@
-//! The product on a GPU: what the library is told.
+//! The product on a GPU: the calls of the library.
 //!
 //! | file | what it does |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What the library is told of a product, in its own numbers.
+//! A product in the library's own numbers.
 
 use std::hash::{Hash, Hasher};
 

@@ -9,7 +9,7 @@ pub(super) fn sizes((m, k): (usize, usize), (rows, n): (usize, usize)) -> Result
     if k == rows {
         Ok((m, n, k))
     } else {
-        Err(Error::invalid("b", format!("it is {rows} x {n}, but a is {m} x {k}: {rows} rows for {k} columns")))
+        Err(Error::invalid("b", format!("it is {rows} x {n}, but a is {m} x {k}: it needs {k} rows")))
     }
 }
 

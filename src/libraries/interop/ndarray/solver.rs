@@ -33,7 +33,8 @@ impl Solver {
     }
 
     /// The X of `A * X = B`, by the factorization that fits what is known of A ([`solve`](Self::solve)); of an A that is not
-    /// square the X that makes `||A * X - B||` least, or the least such X. Views in any order; waits.
+    /// square the X that makes `||A * X - B||` least, or the least such X; A has full rank ([`pinv`](Self::pinv) serves others). A single
+    /// right side is a matrix of one column: `b.insert_axis(Axis(1))`. Views in any order; waits.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when B has not as many rows as A; else as [`solve`](Self::solve).

@@ -111,11 +111,11 @@ impl Solver {
         }
     }
 
-    /// [`lu`](Self::lu) into buffers for the pivots (`min(rows, cols)` for each matrix) and the infos (one for each) that the
-    /// caller has.
+    /// As [`lu`](Self::lu), with buffers for the pivots (`min(rows, cols)` for each matrix) and the infos (one for each) that the
+    /// caller gives.
     ///
     /// # Errors
-    /// As there, and when the pivots or infos are too few.
+    /// As [`lu`](Self::lu), and when the buffer of the pivots or of the infos is too short.
     #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn getrf<T: SolverElement>(
         &self,

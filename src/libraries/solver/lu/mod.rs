@@ -60,10 +60,10 @@ impl<T: SolverElement> Lu<T> {
         (self.factors, self.pivots, self.info)
     }
 
-    /// [`Solver::getrs`] with these factors.
+    /// Solves `op(A) * X = B` in place of B with these factors, as [`Solver::getrs`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Solver::getrs`].
     pub fn solve(
         &self,
         solver: &Solver,
@@ -77,7 +77,7 @@ impl<T: SolverElement> Lu<T> {
     /// The inverses, into a new buffer without gaps ([`Solver::getri`]).
     ///
     /// # Errors
-    /// As there; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// As [`Solver::getri`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory) for the new buffer.
     pub fn inverse(&self, solver: &Solver) -> Result<PendingDispatch<super::Inverse<T>>> {
         let Matrix { rows: n, count, .. } = self.matrix;
         self.matrix.check_shape("a")?;

@@ -83,7 +83,7 @@ impl<T: SolverElement> Routine for Ormqr<T> {
 
 impl Solver {
     /// `op(Q) * C` or `C * op(Q)` in place of C, with the reflectors and tau of [`qr`](Self::qr) (`ormqr`, `unmqr`;
-    /// `cusolverDn<t>ormqr`, `cusolverDn<t>unmqr`). Q is square, of as many rows as A.
+    /// `cusolverDn<t>ormqr`, `cusolverDn<t>unmqr`). Q is square and has as many rows as A.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree, something does not lie inside its buffer, or `trans` is a plain

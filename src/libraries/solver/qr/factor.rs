@@ -111,10 +111,10 @@ impl Solver {
         }
     }
 
-    /// [`qr`](Self::qr) into a buffer for tau, `min(rows, cols)` for each matrix, that the caller has.
+    /// As [`qr`](Self::qr), with a buffer for tau, `min(rows, cols)` elements for each matrix, that the caller gives.
     ///
     /// # Errors
-    /// As there.
+    /// As [`qr`](Self::qr).
     #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn geqrf<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>, tau: DeviceBuffer<T>) -> Submitted<Qr<T>> {
         self.submit(Geqrf::<T, false> { a: of_a, _type: PhantomData }, (), (a, tau, None))

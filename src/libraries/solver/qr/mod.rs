@@ -65,7 +65,7 @@ impl<T: SolverElement> Qr<T> {
     /// `op(Q) * C` or `C * op(Q)` in place of C ([`Solver::ormqr`]).
     ///
     /// # Errors
-    /// As there.
+    /// As [`Solver::ormqr`].
     pub fn apply(
         &self,
         solver: &Solver,
@@ -79,7 +79,7 @@ impl<T: SolverElement> Qr<T> {
     /// The first `min(rows, cols)` columns of Q in a new buffer without gaps ([`Solver::orgqr`]).
     ///
     /// # Errors
-    /// As there; [`Error::OutOfMemory`].
+    /// As [`Solver::orgqr`]; [`Error::OutOfMemory`] for the new buffer.
     pub fn q(&self, solver: &Solver) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         self.matrix.check_shape("a")?;
         let of_q = Matrix::new(self.matrix.rows, self.matrix.size()).batch(self.matrix.count);

@@ -33,7 +33,7 @@ pub struct Svd<T: SolverElement> {
     pub u: Option<DeviceBuffer<T>>,
     /// `V^H`.
     pub vh: Option<DeviceBuffer<T>>,
-    /// What was A. Its contents are undefined: an operation that reads it is refused.
+    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,

@@ -155,7 +155,7 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
             Error::invalid("rows or columns", reason)
         }
         (Fault::Range, _) => {
-            Error::invalid(second, format!("index {place} does not lie inside a {rows} x {cols} matrix"))
+            Error::invalid(second, format!("{second}[{place}] does not lie inside a {rows} x {cols} matrix"))
         }
         (Fault::Order, Format::Coo) => {
             let reason = format!("entry {place} is not after the one before it, by row and then by column");

@@ -54,7 +54,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         if let Some(hook) = &self.how.progress {
             hook(progress);
         }
-        Ok(if residual > self.how.tolerance { Verdict::GoOn } else { Verdict::Stop })
+        Ok(if residual.is_nan() || residual <= self.how.tolerance { Verdict::Stop } else { Verdict::GoOn })
     }
 
     /// Called after the last iteration: checks the final residual and returns the result.
@@ -73,9 +73,9 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         if residual.is_nan() {
             return Err(Unsolved::Broken { iterations });
         }
-        if residual > self.how.tolerance {
-            return Err(Unsolved::NotConverged { residual, iterations, x, history: self.history });
+        if residual <= self.how.tolerance {
+            return Ok(Solution { x, iterations, residual, history: self.history });
         }
-        Ok(Solution { x, iterations, residual, history: self.history })
+        Err(Unsolved::NotConverged { residual, iterations, x, history: self.history })
     }
 }

@@ -111,7 +111,8 @@ impl Blas {
     /// (`cublas<t>getrfBatched`). Pivots and infos are those of all.
     ///
     /// # Errors
-    /// As there, and when a batch is set that is not of so many matrices. All buffers come back.
+    /// As [`getrf_strided_batched`](Self::getrf_strided_batched), and when [`Lu::batch`] was set to another number than that of
+    /// the buffers. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

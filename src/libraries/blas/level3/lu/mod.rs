@@ -14,7 +14,7 @@ use super::batch::{Operand, check_int};
 use super::spread::Spread;
 
 /// A batch of `n x n` matrices A, and beside each a second matrix: the right sides of [`Blas::getrs_batched`], the inverse
-/// of [`Blas::getri_batched`] and [`Blas::matinv_batched`] (and of their like that end in `_strided_batched`).
+/// of [`Blas::getri_batched`] and [`Blas::matinv_batched`] (and of the same routines ending in `_strided_batched`).
 ///
 /// The pivots of matrix `i` are the `n` numbers from `i * n` on: row `r` was swapped with row `pivots[r]`, counted from 1,
 /// as LAPACK has it. The info of matrix `i` is number `i`: zero, or the place, counted from 1, of a zero on the diagonal of
@@ -79,7 +79,7 @@ impl Lu {
         Operand { name: "a", rows: self.n, cols: self.n, ld, stride }
     }
 
-    /// The second matrix, of so many columns.
+    /// The second matrix, with this number of columns.
     fn b(&self, name: &'static str, cols: usize) -> Operand {
         let ld = self.ldb.unwrap_or(self.n.max(1));
         Operand { name, rows: self.n, cols, ld, stride: self.stride_b.unwrap_or(ld.saturating_mul(cols)) }
