@@ -161,9 +161,10 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
             let reason = format!("entry {place} is not after the one before it, by row and then by column");
             Error::invalid("rows or columns", reason)
         }
-        (Fault::Order, _) => {
-            Error::invalid(second, format!("index {place} is not larger than the one before it in its row or column"))
-        }
+        (Fault::Order, _) => Error::invalid(
+            second,
+            format!("{second}[{place}] is not larger than the one before it in its row or column"),
+        ),
     })
 }
 

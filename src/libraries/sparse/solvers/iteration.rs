@@ -37,7 +37,8 @@ impl Iteration {
         Iteration { tolerance: 1e-8, limit: 1000, every: 10, restart: 30, progress: None }
     }
 
-    /// The relative residual to reach: the norm of the residual divided by the norm of the right-hand side.
+    /// The relative residual to reach: the norm of the residual divided by the norm of the right-hand side. No
+    /// residual reaches a tolerance that is negative or NaN.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
