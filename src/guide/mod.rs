@@ -1,4 +1,4 @@
-//! Guides: what one wants to do, and how it is done here.
+//! Guides: one for each task.
 //!
 //! | to ... | read |
 //! |---|---|

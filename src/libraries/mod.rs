@@ -1,10 +1,10 @@
-//! The top floor: one folder a library, each with its front, its specifications, its operations with both halves, its
-//! native calls and its caches. It may call everything below; nothing below names it.
+//! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
+//! calls and its caches. This layer may use every layer below it; no lower layer may use it.
 //!
-//! `routine` is what the routines of several of them have in common, `setters` the same of specifications.
+//! `routine` has what the routines of several libraries share, `setters` what their specifications share.
 //!
-//! The list at the end is all that a library has outside of its folder. CONTRIBUTING.md, "Adding a library", goes through
-//! one.
+//! The list at the end is all that a library needs outside of its folder. CONTRIBUTING.md, "Adding a library",
+//! describes the steps.
 
 pub mod blas;
 pub mod blaslt;
@@ -30,7 +30,7 @@ crate::library::libraries! {
 }
 
 impl Device {
-    /// Opens a device with settings of your own.
+    /// Opens a device with non-default settings.
     pub fn builder() -> DeviceBuilder {
         DeviceBuilder::new(&TABLE)
     }

@@ -1,5 +1,6 @@
-//! What the routines of a library have in common, so that one's file is its data, its check, one library call and one host
-//! call. (Those of `blas` have modes of computing and a scalar by value or on the device beside, and so a trait of their own.)
+//! What the routines of several libraries share, so that the file of a routine contains only its data, its checks, one
+//! library call and one host call. (The routines of `blas` also have compute modes, and scalars by value or on the
+//! device; so they have a trait of their own.)
 
 use crate::buffer::Elems;
 use crate::op::{Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
@@ -7,42 +8,43 @@ use crate::{Enqueue, Error, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The library behind the routines of a front.
+/// The library to which the routines of a front belong.
 pub(crate) trait Front: 'static {
-    /// As [`Op::LIBRARY`]; the feature is called so too.
+    /// As [`Op::LIBRARY`]; also the name of the cargo feature.
     const LIBRARY: &'static str;
-    /// What the library calls itself.
+    /// The library's own name.
     const NATIVE: &'static str;
-    /// This build has it.
+    /// Whether this build contains it.
     const IS_BUILT: bool;
-    /// Its handles are a pool.
+    /// Whether it has a pool of handles.
     const IS_POOLED: bool = false;
-    /// Whether its calls can be recorded: as [`Op::capturable`].
+    /// Whether its calls can be captured: as [`Op::capturable`].
     const CAPTURABLE: Result<(), &'static str> = Ok(());
 }
 
-/// One routine as plain data, so that it crosses to a worker process as it is; [`Call`] makes an [`Op`] of it.
+/// One routine as plain data, which can be sent to a worker process; [`Call`] makes an [`Op`] from it.
 pub(crate) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
-    /// The front that it belongs to.
+    /// The front to which the routine belongs.
     type Front: Front;
     /// The routine's name.
     const NAME: &'static str;
     /// As [`Op::OPERANDS`].
     const OPERANDS: OperandNames;
-    /// The element types it reads.
+    /// The element types that it reads.
     type Reads: Elems;
-    /// What it gives.
+    /// Its output.
     type Output: Output;
-    /// What the device leaves for the host.
+    /// The part of the output that the device leaves for the host.
     type Raw: Raw;
 
     /// As [`Op::LEAVES_UNDEFINED`].
     const LEAVES_UNDEFINED: &'static [usize] = &[];
 
-    /// A call of its CUDA half waits for the GPU.
+    /// Whether its CUDA implementation contains a call that waits for the GPU.
     const BLOCKING: bool = false;
 
-    /// Its CUDA half calls the library: where that has a pool of handles, it is enqueued on the stream of one.
+    /// Whether its CUDA implementation calls the library. If the library has a pool of handles, the routine then uses
+    /// the stream of one of them.
     const CALLS: bool = true;
 
     /// As [`Op::check`].
@@ -82,7 +84,7 @@ pub(crate) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
 /// The element types that a routine writes.
 pub(crate) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
 
-/// A routine as an op.
+/// Makes an op from a routine.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "R: Routine")]
 pub(crate) struct Call<R>(pub(crate) R);
@@ -142,7 +144,7 @@ impl<R: Routine> Op for Call<R> {
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 impl crate::worker::Registry {
-    /// Knows the routine from now on.
+    /// Registers the routine.
     pub(crate) fn call<R: Routine>(&mut self) {
         self.add::<Call<R>>();
     }

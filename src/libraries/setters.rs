@@ -1,6 +1,7 @@
-//! Setters of specifications whose operands have fields in common: one array for all leading dimensions, one for all orders.
+//! Setters of specifications that store the same property of several operands in one array: all leading dimensions, or
+//! all orders.
 
-/// One method for each place of such an array: `lda: ld[A] = usize`.
+/// Defines one method for each element of such an array: `lda: ld[A] = usize`.
 macro_rules! array_setters { ($($(#[$doc:meta])* $name:ident: $field:ident[$at:expr] = $t:ty;)*) => { $(
     $(#[$doc])*
     pub fn $name(mut self, $name: $t) -> Self {

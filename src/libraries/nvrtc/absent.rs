@@ -1,4 +1,4 @@
-//! In place of the compiler, in a build without the feature `nvrtc`.
+//! Replaces the compiler in a build without the feature `nvrtc`.
 
 use super::cache::Answer;
 use super::compiler::Identity;

@@ -1,14 +1,14 @@
-//! The architecture that code is made for.
+//! Target architectures.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A GPU architecture: real (`sm_90`) or virtual (`compute_90`), and whether its own or its family's features may be used
-/// (`sm_90a`, `sm_100f`).
+/// A GPU architecture: real (`sm_90`) or virtual (`compute_90`). A suffix allows the features of exactly this
+/// architecture (`sm_90a`) or of its family (`sm_100f`).
 ///
-/// Code for `sm_90` runs on every GPU of compute capability 9.x from 9.0 on; code for `sm_90a` on 9.0 alone.
+/// Code for `sm_90` runs on every GPU of compute capability 9.x from 9.0 on; code for `sm_90a` only on 9.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Arch {
     number: u16,
@@ -16,7 +16,7 @@ pub struct Arch {
     is_virtual: bool,
 }
 
-/// Which features beyond the portable ones.
+/// The features beyond the portable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum Features {
     Portable,
@@ -30,7 +30,7 @@ macro_rules! archs {
             #[doc = concat!("`", $text, "`.")]
             pub const $NAME: Arch = Arch { number: $number, features: Features::$features, is_virtual: false };
         )*
-        /// The architectures that have a constant here.
+        /// All architectures that have a constant here.
         pub const ALL: &'static [Arch] = &[$(Arch::$NAME),*];
     };
 }
@@ -73,13 +73,13 @@ impl Arch {
         ((self.number / 10) as u32, (self.number % 10) as u32)
     }
 
-    /// The architecture with the features of exactly this GPU: `sm_90a`.
+    /// The architecture with the architecture-specific features: `sm_90a` for `sm_90`.
     #[must_use]
     pub const fn specific(self) -> Self {
         Arch { features: Features::Specific, ..self }
     }
 
-    /// The architecture with the features of its family: `sm_100f`.
+    /// The architecture with the features of its family: `sm_100f` for `sm_100`.
     #[must_use]
     pub const fn family(self) -> Self {
         Arch { features: Features::Family, ..self }
@@ -91,13 +91,13 @@ impl Arch {
         Arch { features: Features::Portable, ..self }
     }
 
-    /// `compute_90` for `sm_90`: what PTX is for.
+    /// The virtual architecture, for PTX: `compute_90` for `sm_90`.
     #[must_use]
     pub const fn to_virtual(self) -> Self {
         Arch { is_virtual: true, ..self }
     }
 
-    /// `sm_90` for `compute_90`: what machine code is for.
+    /// The real architecture, for machine code: `sm_90` for `compute_90`.
     #[must_use]
     pub const fn to_real(self) -> Self {
         Arch { is_virtual: false, ..self }
@@ -108,7 +108,7 @@ impl Arch {
         self.is_virtual
     }
 
-    /// Whether code for it runs on one kind of GPU alone (`a`).
+    /// Whether its code runs only on exactly this architecture (suffix `a`).
     pub const fn is_specific(self) -> bool {
         matches!(self.features, Features::Specific)
     }
@@ -126,7 +126,7 @@ impl fmt::Display for Arch {
     }
 }
 
-/// Reads `sm_90a` or `compute_80`.
+/// Parses `sm_90a` or `compute_80`.
 impl FromStr for Arch {
     type Err = Error;
 

@@ -1,4 +1,4 @@
-//! One argument of a launch, and all that becomes one.
+//! One argument of a launch, and the conversions to it.
 
 use super::packed::Written;
 use crate::buffer::{AnyBuffer, AnyIn};
@@ -6,34 +6,36 @@ use crate::{DType, DeviceBuffer, Element, GpuRef, In};
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
-/// A plain `#[repr(C)]` struct, passed by value: as an argument, and as a parameter of a [`Signature`](super::Signature).
+/// A plain `#[repr(C)]` struct, passed by value. Usable as an argument, and as a parameter of a
+/// [`Signature`](super::Signature).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain<S>(pub S);
 
-/// A device address, passed as it is. Nothing keeps alive what it points at, and nothing orders its use.
+/// A device address, passed without any check. It does not keep memory alive, and its use is not ordered with other
+/// operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DevicePtr(pub u64);
 
-/// The number of elements, for kernels that take it beside their buffers: filled in from the buffers of the launch, which
-/// must all have as many. A parameter of 8 bytes.
+/// The number of elements, for kernels that take a length in addition to their buffers. It is filled in from the
+/// buffers of the launch, which must all have the same length. The kernel's parameter has 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Len;
 
 /// One argument of a launch.
 ///
-/// | what is passed | what it is |
+/// | value | meaning |
 /// |---|---|
-/// | `&DeviceBuffer`, `&GpuRef`, [`In`] | a buffer that the kernel reads; its address |
-/// | `DeviceBuffer` | a buffer that the kernel writes, and may read; comes back from the wait |
-/// | [`Arg::out`] of a `DeviceBuffer` | a buffer of which the kernel writes every element, and reads none |
+/// | `&DeviceBuffer`, `&GpuRef`, [`In`] | a buffer that the kernel reads; passed as its address |
+/// | `DeviceBuffer` | a buffer that the kernel writes and may read; comes back from the wait |
+/// | [`Arg::out`] of a `DeviceBuffer` | a buffer of which the kernel writes every element and reads none |
 /// | any element type, `usize` | a scalar |
 /// | [`Len`] | the length of the launch's buffers |
 /// | [`Plain`] | a `#[repr(C)]` struct |
-/// | [`DevicePtr`] | an address, as it is |
+/// | [`DevicePtr`] | a raw device address |
 #[derive(Debug)]
 pub struct Arg<'a>(pub(super) Value<'a>);
 
-/// What is passed.
+/// The value of an argument.
 pub(super) enum Value<'a> {
     Read(AnyIn<'a>),
     Write(AnyBuffer, Written),
@@ -57,18 +59,18 @@ impl std::fmt::Debug for Value<'_> {
 }
 
 impl<'a> Arg<'a> {
-    /// A buffer of which the kernel writes **every** element and reads none, so that it may be one that was never
-    /// written before. A kernel that does less leaves parts of it as they were, which may be anything.
+    /// A buffer of which the kernel writes **every** element and reads none, so its contents may be uninitialised. If
+    /// the kernel does not write an element, that element keeps its old, possibly undefined, value.
     pub fn out<T: Element>(buffer: DeviceBuffer<T>) -> Self {
         Arg(Value::Write(buffer.into(), Written::All))
     }
 
-    /// A read operand whose type is known only at run time.
+    /// A buffer to be read whose type is known only at run time.
     pub fn read(input: AnyIn<'a>) -> Self {
         Arg(Value::Read(input))
     }
 
-    /// A written buffer whose type is known only at run time.
+    /// A buffer to be written whose type is known only at run time.
     pub fn write(buffer: AnyBuffer) -> Self {
         Arg(Value::Write(buffer, Written::Some))
     }

@@ -5,7 +5,7 @@ use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written, words_of};
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::{DType, Element, Error, Result};
 
-/// The arguments of a launch. Made of a tuple of up to sixteen that become [`Arg`]s, or one by one.
+/// The arguments of a launch: made from a tuple of up to sixteen values that convert to [`Arg`], or one by one.
 #[derive(Debug, Default)]
 pub struct Args<'a> {
     pub(super) packed: PackedArguments,
@@ -14,25 +14,25 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// No arguments yet.
+    /// An empty list of arguments.
     #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With one argument more.
+    /// Appends an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<Arg<'a>>) -> Self {
         self.push(argument.into());
         self
     }
 
-    /// How many there are.
+    /// The number of arguments.
     pub fn len(&self) -> usize {
         self.packed.slots.len()
     }
 
-    /// None.
+    /// Whether there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.packed.slots.is_empty()
     }
@@ -59,14 +59,15 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// No arguments yet, of those that a signature has declared.
+    /// An empty list for arguments that a signature has declared.
     #[inline]
     pub(super) fn declared(slots: &'static [Slot]) -> Self {
         let packed = PackedArguments { slots: Slots::Declared(slots), ..PackedArguments::default() };
         Args { packed, reads: AnyIns::new(), writes: AnyBuffers::default() }
     }
 
-    // What follows is also called by typed launches, whose slots are known: so an argument is no more than its value.
+    // The functions below are also called by typed launches, whose slots are known: there an argument is only its
+    // value.
 
     #[inline]
     pub(super) fn read(&mut self, input: AnyIn<'a>) {
@@ -86,7 +87,7 @@ impl<'a> Args<'a> {
         if size_of::<T>() > 8 {
             return self.value(bytemuck::bytes_of(&value));
         }
-        // Of a length that the compiler knows: no call.
+        // A length that the compiler knows avoids a call.
         let mut word = [0; 8];
         for (to, from) in word.iter_mut().zip(bytemuck::bytes_of(&value)) {
             *to = *from;
@@ -94,7 +95,7 @@ impl<'a> Args<'a> {
         self.word(u64::from_ne_bytes(word));
     }
 
-    /// A value in one word.
+    /// A value of one word.
     #[inline]
     pub(super) fn word(&mut self, word: u64) {
         self.packed.words.push(word);
@@ -114,16 +115,17 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Of parameters that any kernel can have.
+/// The maximum size in bytes of all parameters of any kernel.
 const MOST_BYTES: usize = 32764;
 
-/// A place among the arguments. What has more than fit is refused before it is looked at: see [`Args::complete`].
+/// A position among the arguments. A list with more arguments is refused before the position is used: see
+/// [`Args::complete`].
 fn place(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }
 
 impl Args<'_> {
-    /// Elements of argument `index`, a buffer.
+    /// The number of elements of argument `index`, if it is a buffer.
     pub(super) fn len_of(&self, index: usize) -> Option<usize> {
         match self.packed.slots.get(index)? {
             Slot::Read(_, place) => self.reads.get(*place as usize).map(AnyIn::len),
@@ -132,9 +134,10 @@ impl Args<'_> {
         }
     }
 
-    /// Looks whether any kernel could take so much, and fills in the length where [`Len`] was passed.
+    /// Checks that the arguments are not larger than any kernel allows, and fills in the length where [`Len`] was
+    /// passed.
     pub(super) fn complete(&mut self) -> Result<()> {
-        // In words that are full, and so at least as much as it is.
+        // Counted in whole words, so the result is at least the real size.
         if 8 * (self.packed.words.len() + self.len()) > MOST_BYTES {
             self.few_enough()?;
         }
@@ -156,7 +159,7 @@ impl Args<'_> {
 }
 
 impl Args<'_> {
-    /// Bytes of the buffers.
+    /// Total size of the buffers in bytes.
     pub(super) fn bytes_moved(&self) -> u64 {
         let bytes = |len: usize, dtype: DType| (len * dtype.size()) as u64;
         self.reads.iter().map(|x| bytes(x.len(), x.dtype())).sum::<u64>()
@@ -177,7 +180,7 @@ impl Args<'_> {
         let mut lens = (0..self.len()).filter_map(|index| Some((index, self.len_of(index)?)));
         let (first, other) = lens.next().unwrap_or_default();
         let (index, len) = lens.find(|(_, len)| *len != other).unwrap_or_default();
-        let reason = format!("{len} elements, but argument {first} has {other}: `Len` is the length of all");
+        let reason = format!("{len} elements, but argument {first} has {other}: with `Len` all must be equal");
         Error::invalid(format!("argument {index}"), reason)
     }
 }

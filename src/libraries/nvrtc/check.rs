@@ -1,9 +1,9 @@
-//! What may be passed to the compiler as a string: checks before any native call.
+//! Checks of strings for the compiler, before any native call.
 
 use crate::error::Text;
 use crate::{Error, Result};
 
-/// Neither empty nor with a zero byte.
+/// Checks that the text is not empty and contains no zero byte.
 pub(super) fn clean(argument: impl Into<Text>, text: &str) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid(argument, "it is empty"));
@@ -11,7 +11,7 @@ pub(super) fn clean(argument: impl Into<Text>, text: &str) -> Result<()> {
     without_zero(argument, text)
 }
 
-/// A C string ends at its first zero byte: what is behind it would be dropped in silence.
+/// Checks that the text contains no zero byte: a C string ends there, and the rest would be dropped silently.
 pub(super) fn without_zero(argument: impl Into<Text>, text: &str) -> Result<()> {
     match text.bytes().position(|b| b == 0) {
         Some(at) => Err(Error::invalid(argument, format!("a zero byte at {at} of {}", text.len()))),
@@ -19,7 +19,7 @@ pub(super) fn without_zero(argument: impl Into<Text>, text: &str) -> Result<()> 
     }
 }
 
-/// As [`clean`], in one line.
+/// As [`clean`], and the text has only one line.
 pub(super) fn line(argument: impl Into<Text>, text: &str) -> Result<()> {
     let argument = argument.into();
     clean(argument.clone(), text)?;
@@ -29,7 +29,7 @@ pub(super) fn line(argument: impl Into<Text>, text: &str) -> Result<()> {
     }
 }
 
-/// A macro: a name, or a name with parameters; a value in one line.
+/// Checks a macro: a name, or a name with parameters; a value in one line.
 pub(super) fn define(name: &str, value: Option<&str>) -> Result<()> {
     line("define", name)?;
     let bare = name.split('(').next().unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) fn define(name: &str, value: Option<&str>) -> Result<()> {
     }
 }
 
-/// The options that have methods, with every name the compiler knows them by.
+/// The options that have methods, with every name that the compiler accepts for them.
 const TYPED: &[(&[&str], &str)] = &[
     (&["gpu-architecture", "arch"], "CompileOptions::arch"),
     (&["std"], "CompileOptions::standard"),
@@ -71,11 +71,11 @@ const TYPED: &[(&[&str], &str)] = &[
     (&["no-source-include"], "CompileOptions::include_path (without one, nothing beside the source is seen)"),
 ];
 
-/// Options that take something else than code out of the compiler.
+/// Options with which the compiler produces something other than code.
 const REFUSED: &[(&[&str], &str)] =
     &[(&["optix-ir"], "OptiX IR cannot be taken out"), (&["fdevice-syntax-only"], "it gives no code")];
 
-/// Options that read or write files: what they do depends on more than the program.
+/// Options that read or write files: their effect depends on more than the program.
 const FILES: &[&str] = &[
     "pre-include",
     "include",
@@ -89,7 +89,7 @@ const FILES: &[&str] = &[
     "fdevice-time-trace",
 ];
 
-/// An option in one piece that no method stands for.
+/// Checks an option that has no method and is given as one string.
 pub(super) fn free(option: &str) -> Result<()> {
     line("option", option)?;
     if !option.starts_with('-') {
@@ -98,7 +98,7 @@ pub(super) fn free(option: &str) -> Result<()> {
     let name = name(option);
     let find =
         |table: &[(&[&str], &'static str)]| table.iter().find(|(names, _)| names.contains(&name)).map(|(_, s)| *s);
-    // `-DX`, `-IX` and `-UX` may have their value right behind them.
+    // `-DX`, `-IX` and `-UX` may have their value directly behind them.
     let method = match option.as_bytes() {
         [b'-', b'D', ..] => Some("CompileOptions::define"),
         [b'-', b'I', ..] => Some("CompileOptions::include_path"),
@@ -115,11 +115,11 @@ pub(super) fn free(option: &str) -> Result<()> {
 
 /// See [`CompileOptions::touches_files`](super::CompileOptions::touches_files).
 pub(super) fn touches_files(option: &str) -> bool {
-    // An option for the assembler can name a file as well.
+    // An option for the assembler can also name a file.
     FILES.contains(&name(option)) || option.contains("file")
 }
 
-/// `--name=value`, `-name value` and `-name` are `name`.
+/// The `name` in `--name=value`, `-name value` and `-name`.
 fn name(option: &str) -> &str {
     let bare = option.trim_start_matches('-');
     bare.split(['=', ' ', '\t']).next().unwrap_or(bare)

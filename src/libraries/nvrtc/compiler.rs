@@ -1,4 +1,4 @@
-//! The compiler with its caches: from a program to its image by the shortest way.
+//! The compiler with its caches.
 //!
 //! ```text
 //! check, architecture, the files it reads -> key
@@ -18,17 +18,18 @@ use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Compiles programs of CUDA C++ and keeps what comes of them. Needs libnvrtc, and no GPU.
+/// Compiles programs of CUDA C++ and caches the results. Needs libnvrtc, but no GPU.
 ///
-/// Cheap to clone; clones share caches and counters. Those of [`Compiler::shared`] are the process's: every device that
-/// was not opened with [another](crate::DeviceBuilder::compiler) uses them. One from a [builder](Compiler::builder) has
-/// its own in memory; its folder on disk it shares with whoever names the same.
+/// Cheap to clone; clones share caches and counters. [`Compiler::shared`] is the compiler of the process: every device
+/// uses it unless it was opened with [another](crate::DeviceBuilder::compiler). A compiler from a
+/// [builder](Compiler::builder) has its own cache in memory. It shares its folder on disk with every compiler that
+/// names the same folder.
 ///
-/// What an image is kept under: the source, the program's name, the headers in memory, every option, the name
-/// expressions, the architecture, the kind of output, the contents of the headers on disk that the source may reach,
-/// and on disk the compiler's version and build. On disk all of it is stored and compared, headers on disk by their
-/// hash. A program whose files cannot be told from its text (an `#include` of a macro, `__TIME__`, a free option that
-/// reads files, `NVRTC_APPEND_FLAGS`) is compiled again each time.
+/// The cache key of an image contains: the source, the program's name, the headers in memory, every option, the name
+/// expressions, the architecture, the kind of output, and the contents of the headers on disk that the source can
+/// include. On disk it also contains the version and build of the compiler. The disk cache stores and compares all of
+/// these, headers on disk by their hash. A program is compiled each time if its files cannot be determined from its
+/// text: an `#include` of a macro, `__TIME__`, a free option that reads files, `NVRTC_APPEND_FLAGS`.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -53,7 +54,7 @@ struct Inner {
     joined: AtomicU64,
 }
 
-/// What a request comes to at once.
+/// The first answer to a request.
 enum Begun {
     Kept(Image),
     UnderWay(Arc<Compilation>),
@@ -66,40 +67,43 @@ impl Compiler {
         SHARED.get_or_init(|| Compiler::builder().build()).clone()
     }
 
-    /// A compiler with caches of its own.
+    /// Makes a compiler with caches of its own.
     pub fn builder() -> CompilerBuilder {
         CompilerBuilder::default()
     }
 
-    /// Compiles for the program's architecture, else for `sm_80`; or finds the image where it is kept.
+    /// Compiles for the program's architecture if it has one, else for `sm_80`; or returns the cached image.
     ///
-    /// The work is done on a helper thread, because deep templates need more stack than most threads have. Compilations
-    /// of the same program asked for at once run once, and all who ask get its answer.
+    /// The compilation runs on a helper thread, because deep templates need more stack than most threads have. If
+    /// several threads request the same compilation at the same time, it runs once, and all get its result.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for what [`Program::check`] refuses and options that the compiler does not know;
-    /// [`Error::Compile`] with the log and the lines it speaks of when the source is refused;
+    /// [`Error::InvalidArgument`] for what [`Program::check`] refuses and for options that the compiler does not know;
+    /// [`Error::Compile`], with the log and the source lines that it mentions, if the compiler refuses the source;
     /// [`Error::Unsupported`] for an architecture that this compiler does not know; [`Error::LibraryMissing`] without
     /// libnvrtc.
     pub fn compile(&self, program: &Program) -> Result<Image> {
         self.compile_for(program, None)
     }
 
-    /// As [`compile`](Self::compile), and does not wait for the compiler. What is kept in memory is there at once. The
-    /// headers on disk that the source may reach are read here, on the caller's thread, to know which answer it is.
+    /// As [`compile`](Self::compile), but does not wait for the compiler. An image in the memory cache is available at
+    /// once. The headers on disk that the source can include are read in this call, on the caller's thread, because the
+    /// cache key depends on them.
     ///
-    /// An exit of the process stops what is under way where the library can (NVRTC 13, some 50 ms), else waits for it,
-    /// 10 s at most. (On Linux with glibc, x86-64 and aarch64. Elsewhere await it before the exit: the compiler's own
-    /// handlers of the exit do not bear a compilation beside them.)
+    /// If the process exits during a compilation, the exit stops it where the library can do so (NVRTC 13, in some 50
+    /// ms). Otherwise the exit waits for it, at most 10 s. This holds on Linux with glibc, on x86-64 and aarch64. On
+    /// other systems wait for the result before the exit: the exit handlers of the compiler must not run during a
+    /// compilation.
     ///
     /// # Errors
-    /// What is known before compiling: [`Error::InvalidArgument`], [`Error::Unsupported`], [`Error::LibraryMissing`].
-    /// The rest comes at the await.
+    /// Errors that are known before compiling: [`Error::InvalidArgument`], [`Error::Unsupported`],
+    /// [`Error::LibraryMissing`]. The wait reports all others.
     pub fn compile_pending(&self, program: &Program) -> Result<PendingCompile> {
         self.pending_for(program, None)
     }
 
-    /// Links images, or finds what came of it where it is kept: see [`Link`]. Runs as a compilation does.
+    /// Links images, or returns the cached result: see [`Link`]. The link runs on a helper thread, as a compilation
+    /// does.
     ///
     /// # Errors
     /// As [`Link`] says.
@@ -107,7 +111,7 @@ impl Compiler {
         self.link_for(link, None)
     }
 
-    /// What it has done and holds.
+    /// The counters of the compiler, and the sizes of its caches.
     pub fn stats(&self) -> CompileStats {
         let inner = &*self.inner;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -125,7 +129,7 @@ impl Compiler {
         self.inner.maker.disk.as_ref().map(Disk::folder)
     }
 
-    /// Forgets the images in memory. Those in use stay alive.
+    /// Removes all images from the memory cache. Images in use stay valid.
     pub fn clear_memory(&self) {
         self.inner.maker.memory.clear();
     }
@@ -138,7 +142,7 @@ impl Compiler {
         Ok(backend::identity()?.version)
     }
 
-    /// The portable architectures that the compiler knows, oldest first.
+    /// The portable architectures that the compiler supports, oldest first.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`] without libnvrtc.
@@ -174,7 +178,7 @@ impl Compiler {
         let job = Job::new(request, device)?;
         let key = job.key()?;
         let compilation = match &key {
-            // Whether two of these are the same is not known either.
+            // Jobs without a key cannot be compared, so each has a compilation of its own.
             None => Arc::<Compilation>::default(),
             Some(key) => {
                 if let Some(image) = inner.maker.in_memory(key, &job.request) {
@@ -227,19 +231,19 @@ impl Default for CompilerBuilder {
 }
 
 impl CompilerBuilder {
-    /// The most images in memory; 256 otherwise, and 0 for none.
+    /// The maximum number of images in memory. The default is 256; 0 turns the memory cache off.
     pub fn memory_images(mut self, most: usize) -> Self {
         self.memory_images = most;
         self
     }
 
-    /// The most bytes of images and their sources in memory; 256 MiB otherwise.
+    /// The maximum size in bytes of the images and their sources in memory. The default is 256 MiB.
     pub fn memory_bytes(mut self, most: u64) -> Self {
         self.memory_bytes = most;
         self
     }
 
-    /// Where images are kept on disk.
+    /// Sets the folder of the disk cache.
     pub fn disk(mut self, place: DiskCache) -> Self {
         self.disk = place;
         self
@@ -250,13 +254,13 @@ impl CompilerBuilder {
         self.disk(DiskCache::At(folder.into()))
     }
 
-    /// The most bytes on disk; 512 MiB otherwise, and 0 for none.
+    /// The maximum size of the disk cache in bytes. The default is 512 MiB; 0 turns it off.
     pub fn disk_bytes(mut self, most: u64) -> Self {
         self.disk_bytes = most;
         self
     }
 
-    /// The compiler. Nothing is read or written yet.
+    /// Makes the compiler. Nothing is read or written yet.
     #[must_use]
     pub fn build(self) -> Compiler {
         crate::engine::process::watch_fork();
@@ -273,14 +277,14 @@ impl CompilerBuilder {
     }
 }
 
-/// Which compiler, or linker, this process has.
+/// The identity of the compiler, or linker, of this process.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     /// Major and minor.
     pub(super) version: (u32, u32),
-    /// Tells one build from another.
+    /// A hash that differs between builds.
     pub(super) build: [u8; 32],
-    /// The architectures it knows, oldest first: 75, 80, ...
+    /// The architectures it supports, oldest first: 75, 80, ...
     pub(super) archs: Vec<u32>,
 }
 
@@ -299,7 +303,8 @@ impl Identity {
             (Some(arch), _) if knows(arch) => Ok(arch),
             (Some(arch), _) => refuse(arch),
             (None, Some(arch)) if knows(arch) => Ok(arch),
-            // The GPU is newer than the compiler: the newest that it still runs. Machine code runs within its major.
+            // The GPU is newer than the compiler: takes the newest architecture whose code the GPU runs. Machine code
+            // runs only within its major version.
             (None, Some(arch)) => match self.archs.iter().copied().filter(|&n| n <= number(arch)).max().map(of) {
                 Some(older) if emit != Emit::Cubin || older.capability().0 == arch.capability().0 => Ok(older),
                 _ => refuse(arch),
@@ -321,7 +326,7 @@ mod tests {
         assert_eq!(target(Some(Arch::SM_90A), Some(Arch::SM_80), Emit::Cubin), Ok(Arch::SM_90A));
         assert_eq!(target(None, Some(Arch::SM_90), Emit::Cubin), Ok(Arch::SM_90));
         assert_eq!(target(None, None, Emit::Ptx), Ok(Arch::SM_80));
-        // Newer GPUs than the compiler knows.
+        // GPUs newer than the compiler.
         assert_eq!(target(None, Some(Arch::SM_100), Emit::Ptx), Ok(Arch::SM_90));
         assert_eq!(target(None, Some(Arch::SM_89), Emit::Cubin), Ok(Arch::SM_86));
         for refused in [target(None, Some(Arch::SM_100), Emit::Cubin), target(Some(Arch::SM_100), None, Emit::Ptx)] {

@@ -1,5 +1,5 @@
-//! How a launch crosses to a worker: which code, the configuration, and the arguments as bytes. The buffers are named by
-//! the order itself.
+//! How a launch is sent to a worker: the code, the configuration, and the arguments as bytes. The message itself names
+//! the buffers.
 
 use super::launch::{KernelCode, Launch};
 #[cfg(feature = "cuda")]
@@ -12,24 +12,24 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Before the arguments; behind it, each of them, then the words of their values.
+/// The header before the arguments. Behind it: each argument, then the words of their values.
 #[derive(Serialize, Deserialize)]
 struct Head<'k> {
     kernel: &'k str,
     what: What,
     config: LaunchConfig,
-    /// Bytes that move, for traces.
+    /// Bytes moved, for traces.
     moved: u64,
     overwritten: u64,
     slots: u32,
 }
 
-/// What is launched.
+/// The code to launch.
 #[derive(Serialize, Deserialize)]
 enum What {
     /// A twin, by its distances in the executable.
     Twin(u64, u64),
-    /// A kernel, by its number in a module's.
+    /// A kernel, by its number in the module.
     Kernel { module: u64, number: u32 },
 }
 
@@ -68,7 +68,7 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         (slot, rest) = postcard::take_from_bytes::<Slot>(rest).map_err(garbled)?;
         slots.push(slot);
     }
-    // The driver reads a value where it lies.
+    // The driver reads a value in place.
     let reaches = |slot: &Slot| match slot {
         Slot::Value { at, len, .. } => 8 * *at as usize + *len as usize <= rest.len(),
         _ => true,
@@ -78,8 +78,8 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
     }
     let code = match head.what {
         What::Twin(static_twin, function) => {
-            // SAFETY: the parent runs the same file (the handshake has compared them) and took both from such a function;
-            // should it not have, the mark tells.
+            // SAFETY: the parent runs the same file (compared in the handshake) and took both distances from such a
+            // function; otherwise the mark does not match.
             let found = unsafe { TwinFunction::found(static_twin, function) };
             KernelCode::StaticTwin(found.ok_or_else(|| Error::library("no twin at a twin's place"))?)
         }

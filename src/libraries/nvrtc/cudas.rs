@@ -1,12 +1,13 @@
-//! CUDA's own headers: which programs may include some, and what to do where they are missing.
+//! CUDA's own headers: which programs can include them, and advice if they are missing.
 
 use super::Program;
 use super::program::Prepared;
 use crate::Error;
 use std::path::{Path, PathBuf};
 
-/// The folders to search after the program's own: all that there are where it includes one of theirs, or has include paths
-/// of its own, whose headers may. A program that brings all its headers reads no file of this machine.
+/// The folders to search after the program's own. All of them if the program includes one of CUDA's headers, or has
+/// include paths, whose headers may include one. None otherwise: a program that brings all its headers reads no file of
+/// this machine.
 pub(super) fn wanted(program: &Program, prepared: &Prepared, folders: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
     let scan = &prepared.scan;
     if scan.includes.is_empty() && scan.opaque.is_none() {
@@ -22,10 +23,10 @@ pub(super) fn wanted(program: &Program, prepared: &Prepared, folders: impl FnOnc
     if own || scan.opaque.is_some() || theirs() { folders } else { Vec::new() }
 }
 
-/// Where a header of CUDA's was not found, the log says how to get it.
+/// If a header of CUDA was not found, adds to the log how to get it.
 pub(super) fn advise(error: Error, major: u32, folders: &[PathBuf]) -> Error {
     let Error::Compile { mut log, diagnostics } = error else { return error };
-    // What a message has in quotes: the file that could not be opened.
+    // The quoted parts of a message: the file that could not be opened.
     let quoted = |message: &str| message.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let missing = diagnostics
         .iter()

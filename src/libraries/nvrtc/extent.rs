@@ -1,14 +1,13 @@
-//! The length of a binary, as its headers give it.
+//! Computes the size of a binary from its headers.
 //!
-//! A driver is given the address of a binary and no length: it believes the headers. So a binary that is shorter than
-//! its headers say would be read past its end, and none such becomes an [`Image`](super::Image).
+//! A driver gets the address of a binary without its length, and relies on the headers. It would read past the end of a
+//! binary that is shorter than its headers say, so such a binary does not become an [`Image`](super::Image).
 
 use super::ImageKind;
 use super::recognise::ELF;
 
-/// The bytes that the headers of a binary reach, which it must have at least; `None` where the headers themselves are
-/// cut off, or of a form that is not known. Of a text or of LTO-IR nothing has to be believed: a text ends with a zero,
-/// and the linker is told the length.
+/// The minimum size of a binary according to its headers; `None` if the headers themselves are cut off, or have an
+/// unknown form. Text and LTO-IR need no such check: text ends with a zero byte, and the linker gets the length.
 pub(super) fn extent(kind: ImageKind, bytes: &[u8]) -> Option<u64> {
     match kind {
         ImageKind::Cubin => of_elf(bytes),
@@ -24,15 +23,15 @@ fn number<const N: usize>(bytes: &[u8], at: u64) -> Option<u64> {
     Some(u64::from_le_bytes(wide))
 }
 
-/// ELF of 64 bits, little-endian: the tables of sections and segments, and what these say that they hold.
+/// 64-bit little-endian ELF: the tables of sections and segments, and the ranges that their entries give.
 fn of_elf(bytes: &[u8]) -> Option<u64> {
     const CLASS_64_LITTLE_ENDIAN: [u8; 2] = [2, 1];
     const HEADER: u64 = 64;
-    /// The least sizes of an entry of the two tables.
+    /// Minimum sizes of the entries of both tables.
     const SEGMENT: u64 = 56;
     const SECTION: u64 = 64;
-    /// Kinds of sections that have no bytes in the file: ELF's own, and in code that is still to be linked CUDA's
-    /// global, local, shared and reserved shared memory.
+    /// Kinds of sections without bytes in the file: ELF's own, and in relocatable CUDA code the global, local, shared
+    /// and reserved shared memory.
     const NO_BYTES: [u64; 6] = [0, 8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
     if bytes.get(4..6)? != CLASS_64_LITTLE_ENDIAN {
         return None;
@@ -40,7 +39,7 @@ fn of_elf(bytes: &[u8]) -> Option<u64> {
     let (segments_at, sections_at) = (number::<8>(bytes, 32)?, number::<8>(bytes, 40)?);
     let (segment, segments) = (number::<2>(bytes, 54)?, number::<2>(bytes, 56)?);
     let (section, mut sections) = (number::<2>(bytes, 58)?, number::<2>(bytes, 60)?);
-    // More sections than the field holds: then the first one, which is none, tells how many.
+    // There are more sections than the field can hold: then the first section, which is unused, gives their number.
     if sections == 0 && sections_at != 0 {
         sections = number::<8>(bytes, sections_at.checked_add(32)?)?;
     }
@@ -54,7 +53,7 @@ fn of_elf(bytes: &[u8]) -> Option<u64> {
     reach(sections_at, sections_end)?;
     for i in 0..segments {
         let at = segments_at.checked_add(i * segment)?;
-        // Past the end: the table is longer than the file, which its extent tells.
+        // Past the end: the table is longer than the file, and the extent says so.
         let (Some(from), Some(size)) =
             (number::<8>(bytes, at.checked_add(8)?), number::<8>(bytes, at.checked_add(32)?))
         else {
@@ -76,9 +75,9 @@ fn of_elf(bytes: &[u8]) -> Option<u64> {
     Some(end)
 }
 
-/// A header with the length of what follows it: entries, each with a header and its bytes.
+/// A header with the length of the data behind it: entries, each with a header and its bytes.
 fn of_fatbin(bytes: &[u8]) -> Option<u64> {
-    /// The least sizes of the header, and of an entry's: a driver reads either whole.
+    /// Minimum sizes of the header and of an entry's header: a driver reads each as a whole.
     const HEADER: u64 = 16;
     const ENTRY: u64 = 64;
     let (header, size) = (number::<2>(bytes, 6)?, number::<8>(bytes, 8)?);
@@ -91,7 +90,7 @@ fn of_fatbin(bytes: &[u8]) -> Option<u64> {
         let (Some(header), Some(size)) =
             (number::<4>(bytes, at.checked_add(4)?), number::<8>(bytes, at.checked_add(8)?))
         else {
-            // Past the end, of the fatbin or of what it says that it is.
+            // Past the end of the file, or of the length that the header gives.
             reached = reached.max(at.checked_add(ENTRY)?);
             break;
         };
@@ -103,7 +102,7 @@ fn of_fatbin(bytes: &[u8]) -> Option<u64> {
         if next > end {
             return None;
         }
-        // What is not compressed is believed in turn.
+        // An uncompressed payload is a binary whose headers are checked in turn.
         if let Some(inner) = bytes.get(usize::try_from(payload).ok()?..)
             && inner.starts_with(&ELF)
             && of_elf(inner)? > size
@@ -160,7 +159,7 @@ mod tests {
         bytes
     }
 
-    /// Holds all that it says.
+    /// Whether all bytes that the headers describe are there.
     fn is_whole(kind: ImageKind, bytes: &[u8]) -> bool {
         extent(kind, bytes).is_some_and(|extent| extent <= bytes.len() as u64)
     }
@@ -171,7 +170,7 @@ mod tests {
         assert_eq!(extent(ImageKind::Cubin, &whole), Some(whole.len() as u64));
         let fat = fatbin(&[&whole, b"text"]);
         assert_eq!(extent(ImageKind::Fatbin, &fat), Some(fat.len() as u64));
-        // Bytes behind it are nobody's.
+        // Extra bytes behind the binary are ignored.
         assert!(is_whole(ImageKind::Cubin, &[&whole[..], &[0; 9]].concat()));
         assert!(is_whole(ImageKind::Fatbin, &[&fat[..], &[0; 9]].concat()));
     }
@@ -182,7 +181,7 @@ mod tests {
         (0..whole.len()).for_each(|n| assert!(!is_whole(ImageKind::Cubin, &whole[..n]), "{n} bytes"));
         let fat = fatbin(&[&whole, b"text"]);
         (0..fat.len()).for_each(|n| assert!(!is_whole(ImageKind::Fatbin, &fat[..n]), "{n} bytes"));
-        // Whole outside, cut off inside.
+        // The outer binary is complete, the inner one is cut off.
         (4..whole.len()).for_each(|n| assert!(!is_whole(ImageKind::Fatbin, &fatbin(&[&whole[..n]])), "{n} bytes"));
     }
 
@@ -220,7 +219,7 @@ mod tests {
         }
     }
 
-    /// The header of an entry is read as a whole, whatever it says of its own length.
+    /// The header of an entry is read as a whole, even if its own length field says less.
     #[test]
     fn a_last_entry_without_room_for_its_header_is_cut_off() {
         for header in [16u32, 63] {

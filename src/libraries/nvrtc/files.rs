@@ -1,8 +1,8 @@
-//! The files that a program may read, as they are now.
+//! The current state of the files that a program can read.
 //!
-//! An answer is kept under the hash of these: their places, and their contents or their absence. A header that changed,
-//! appeared before another of its name, or went away makes another hash. They are read anew for every compilation that
-//! has any; a program whose headers are all in memory has none.
+//! This state is part of the cache key: the paths, and the contents or the absence of each file. The hash changes if a
+//! header changes, disappears, or appears at a path that is searched earlier. The files are read again for every
+//! compilation that has any; a program whose headers are all in memory has none.
 
 use super::Link;
 use super::program::{Prepared, Program};
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// More than this is not looked through: 64 MiB in 4096 files.
+/// The limits of the search: 64 MiB in 4096 files.
 const MOST_FILES: usize = 4096;
 const MOST_BYTES: usize = 64 << 20;
 const TOO_MUCH: &str = "more than 4096 headers, or 64 MiB of them";
@@ -22,29 +22,31 @@ const TOO_MUCH: &str = "more than 4096 headers, or 64 MiB of them";
 pub(super) enum Files {
     /// The program reads none.
     None,
-    /// A line for each place looked at: its path, and the length and hash of what is there.
+    /// One line for each path that was checked: the path, and the length and hash of its contents.
     Read {
         /// The hash of the listing.
         digest: [u8; 32],
         /// The listing, compared byte for byte on disk.
         listing: Vec<u8>,
     },
-    /// It cannot be told which, for this reason: no answer may be kept.
+    /// The files cannot be determined, for this reason: the answer must not be cached.
     Unknown(&'static str),
 }
 
 impl Files {
-    /// Looks. `cudas` are the folders of CUDA's own headers that the compiler searches after the program's.
+    /// Determines the files. `cudas` are the folders of CUDA's own headers, which the compiler searches after those of
+    /// the program.
     pub(super) fn of(program: &Program, prepared: &Prepared, cudas: &[PathBuf]) -> Self {
         if let Some(why) = prepared.scan.opaque {
             return Files::Unknown(why);
         }
-        // The library knows this variable. What it makes of it is not documented, so nothing is known of the answer.
+        // The library reads this variable. Its effect is not documented, so nothing is known of the answer.
         if std::env::var_os("NVRTC_APPEND_FLAGS").is_some_and(|flags| !flags.is_empty()) {
             return Files::Unknown("NVRTC_APPEND_FLAGS is set");
         }
         let own = program.compile_options().include_paths();
-        // The program's folders come first, also for what CUDA's headers include: then all of these count by themselves.
+        // The program's folders come first, also for includes in CUDA's headers: then all of these are listed file by
+        // file.
         let (paths, cudas) = if own.is_empty() { (Vec::new(), cudas) } else { ([own, cudas].concat(), [].as_slice()) };
         let reaches_a_file =
             |include: &Include| !paths.is_empty() || !cudas.is_empty() || Path::new(&include.name).is_absolute();
@@ -54,7 +56,7 @@ impl Files {
         Search::new(program, &paths, cudas).run(&prepared.scan)
     }
 
-    /// A link reads the images that it is given.
+    /// A link reads only the images that it gets.
     pub(super) fn of_link(link: &Link) -> Self {
         if link.touches_files() { Files::Unknown("a free option that reads or writes files") } else { Files::None }
     }
@@ -77,14 +79,14 @@ impl Files {
 struct Search<'a> {
     program: &'a Program,
     paths: &'a [PathBuf],
-    /// Folders of CUDA's own headers, whose contents are known by their version.
+    /// Folders of CUDA's own headers, whose contents are determined by their version.
     cudas: &'a [PathBuf],
-    /// Every place looked at, in order, and what was there.
+    /// Every path that was checked, and whether there was a file.
     seen: HashMap<PathBuf, bool>,
     listing: Vec<u8>,
     bytes: usize,
     files: usize,
-    /// What is still to be looked for, and the folders of the files that ask for it.
+    /// Includes that are still to be searched, and the folders of the files that contain them.
     queue: VecDeque<(Vec<PathBuf>, Include)>,
 }
 
@@ -95,7 +97,7 @@ impl<'a> Search<'a> {
     }
 
     fn run(mut self, scan: &Scan) -> Files {
-        // Headers in memory have folders by their names, as the program has.
+        // Headers in memory have folders through their names, as the program has.
         let own = [self.program.label()].into_iter().chain(self.program.headers().map(|(name, _)| name));
         let mut beside: Vec<PathBuf> = own.filter_map(|name| folder(Path::new(name))).collect();
         beside.sort();
@@ -110,8 +112,8 @@ impl<'a> Search<'a> {
         Files::Read { digest: *blake3::hash(&self.listing).as_bytes(), listing: self.listing }
     }
 
-    /// In the order of the compiler: beside the file that asks, then along the include paths, until it is found. What
-    /// is to be found after that may be any of them.
+    /// Searches in the order of the compiler: the folder of the including file, then the include paths, until the file
+    /// is found. For `#include_next` all later files may count.
     fn look_for(&mut self, beside: &[PathBuf], include: &Include) -> Result<(), &'static str> {
         let name = Path::new(&include.name);
         if name.is_absolute() {
@@ -120,7 +122,7 @@ impl<'a> Search<'a> {
         if self.paths.is_empty() && self.cudas.is_empty() {
             return Ok(());
         }
-        // More than one file may ask from several folders (the headers in memory): all of these count.
+        // The request may come from files in several folders (the headers in memory): all of these count.
         let mut found = false;
         for folder in beside.iter().filter(|_| include.quoted) {
             found |= self.look_at(folder.join(name))?;
@@ -141,7 +143,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Which release of CUDA's headers it is: what changes with each of them, and when it was put there.
+    /// Notes the release of CUDA's headers: a file that changes with each release, and its modification time.
     fn note_cudas(&mut self) {
         const TELLING: [&str; 6] = [
             "cuda.h",
@@ -161,7 +163,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Notes what is at `path`, once. True when it is a file.
+    /// Notes the contents of `path`, once. Returns whether it is a file.
     fn look_at(&mut self, path: PathBuf) -> Result<bool, &'static str> {
         if let Some(&known) = self.seen.get(&path) {
             return Ok(known);
@@ -180,7 +182,7 @@ impl<'a> Search<'a> {
                 self.listing.extend_from_slice(blake3::hash(text).as_bytes());
                 true
             }
-            // Absent, a folder, forbidden: the compiler passes on to the next as well.
+            // Absent, a folder, or not readable: the compiler continues with the next path too.
             None => {
                 self.listing.extend_from_slice(&u64::MAX.to_le_bytes());
                 false
@@ -199,17 +201,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What is in a file, at most `most` bytes; `None` for what the compiler passes over: absent, a folder, forbidden.
+/// The contents of a file, at most `most` bytes; `None` for paths that the compiler skips: absent, a folder, not
+/// readable.
 fn contents(path: &Path, most: usize) -> Result<Option<Vec<u8>>, &'static str> {
     let mut options = File::options();
     options.read(true);
-    // A pipe would be waited for.
+    // Without this flag, opening a pipe would block.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let Ok(file) = options.open(path) else { return Ok(None) };
     match file.metadata() {
         Ok(found) if found.is_file() => {}
-        Ok(found) if !found.is_dir() => return Err("an #include of what is no file"),
+        Ok(found) if !found.is_dir() => return Err("an #include of something other than a file"),
         _ => return Ok(None),
     }
     let mut text = Vec::new();
@@ -220,7 +223,7 @@ fn contents(path: &Path, most: usize) -> Result<Option<Vec<u8>>, &'static str> {
     }
 }
 
-/// The folder of a file, made absolute against the current one.
+/// The folder of a file, made absolute against the current folder.
 fn folder(file: &Path) -> Option<PathBuf> {
     std::path::absolute(file).ok()?.parent().map(Path::to_path_buf)
 }
@@ -258,7 +261,7 @@ mod tests {
         folder.write("inc/sub/d.h", "int two;");
         let second = digest(&program);
         assert_ne!(second, first);
-        // One of the same name that comes to stand before it.
+        // Another file of the same name appears in a folder that is searched earlier.
         folder.write("early/b.h", "");
         assert_eq!(digest(&program), second, "found beside a.h first");
         folder.write("early/a.h", "");
@@ -283,7 +286,7 @@ mod tests {
             let options = paths.into_iter().fold(CompileOptions::new(), CompileOptions::include_path);
             let program = match own {
                 None => Program::new("#include <a.h>\n"),
-                // The first of the name is in memory, and asks for the next.
+                // The first file of this name is in memory, and asks for the next one.
                 Some(_) => Program::new("#include <a.h>\n").header("a.h", text),
             };
             let program = program.options(options);
@@ -309,7 +312,7 @@ mod tests {
             let files = Files::of(&program, program.prepared().unwrap(), &[]);
             assert!(matches!(files, Files::Unknown(why) if why.contains("no file")), "{path}: {files:?}");
         }
-        // A folder of the name is passed over, as the compiler does.
+        // A folder of this name is skipped, as the compiler does.
         folder.write("inc/a.h/b", "");
         let program = Program::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.join("inc")));
         digest(&program);
@@ -335,7 +338,7 @@ mod tests {
         assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
     }
 
-    /// CUDA's own headers are a release, not so many files: another release is another state.
+    /// CUDA's own headers count as one release, not as many files: another release is another state.
     #[test]
     fn cudas_headers_count_by_their_release() {
         let folder = Folder::new();
@@ -350,7 +353,7 @@ mod tests {
         assert_eq!(digest(), first);
         folder.write("cudas/cuda.h", "#define CUDA_VERSION 130010\n");
         assert_ne!(digest(), first);
-        // Before them come the program's own folders, and then each file counts.
+        // If the program's own folders come before them, each file counts.
         folder.write("own/other.h", "");
         let program = program.clone().options(CompileOptions::new().include_path(folder.join("own")));
         let files = Files::of(&program, program.prepared().unwrap(), &[folder.join("cudas")]);

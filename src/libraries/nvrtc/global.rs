@@ -1,25 +1,25 @@
 //! A module's own variables: `__device__` and `__constant__` memory.
 //!
-//! **The order.** A read or a write of a variable follows every launch of its module, and every other access to any of
-//! the module's variables, that was submitted before; and every later launch and access follows it. Launches among
-//! themselves are ordered by their buffers alone: two that meet in a variable only are in no order, as two streams are
-//! in CUDA. So an access of the host never meets a kernel, whatever the kernel does with the variable.
+//! **Order.** A read or write of a variable runs after every launch of its module, and every other access to a variable
+//! of the module, that was submitted before it. Later launches and accesses run after it. Launches are ordered among
+//! themselves only by their buffers: two launches that use the same variable and no common buffer have no order, like
+//! two streams in CUDA. So an access from the host never runs at the same time as a kernel of the module.
 //!
-//! **Not on a host device.** A twin is a Rust closure: what is constant for a program it captures, and what changes between
-//! launches it takes as a parameter, which the kernel's own source can do as well. A variable that both could reach
-//! would be a hidden operand of every launch of its module, with a type and a size that nothing on the host could
-//! compare with the source. So the request is refused, with that for a reason.
+//! **Not on a host device.** A twin is a Rust closure. It captures what is constant for a program, and takes what
+//! changes between launches as a parameter; the source of the kernel can do the same. A variable that both could access
+//! would be a hidden operand of every launch of its module, and nothing on the host could compare its type and size
+//! with the source. So the request is refused, with this reason.
 //!
-//! It is done with a buffer of no bytes that stands for all variables of the module: launches read it, accesses write it.
-//! Nobody owns it, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
+//! **Implementation.** A buffer of zero bytes stands for all variables of the module: launches read it, accesses write
+//! it. Nobody owns it, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
 use super::module::Module;
 use crate::{Element, Error, HostData, PendingDispatch, Result};
 
 /// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
 ///
-/// Accesses are ordered with the launches of the module: each follows all that were submitted before it, and is followed
-/// by all that are submitted later. Launches among themselves are ordered by their buffers alone.
+/// Accesses are ordered with the launches of the module: each access runs after everything that was submitted before
+/// it, and before everything that is submitted later. Launches are ordered among themselves only by their buffers.
 pub struct Global<T: Element> {
     #[cfg(feature = "cuda")]
     place: on_gpu::GlobalMemory<T>,
@@ -30,15 +30,15 @@ pub struct Global<T: Element> {
 }
 
 impl Module {
-    /// The variable `name`, as elements of `T`: `__device__` or `__constant__` memory. Loads the module.
+    /// The variable `name` (`__device__` or `__constant__` memory), as elements of `T`. Loads the module.
     ///
-    /// A program that NVRTC compiles keeps only the variables that were asked for among its name expressions, by their
-    /// address: `Program::expression("&factor")`.
+    /// NVRTC keeps only those variables of a program whose address was requested as a name expression:
+    /// `Program::expression("&factor")`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is no such variable, or its bytes are no whole number of `T`;
-    /// [`Error::Unsupported`] on a host device: what is constant a twin captures, and what changes between launches it
-    /// takes as a parameter; as [`load`](Self::load).
+    /// [`Error::InvalidArgument`] if there is no such variable, or its size is not a multiple of the size of `T`;
+    /// [`Error::Unsupported`] on a host device (let the twin capture a constant, or pass a value that changes as a
+    /// parameter); as [`load`](Self::load).
     pub fn global<T: Element>(&self, name: &str) -> Result<Global<T>> {
         #[cfg(feature = "cuda")]
         {
@@ -46,7 +46,7 @@ impl Module {
             let place = found.ok_or_else(|| Error::invalid("name", format!("no variable `{name}` in the module")))?;
             let bytes = place.2;
             if !bytes.is_multiple_of(size_of::<T>()) {
-                let reason = format!("`{name}` has {bytes} bytes, which are no elements of {}", T::DTYPE);
+                let reason = format!("`{name}` has {bytes} bytes, not a multiple of one {}", T::DTYPE);
                 return Err(Error::invalid("T", reason));
             }
             Ok(Global { place: on_gpu::GlobalMemory::new(self, place) })
@@ -60,7 +60,7 @@ impl Module {
 }
 
 impl<T: Element> Global<T> {
-    /// Elements.
+    /// The number of elements.
     #[expect(clippy::len_without_is_empty, reason = "a variable has an element at least")]
     pub fn len(&self) -> usize {
         #[cfg(feature = "cuda")]
@@ -69,10 +69,10 @@ impl<T: Element> Global<T> {
         match self.never {}
     }
 
-    /// What it holds at this point of the program's order.
+    /// Reads the variable. The result contains all writes and launches that were submitted before.
     ///
     /// # Errors
-    /// [`Error::GpuRefStale`] after a rebuild; [`Error::OutOfMemory`] when the staging limit does not hold it.
+    /// [`Error::GpuRefStale`] after a rebuild; [`Error::OutOfMemory`] if the data exceeds the staging limit.
     pub fn read(&self) -> Result<PendingDispatch<Vec<T>>> {
         #[cfg(feature = "cuda")]
         return self.place.read();
@@ -80,13 +80,13 @@ impl<T: Element> Global<T> {
         match self.never {}
     }
 
-    /// Sets all of it. A slice is copied before this returns.
+    /// Writes all elements of the variable. A slice is copied before the call returns.
     ///
-    /// Much data goes in pieces: where this fails, or its pending does, the first of them may have been written. Launches
-    /// and reads that come after a failed write fail until one succeeds.
+    /// Large data is written in pieces: if this call or its pending fails, the first pieces may already be written.
+    /// After a failed write, launches and reads fail until a write succeeds.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::GpuRefStale`] after a rebuild.
+    /// [`Error::InvalidArgument`] if the lengths differ; [`Error::GpuRefStale`] after a rebuild.
     pub fn write<'a>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<()>> {
         #[cfg(feature = "cuda")]
         return self.place.write(data.into().as_slice());
@@ -129,7 +129,7 @@ mod on_gpu {
             self.len
         }
 
-        /// The right to all of the module's variables, as a buffer that is written.
+        /// The token for access to all of the module's variables, as a buffer that is written.
         fn token(&self) -> Result<DeviceBuffer<u8>> {
             let Some(globals) = self.held.globals() else {
                 return Err(Error::library("a variable of a module that declares none"));
@@ -166,7 +166,7 @@ mod on_gpu {
             epoch.admit()?;
             let bytes: &[u8] = bytemuck::cast_slice(data);
             let (mut last, mut going_on) = (None, None);
-            // Each piece follows the one before, as any two accesses do.
+            // Each piece runs after the one before it, as any two accesses do.
             let most = self.piece_of(bytes.len())?;
             for (i, piece) in bytes.chunks(most).enumerate() {
                 let part = Part { address: self.address + (i * most) as u64, bytes: piece.len() };
@@ -181,7 +181,7 @@ mod on_gpu {
             last.ok_or_else(|| Error::library("a variable without bytes"))?.retype(|_| Ok(()))
         }
 
-        /// How many bytes go at a time.
+        /// The size of a piece in bytes.
         fn piece_of(&self, bytes: usize) -> Result<usize> {
             let epoch = self.held.epoch();
             #[cfg(target_os = "linux")]
@@ -191,7 +191,7 @@ mod on_gpu {
             Ok(epoch.engine.as_cuda().ok_or_else(nowhere)?.piece_of(bytes))
         }
 
-        /// A copy of a piece, where the device can read it.
+        /// A copy of a piece in memory that the device can read.
         fn stage(&self, piece: &[u8]) -> Result<Room<crate::cuda::Staging>> {
             let epoch = self.held.epoch();
             #[cfg(target_os = "linux")]

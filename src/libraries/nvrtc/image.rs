@@ -1,4 +1,4 @@
-//! Compiled code, from the compiler or from outside.
+//! Compiled code, from the compiler or from another source.
 
 use super::extent::extent;
 use super::recognise::recognise;
@@ -7,23 +7,23 @@ use crate::{Error, Result};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// What an [`Image`] holds.
+/// The format of an [`Image`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImageKind {
-    /// PTX, the text of a virtual machine; the driver translates it for its GPU.
+    /// PTX: text for a virtual machine. The driver compiles it for its GPU.
     Ptx,
     /// A CUBIN: machine code for one architecture.
     Cubin,
-    /// LTO-IR, for the linker; no driver loads it.
+    /// LTO-IR, for the linker. A driver cannot load it.
     LtoIr,
-    /// A fatbin: several of these in one.
+    /// A fatbin: several of these in one file.
     Fatbin,
 }
 
 /// Compiled code: PTX, a CUBIN, LTO-IR or a fatbin.
 ///
-/// Plain data on the host, for no device in particular; cheap to clone.
+/// Plain host data that belongs to no device; cheap to clone.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -48,19 +48,19 @@ struct Inner {
 }
 
 impl Image {
-    /// An image of bytes that came from elsewhere. What they are is read from themselves.
+    /// An image from bytes. Their format is detected from the contents.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when they are neither PTX nor a CUBIN, a fatbin or LTO-IR, or fewer than the headers
-    /// of a CUBIN or a fatbin say.
+    /// [`Error::InvalidArgument`] if the bytes are not PTX, a CUBIN, a fatbin or LTO-IR, or if there are fewer bytes
+    /// than the headers of a CUBIN or a fatbin say.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self> {
         Self::recognised(bytes.into(), "bytes", || "the bytes".to_owned())
     }
 
-    /// An image from a file. What it is is read from its contents, not from its name.
+    /// An image from a file. Its format is detected from the contents, not from the name.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the file cannot be read, or as for [`from_bytes`](Self::from_bytes).
+    /// [`Error::InvalidArgument`] if the file cannot be read, or as for [`from_bytes`](Self::from_bytes).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path)
@@ -71,7 +71,7 @@ impl Image {
     /// An image of PTX text.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the text does not begin with `.version`, as PTX does, or holds a zero byte.
+    /// [`Error::InvalidArgument`] if the text does not begin with `.version`, as PTX does, or contains a zero byte.
     pub fn ptx(text: impl Into<String>) -> Result<Self> {
         let image = Self::recognised(text.into().into_bytes(), "text", || "the text".to_owned())?;
         match image.kind() {
@@ -86,11 +86,11 @@ impl Image {
             let reason = format!("{} ({length} bytes): neither PTX nor a CUBIN, a fatbin or LTO-IR", what());
             return Err(Error::invalid(argument, reason));
         };
-        // A driver believes what the headers say, and is not told how many bytes there are.
+        // A driver relies on the headers: it does not get the number of bytes.
         match extent(kind, &bytes) {
             Some(extent) if extent <= bytes.len() as u64 => {}
             extent => {
-                let says = extent.map_or("which are no whole headers".into(), |n| format!("whose headers say {n}"));
+                let says = extent.map_or("too few for its headers".into(), |n| format!("whose headers say {n}"));
                 let reason = format!("{}: a {kind:?} of {} bytes, {says}: cut off or damaged", what(), bytes.len());
                 return Err(Error::invalid(argument, reason));
             }
@@ -117,23 +117,23 @@ impl Image {
         Image { inner: Arc::new(Inner { kind, arch, bytes, names, log, program, digest: OnceLock::new() }) }
     }
 
-    /// What it holds.
+    /// The format of the image.
     pub fn kind(&self) -> ImageKind {
         self.inner.kind
     }
 
-    /// The architecture it is for, where that is known. Of a CUBIN from outside only the number is: one for `sm_90a`
-    /// says `sm_90`.
+    /// The architecture of the code, if it is known. A CUBIN that was not compiled here tells only the number: one for
+    /// `sm_90a` gives `sm_90`.
     pub fn arch(&self) -> Option<Arch> {
         self.inner.arch
     }
 
-    /// The bytes. PTX has no terminating zero here.
+    /// The bytes, without the terminating zero of PTX.
     pub fn bytes(&self) -> &[u8] {
         &self.inner.bytes
     }
 
-    /// The text of PTX; `None` for anything else.
+    /// The text of PTX; `None` for other formats.
     pub fn text(&self) -> Option<&str> {
         match self.kind() {
             ImageKind::Ptx => std::str::from_utf8(self.bytes()).ok(),
@@ -141,33 +141,34 @@ impl Image {
         }
     }
 
-    /// The name expressions asked for when it was compiled, each with the name that the code has in the image.
+    /// The name expressions of the compilation, each with its lowered name in the image.
     pub fn names(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.inner.names.iter().map(|(expression, lowered)| (&**expression, &**lowered))
     }
 
-    /// The name in the image of what `expression` names in the source: `scale<float>` is `_Z5scaleIfEvPT_S0_`. `None`
-    /// for an expression that was not asked for.
+    /// The lowered name of `expression` in the image: for example, `scale<float>` is `_Z5scaleIfEvPT_S0_`. `None` for
+    /// an expression that was not requested.
     pub fn lowered_name(&self, expression: &str) -> Option<&str> {
         self.names().find(|(asked, _)| *asked == expression).map(|(_, lowered)| lowered)
     }
 
-    /// What the compiler said, warnings among it. Empty for an image from outside.
+    /// The log of the compiler, with its warnings. Empty for an image that was not compiled here.
     pub fn log(&self) -> &str {
         &self.inner.log
     }
 
-    /// The program it was compiled from, with its options: enough to compile it again. `None` for an image from outside.
+    /// The program from which the image was compiled, with its options: enough to compile it again. `None` for an image
+    /// that was not compiled here.
     pub fn program(&self) -> Option<&Program> {
         self.inner.program.as_ref()
     }
 
-    /// The hash of the bytes; they are hashed once.
+    /// The hash of the bytes, computed once.
     pub(super) fn digest(&self) -> [u8; 32] {
         *self.inner.digest.get_or_init(|| *blake3::hash(self.bytes()).as_bytes())
     }
 
-    /// The same object, not only the same contents.
+    /// Whether both are the same object; equal contents are not enough.
     pub(crate) fn is_same(&self, other: &Image) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }

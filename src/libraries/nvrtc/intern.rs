@@ -1,4 +1,4 @@
-//! Names and lists of types that traces keep for ever: each distinct one is kept once.
+//! Names and lists of types that traces keep forever: each distinct one is stored once.
 
 use crate::DType;
 use crate::sync::Mutex;
@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::LazyLock;
 
-/// As many entries as a program has distinct kernel names and lists of operand types. Each with a place that holds it:
-/// one word names it then, where two could not be written at once.
+/// It has as many entries as the program has distinct kernel names and lists of operand types. Each entry has a fixed
+/// place that holds its reference, so that one word identifies it: two words could not be written atomically.
 type Kept<T> = LazyLock<Mutex<HashMap<&'static T, &'static &'static T>>>;
 
 static NAMES: Kept<str> = LazyLock::new(Mutex::default);

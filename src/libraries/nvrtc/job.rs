@@ -1,4 +1,4 @@
-//! One piece of work for the compiler or the linker, with all that its answer depends on.
+//! One job for the compiler or the linker, with everything that its answer depends on.
 
 use super::cache::Answer;
 use super::compiler::Identity;
@@ -9,7 +9,7 @@ use super::{Arch, Emit, Image, ImageKind, Link, Program, backend, cudas};
 use crate::Result;
 use std::path::PathBuf;
 
-/// What is asked for.
+/// The input of a job.
 #[derive(Clone)]
 pub(super) enum Request {
     Compile(Program),
@@ -17,7 +17,7 @@ pub(super) enum Request {
 }
 
 impl Request {
-    /// The same thing, in all its bytes; at once where both are clones of one.
+    /// Whether all bytes of both are equal. Clones are recognised without a comparison.
     pub(super) fn is(&self, other: &Request) -> bool {
         match (self, other) {
             (Request::Compile(a), Request::Compile(b)) => a.is(b),
@@ -26,7 +26,7 @@ impl Request {
         }
     }
 
-    /// Bytes that it holds on to.
+    /// The bytes that it holds.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Request::Compile(program) => {
@@ -37,18 +37,18 @@ impl Request {
     }
 }
 
-/// A request with what was found out for it: the tool, the architecture, the files it may read.
+/// A request with what was determined for it: the tool, the architecture, the files it can read.
 pub(super) struct Job {
     pub(super) request: Request,
     identity: &'static Identity,
     arch: Arch,
     files: Files,
-    /// CUDA's own headers, where the program may include some.
+    /// CUDA's own headers, if the program can include some.
     cudas: Vec<PathBuf>,
 }
 
 impl Job {
-    /// Checks the request. `device` is the architecture where it names none.
+    /// Checks the request. `device` is the architecture if the request names none.
     pub(super) fn new(request: Request, device: Option<Arch>) -> Result<Self> {
         let (identity, arch, files, cudas) = match &request {
             Request::Compile(program) => {
@@ -67,7 +67,7 @@ impl Job {
         Ok(Job { request, identity, arch, files, cudas })
     }
 
-    /// What the answer is kept under; `None` where it may not be kept.
+    /// The cache key of the answer; `None` if the answer must not be cached.
     pub(super) fn key(&self) -> Result<Option<Key>> {
         if matches!(self.files, Files::Unknown(_)) {
             return Ok(None);
@@ -79,7 +79,7 @@ impl Job {
         Ok(Some(Key::new(fingerprint, self.arch, self.files.digest())))
     }
 
-    /// All that an entry on disk depends on, in full: it is stored, and compared byte for byte.
+    /// Everything that an entry on disk depends on, in full: it is stored, and compared byte for byte.
     pub(super) fn material(&self) -> Result<Vec<u8>> {
         let mut all = Vec::with_capacity(self.request.bytes() + 1024);
         let mut writer = Writer(|bytes: &[u8]| all.extend_from_slice(bytes));
@@ -95,7 +95,7 @@ impl Job {
         Ok(all)
     }
 
-    /// Does it. Holds no lock; takes the time it takes.
+    /// Runs the job, without a lock. This can take long.
     pub(super) fn run(&self) -> Result<Answer> {
         match &self.request {
             Request::Compile(program) => backend::compile(program, program.prepared()?, self.arch, &self.cudas)
@@ -104,8 +104,8 @@ impl Job {
         }
     }
 
-    /// Whether the files are still what they were when it began: else nobody can say under which state of them its
-    /// answer is to be kept.
+    /// Whether the files have not changed since the job began. If they have, it is unknown which state the answer
+    /// belongs to.
     pub(super) fn is_as_it_was(&self) -> bool {
         match &self.request {
             Request::Compile(program) if self.files != Files::None => {
@@ -115,7 +115,7 @@ impl Job {
         }
     }
 
-    /// Whether what was kept holds all that its own headers say: a driver believes them.
+    /// Whether a cached binary is as long as its own headers say: a driver relies on them.
     pub(super) fn takes(&self, answer: &Answer) -> bool {
         let length = answer.bytes.len() as u64;
         extent(self.kind(), &answer.bytes).is_some_and(|extent| extent <= length)
@@ -146,7 +146,7 @@ impl Job {
 
 #[cfg(test)]
 impl Job {
-    /// With a tool and files of the test's choice.
+    /// A job with a tool and files that a test chooses.
     pub(super) fn test(request: Request, identity: &'static Identity, arch: Arch) -> Self {
         let files = match &request {
             Request::Compile(program) => Files::of(program, program.prepared().unwrap(), &[]),
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::nvrtc::CompileOptions;
 
-    /// Lives as long as the process, as a library's does, and is kept where the leak sanitizer sees it.
+    /// Lives as long as the process, as that of a library does, and stays reachable for the leak sanitizer.
     fn identity(version: (u32, u32), build: u8) -> &'static Identity {
         static MADE: std::sync::Mutex<Vec<&'static Identity>> = std::sync::Mutex::new(Vec::new());
         let made: &'static Identity =

@@ -1,4 +1,4 @@
-//! Kernels: found in a module, launched any number of times from any thread.
+//! Kernels: looked up in a module, launched any number of times from any thread.
 
 use super::args::Args;
 use super::kind;
@@ -20,22 +20,23 @@ use crate::launch::{DeviceLimits, KernelLimits};
 use crate::sync::Arc;
 use crate::{Device, Error, Rejected, Result, Submitted};
 
-/// Whether the arguments fit the kernel's parameters.
+/// Whether the arguments are known to fit the kernel's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// Made by a signature that does.
+    /// Known: a signature that fits made them.
     Known,
-    /// To be compared, one by one.
+    /// Not known: they must be compared one by one.
     Unknown,
 }
 
 /// A kernel of a module, for one device and one generation of it.
 ///
-/// Cheap to clone, and launched from any number of threads at once. After a rebuild of the device it answers
-/// [`Error::GpuRefStale`]; [`reload`](Self::reload) gives the kernel of the new generation. Dropping the last handle of a
-/// module and of its kernels unloads the module, once nothing of it is in flight.
+/// Cheap to clone; several threads can launch it at the same time. After a rebuild of the device it fails with
+/// [`Error::GpuRefStale`]; [`reload`](Self::reload) gives the kernel of the new generation. The module is unloaded
+/// after the last handle of it and of its kernels is dropped and nothing of it is in flight.
 ///
-/// On a host device a kernel runs as its *twin*, a Rust function called once for each thread: see [`twin`](Self::twin).
+/// On a host device a kernel runs as its *twin*, a Rust function that is called once for each thread: see
+/// [`twin`](Self::twin).
 #[derive(Clone)]
 pub struct Kernel {
     pub(super) device: Device,
@@ -43,7 +44,7 @@ pub struct Kernel {
 }
 
 struct Inner {
-    /// What it is called in the source, or in the image.
+    /// Its name in the source or in the image.
     name: &'static &'static str,
     module: Arc<SharedModule>,
     parameters: Option<Vec<Parameter>>,
@@ -53,7 +54,7 @@ struct Inner {
 }
 
 impl Kernel {
-    /// The kernel `name` of a module, which is loaded for it.
+    /// Looks up the kernel `name` of a module, and loads the module.
     pub(super) fn find(device: &Device, module: &Arc<SharedModule>, name: &str) -> Result<Self> {
         if name.is_empty() {
             return Err(module.no_kernel(name)); // to the driver it is no name at all
@@ -82,12 +83,12 @@ impl Kernel {
         Ok(Kernel { device: device.clone(), inner: Arc::new(inner) })
     }
 
-    /// Its name, as it was asked for.
+    /// The name with which the kernel was looked up.
     pub fn name(&self) -> &str {
         self.inner.name
     }
 
-    /// The generation of the device that it belongs to.
+    /// The generation of the device to which the kernel belongs.
     pub fn generation(&self) -> u64 {
         self.inner.module.epoch().generation
     }
@@ -102,10 +103,10 @@ impl Kernel {
         Module::from_held(&self.device, self.inner.module.clone())
     }
 
-    /// The same kernel with the settings of another handle of its device: timed, labelled, another wait.
+    /// The same kernel with the settings of another handle of its device: timing, label, kind of wait.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when it is another device.
+    /// [`Error::InvalidArgument`] if the handle is of another device.
     pub fn on(&self, device: &Device) -> Result<Self> {
         if *device != self.device {
             let reason = format!("`{}` is a kernel of {}, not of {}", self.name(), self.device.name(), device.name());
@@ -114,8 +115,8 @@ impl Kernel {
         Ok(Kernel { device: device.clone(), inner: self.inner.clone() })
     }
 
-    /// The same kernel in the current generation of the device: its image was kept, and is loaded again. Kernels of one module
-    /// that are reloaded share a module again. Variables of the module are what they were when it was first loaded.
+    /// The same kernel in the current generation of the device: the image is kept, and loaded again. Reloaded kernels
+    /// of one module share a module again. The variables of the module have their initial values.
     ///
     /// # Errors
     /// As [`Module::kernel`].
@@ -140,15 +141,16 @@ impl Kernel {
         Kernel { device: self.device, inner: Arc::new(inner) }
     }
 
-    /// With a twin for the host engine: `f` is called once for each thread of the grid, in parallel and in no order, with
-    /// the thread's index and what it was launched with, typed by the signature `S`. On a GPU it is kept and not used.
+    /// Adds a twin for the host engine. `f` is called once for each thread of the grid, in parallel and in no
+    /// particular order, with the index of the thread and the arguments of the launch, typed by the signature `S`. On a
+    /// GPU the twin is kept, but not used.
     ///
-    /// Buffers that are written are shared by all threads ([`SharedSlice`](super::SharedSlice)); an access past the end of a buffer
-    /// fails the launch. Threads of a block cannot wait for each other and share no memory of their own; a twin of a
-    /// kernel that uses either computes the same another way.
+    /// All threads share the buffers that are written ([`SharedSlice`](super::SharedSlice)); an access past the end of
+    /// a buffer fails the launch. The threads of a block cannot synchronize and have no shared memory. If the kernel
+    /// uses either, its twin must compute the same result in another way.
     ///
-    /// On an isolated host device a closure is [`Error::Unsupported`] at its launch: the worker process has nothing of what
-    /// closures capture. [`twin_fn`](Self::twin_fn) runs there as well.
+    /// On an isolated host device a closure fails at the launch with [`Error::Unsupported`], because the worker process
+    /// does not have the values that closures capture. [`twin_fn`](Self::twin_fn) also runs there.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -169,7 +171,7 @@ impl Kernel {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the signature does not fit the kernel's own parameters, where these are known.
+    /// [`Error::InvalidArgument`] if the signature does not fit the kernel's own parameters, where these are known.
     pub fn twin<S: Signature>(
         &self,
         f: impl for<'t> Fn(ThreadIndex, S::Views<'t>) + Send + Sync + 'static,
@@ -178,9 +180,9 @@ impl Kernel {
         Ok(self.clone().with_twin(Arc::new(Twin::new::<S, _>(f))))
     }
 
-    /// As [`twin`](Self::twin), with a function, or a closure that captures nothing: it runs on isolated host devices too, in
-    /// the worker process, unless that is another program than this one (`windlass-worker`). Each thread is a call through
-    /// a pointer, where a [`twin`](Self::twin) is compiled into the loop over the threads.
+    /// As [`twin`](Self::twin), with a function, or a closure that captures nothing. It also runs on isolated host
+    /// devices, in the worker process, unless the worker is another program than this one (`windlass-worker`). Each
+    /// thread is called through a pointer; a [`twin`](Self::twin) is compiled into the loop over the threads.
     ///
     /// # Errors
     /// As [`twin`](Self::twin).
@@ -189,25 +191,25 @@ impl Kernel {
         Ok(self.clone().with_twin(Arc::new(Twin::of_fn::<S>(f))))
     }
 
-    /// Its parameters as a type: from then on a launch is safe, and gives the written buffers with their types.
+    /// Declares the types of the parameters. Launches are then safe, and return the written buffers with their types.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the signature does not fit the kernel's own parameters, or those of its twin.
+    /// [`Error::InvalidArgument`] if the signature does not fit the kernel's own parameters, or those of its twin.
     ///
     /// # Safety
-    /// Launched with **any** arguments of this signature and any configuration that the device allows, the kernel reads
-    /// only what it is given as [`Read`](super::Read), reads and writes only what it is given as [`Write`](super::Write)
-    /// or [`Out`](super::Out), within their bounds, and writes all of each `Out`. It ends. What it takes as
-    /// [`DevicePtr`](super::DevicePtr) it does not follow.
+    /// For **any** arguments of this signature and any configuration that the device allows, the kernel reads only what
+    /// it gets as [`Read`](super::Read), reads and writes only what it gets as [`Write`](super::Write) or
+    /// [`Out`](super::Out), stays within their bounds, and writes all of each `Out`. It terminates. It does not
+    /// dereference what it gets as [`DevicePtr`](super::DevicePtr).
     ///
-    /// So a kernel that is told the length of its buffers takes it as [`Len`](super::Len), which is always right, and one
-    /// that is told more goes through [`typed_if`](Self::typed_if).
+    /// So a kernel that needs the length of its buffers takes it as [`Len`](super::Len), which is always right. For a
+    /// kernel with further requirements use [`typed_if`](Self::typed_if).
     pub unsafe fn typed<S: Signature>(&self) -> Result<TypedKernel<S>> {
         self.with_signature(None)
     }
 
-    /// As [`typed`](Self::typed), for launches that `check` lets through: it is given the configuration, the lengths of
-    /// the buffers and the values, in order, and answers an error for those that the kernel is not made for.
+    /// As [`typed`](Self::typed), but `check` is called before each launch, with the configuration, the lengths of the
+    /// buffers and the values, in order. It returns an error for arguments that the kernel does not support.
     ///
     /// ```
     /// # fn main() -> windlass::Result<()> {
@@ -236,7 +238,7 @@ impl Kernel {
     /// As [`typed`](Self::typed).
     ///
     /// # Safety
-    /// As [`typed`](Self::typed), for the arguments and configurations for which `check` answers `Ok`.
+    /// As [`typed`](Self::typed), for the arguments and configurations for which `check` returns `Ok`.
     pub unsafe fn typed_if<S: Signature>(
         &self,
         check: impl Fn(&LaunchConfig, S::Given) -> Result<()> + Send + Sync + 'static,
@@ -261,27 +263,28 @@ impl Kernel {
         }
     }
 
-    /// Launches it.
+    /// Launches the kernel.
     ///
-    /// The arguments are in the order of the kernel's parameters: a tuple of up to sixteen, or [`Args`]. Buffers that are
-    /// read are borrowed for the call; those that are written are moved in, and come back from the wait in their order.
-    /// The launch follows every earlier operation on its buffers, and later ones follow it.
+    /// The arguments are in the order of the kernel's parameters: a tuple of up to sixteen, or [`Args`]. Buffers that
+    /// are read are borrowed for the call. Buffers that are written are moved in, and come back from the wait in their
+    /// order. The launch runs after every earlier operation on its buffers, and before later ones.
     ///
     /// # Errors
-    /// Before anything is launched, with the buffers back: [`Error::InvalidArgument`] for too few or too many arguments,
-    /// one of another size or kind than the kernel's parameter (named by its place, counted from 0), a grid, block,
-    /// cluster, priority or shared memory that the device or the kernel does not allow, a buffer of another device;
-    /// [`Error::GpuRefStale`] when the kernel or a buffer is of an earlier generation; [`Error::Unsupported`] on a host
-    /// device when the kernel has no twin.
+    /// All errors are found before the launch, and the buffers come back. [`Error::InvalidArgument`] for too few or too
+    /// many arguments; an argument whose size or kind differs from the kernel's parameter (named by its position,
+    /// counted from 0); a grid, block, cluster, priority or shared memory that the device or the kernel does not allow;
+    /// a buffer of another device. [`Error::GpuRefStale`] if the kernel or a buffer is of an earlier generation.
+    /// [`Error::Unsupported`] on a host device if the kernel has no twin.
     ///
-    /// The kernel's own parameters are known from PTX: number, sizes, and whether an integer or a float is wanted. Of a
-    /// CUBIN or a fatbin the driver tells number and sizes, from CUDA 12.4 on, and only these are compared: an `f32` for an
-    /// `int` goes through. Where nothing is known, nothing but the twin's signature is compared.
+    /// PTX declares the kernel's parameters: their number and sizes, and whether each is an integer or a float. For a
+    /// CUBIN or a fatbin the driver reports number and sizes, from CUDA 12.4 on, and only these are compared: an `f32`
+    /// for an `int` is not detected. Where nothing is known, only the signature of the twin is compared.
     ///
     /// # Safety
-    /// With these arguments and this configuration, the kernel reads and writes only the buffers that it is given, inside
-    /// their bounds, writes none that is only read, and writes all of each [`Arg::out`](super::Arg::out). It ends. What
-    /// it follows by a [`DevicePtr`](super::DevicePtr) is alive, and no other work uses it meanwhile.
+    /// With these arguments and this configuration, the kernel reads and writes only the buffers that it gets, within
+    /// their bounds, writes none that it gets as read-only, and writes all of each [`Arg::out`](super::Arg::out). It
+    /// terminates. Memory that it reaches through a [`DevicePtr`](super::DevicePtr) is alive, and no other work uses it
+    /// at the same time.
     pub unsafe fn launch<'a>(
         &'a self,
         config: impl Into<LaunchConfig>,
@@ -294,13 +297,13 @@ impl Kernel {
         }
     }
 
-    /// Everything of a launch but the promise. The arguments are [complete](Args::complete).
+    /// All of a launch except the safety promise. The arguments are [complete](Args::complete).
     pub(super) fn submit<'a>(&'a self, config: LaunchConfig, args: &mut Args<'a>, fit: Fit) -> Submitted<AnyBuffers> {
         let code = match self.check(&config, &args.packed, fit) {
             Ok(code) => code,
             Err(error) => return Err(self.refuse(error, std::mem::take(&mut args.writes))),
         };
-        // Of a GPU's, nobody but a trace asks for it.
+        // On a GPU only a trace needs this size.
         #[cfg(feature = "cuda")]
         let asked = !matches!(code, KernelCode::Cuda(_)) || self.device.inner().counters.trace().is_some();
         #[cfg(not(feature = "cuda"))]
@@ -313,7 +316,7 @@ impl Kernel {
         self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes))
     }
 
-    /// A launch that is not made, with the buffers that were moved in.
+    /// Refuses a launch, and returns the buffers that were moved in.
     pub(super) fn refuse(&self, error: Error, writes: AnyBuffers) -> Rejected<AnyBuffers> {
         let error = error.in_op("launch", "nvrtc").locate(|site| {
             site.set_device(self.device.name().to_owned(), self.generation());
@@ -351,7 +354,7 @@ impl Kernel {
         Ok(KernelCode::Twin(twin.clone()))
     }
 
-    /// Its code on a GPU, and the life of the device that it is of.
+    /// Its code on a GPU, and the epoch of the device to which it belongs.
     #[cfg(feature = "cuda")]
     pub(super) fn function(&self) -> Option<(&Function, &Arc<Epoch>)> {
         Some((self.inner.function.as_ref()?, self.inner.module.epoch()))

@@ -1,10 +1,10 @@
-//! What images are kept under.
+//! Cache keys of images.
 
 use super::Arch;
 
-/// Everything that an image depends on, hashed: the program with its options, or the link with its inputs; the
-/// architecture; and the files it may read. The tools are one for the life of a process; on disk their version and build
-/// count as well.
+/// A hash of everything that an image depends on: the program with its options, or the link with its inputs; the
+/// architecture; and the files it can read. A process has only one compiler and one linker; on disk their version and
+/// build are part of the key as well.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     what: [u8; 32],
@@ -23,7 +23,7 @@ impl Key {
     }
 }
 
-/// Writes pieces so that no two lists of pieces give the same bytes: each has its length before it.
+/// Writes the length before each piece, so that different lists of pieces never give the same bytes.
 pub(super) struct Writer<F: FnMut(&[u8])>(pub(super) F);
 
 impl<F: FnMut(&[u8])> Writer<F> {

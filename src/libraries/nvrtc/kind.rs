@@ -1,10 +1,10 @@
-//! What a parameter of a signature is, at run time: to be compared with what is passed, and with a kernel's own.
+//! The kind of a parameter of a signature at run time, to compare it with arguments and with a kernel's own parameters.
 
 use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written};
 use crate::launch::Parameter;
 use crate::{DType, Error, Result};
 
-/// What a parameter is, at run time.
+/// The kind of a parameter, at run time.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -16,14 +16,14 @@ pub enum Kind {
     Pointer,
 }
 
-/// What comes before a parameter, of each sort.
+/// Counts of the preceding parameters of each sort.
 struct Before {
     reads: u16,
     writes: u16,
     words: u16,
 }
 
-/// What is passed for parameters of these kinds: as [`Args`](super::Args) places it.
+/// The slots of arguments for parameters of these kinds, with the positions that [`Args`](super::Args) gives them.
 #[expect(clippy::indexing_slicing, reason = "in a constant: it would not compile")]
 pub(super) const fn slots<const N: usize>(kinds: [Kind; N]) -> [Slot; N] {
     let mut slots = [Slot::Value { at: 0, len: 0, kind: ValueKind::Plain }; N];
@@ -42,7 +42,7 @@ pub(super) const fn slots<const N: usize>(kinds: [Kind; N]) -> [Slot; N] {
 }
 
 impl Kind {
-    /// PackedArguments for it would be this.
+    /// The slot of an argument for this kind.
     const fn slot(self, before: &Before) -> Slot {
         let (len, kind) = match self {
             Kind::Read(dtype) => return Slot::Read(dtype, before.reads),
@@ -52,7 +52,7 @@ impl Kind {
             Kind::Plain(len) => (len, ValueKind::Plain),
             Kind::Pointer => (8, ValueKind::Pointer),
         };
-        // More than a kernel takes is refused by its size.
+        // A larger value is refused later, because no kernel takes so many bytes.
         let len = if len > u16::MAX as usize { u16::MAX } else { len as u16 };
         Slot::Value { at: before.words, len, kind }
     }
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// Whether what is passed is what a signature says.
+/// Checks that the arguments match the signature.
 pub(super) fn check(name: &str, packed: &PackedArguments, kinds: &[Kind]) -> Result<()> {
     super::parameters::count(name, packed.slots.len(), kinds.len())?;
     for (i, (slot, kind)) in packed.slots.iter().zip(kinds).enumerate() {
@@ -84,13 +84,13 @@ pub(super) fn check(name: &str, packed: &PackedArguments, kinds: &[Kind]) -> Res
     Ok(())
 }
 
-/// Whether a signature fits a kernel's own parameters.
+/// Checks that a signature fits a kernel's own parameters.
 pub(super) fn fits(name: &str, kinds: &[Kind], parameters: &[Parameter]) -> Result<()> {
     let slots = Slots::Found(kinds.iter().map(|kind| kind.alone()).collect());
     super::parameters::check(name, &PackedArguments { slots, ..PackedArguments::default() }, parameters)
 }
 
-/// Whether two signatures take the same.
+/// Whether two signatures take the same arguments.
 pub(super) fn same(a: &[Kind], b: &[Kind]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.takes(&b.alone()))
 }

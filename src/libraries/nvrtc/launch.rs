@@ -15,25 +15,25 @@ use crate::sync::Arc;
 use crate::{DType, Enqueue, Error, Result};
 use smallvec::SmallVec;
 
-/// Arguments of most launches, and of all that are typed.
+/// The number of arguments of most launches, and the maximum of typed ones.
 #[cfg(feature = "cuda")]
 const FEW: usize = 16;
 
-/// What runs. Nothing in it holds an epoch: work in flight holds it.
+/// The code that runs. It does not hold an epoch: work in flight holds it.
 #[derive(Clone)]
 pub(super) enum KernelCode {
     Twin(Arc<Twin>),
-    /// A twin of the client's, in a worker.
+    /// A twin of the client process, in a worker.
     #[cfg(target_os = "linux")]
     StaticTwin(TwinFunction),
     #[cfg(feature = "cuda")]
     Cuda(Function),
-    /// A GPU's, which holds it until it has run.
+    /// The code of a GPU kernel, already handed to the work in flight, which holds it until it has run.
     #[cfg(feature = "cuda")]
     Sent,
 }
 
-/// Made by a kernel only, which has checked everything against its own parameters and limits.
+/// Made only by a kernel, which has checked everything against its own parameters and limits.
 pub(super) struct Launch {
     pub(super) kernel: &'static &'static str,
     pub(super) code: KernelCode,
@@ -43,7 +43,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// The place among the arguments of the one that `is`.
+    /// The position of the first argument for which `is` is true.
     fn argument(&self, is: impl Fn(&Slot) -> bool) -> Option<usize> {
         self.packed.slots.iter().position(is)
     }
@@ -86,7 +86,7 @@ impl Op for Launch {
         Some(place.map_or_else(|| "globals".into(), |place| format!("argument {place}")))
     }
 
-    /// The driver has read the arguments when the call returns; the code must stay.
+    /// The driver has read the arguments when the call returns; the code must stay loaded.
     #[cfg(feature = "cuda")]
     fn keeps(&mut self) -> Retention {
         match std::mem::replace(&mut self.code, KernelCode::Sent) {
@@ -128,12 +128,12 @@ impl Op for Launch {
         let (reads, writes) = (queue.reads(), queue.writes());
         let missing = || Error::library("an argument without its buffer");
         let (slots, words) = (&*self.packed.slots, &self.packed.words[..]);
-        // Of a buffer the parameter is its address, which lies in the operands as it is wanted.
+        // The parameter of a buffer is its address, which is read directly from the operands.
         let place = |slot: &Slot| -> Option<*const u64> {
             Some(match slot {
                 Slot::Read(_, i) => reads.get(*i as usize)?.place(),
                 Slot::Write(_, i, _) => writes.get(*i as usize)?.place(),
-                // All of its words are there: see `PackedArguments`. Of nothing no word need be.
+                // All of its words are there: see `PackedArguments`. An empty value has none.
                 Slot::Value { at, .. } => words.get(*at as usize..)?.as_ptr(),
             })
         };
@@ -149,9 +149,9 @@ impl Op for Launch {
         for (pointer, slot) in pointers.iter_mut().zip(slots) {
             *pointer = place(slot).ok_or_else(missing)?.cast_mut().cast();
         }
-        // SAFETY: number and sizes were compared with the kernel's own parameters; the driver copies each value as bytes
-        // before the call returns, so it needs no alignment; that the kernel touches only what it was given is what the
-        // caller of `Kernel::launch`, or of `Kernel::typed`, vouched for.
+        // SAFETY: number and sizes were compared with the kernel's own parameters. The driver copies each value as
+        // bytes before the call returns, so it needs no alignment. The caller of `Kernel::launch` or of `Kernel::typed`
+        // promised that the kernel touches only what it was given.
         unsafe { function.launch(queue, &self.config, pointers) }
     }
 

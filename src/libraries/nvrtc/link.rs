@@ -5,16 +5,16 @@ use super::key::{self, Writer};
 use super::{Arch, Emit, Image, ImageKind};
 use crate::{Error, Result};
 
-/// Links images of one or several programs to one that a device loads (nvJitLink). Where LTO-IR is among them, all code
-/// is optimised together.
+/// Links the images of one or several programs to one image that a device loads (nvJitLink). If there is LTO-IR among
+/// the inputs, all code is optimised together.
 ///
-/// Functions are found across images by their names in the code; compile what is to be linked as
-/// [LTO-IR](Emit::LtoIr), or as [relocatable](super::CompileOptions::relocatable) PTX or CUBIN.
+/// Functions are found across images by their names in the code. Compile the inputs as [LTO-IR](Emit::LtoIr), or as
+/// [relocatable](super::CompileOptions::relocatable) PTX or CUBIN.
 ///
 /// # Errors
-/// Linking answers [`Error::InvalidArgument`] for no input, for PTX without LTO-IR among the inputs, and for options
-/// that the linker does not know; [`Error::Compile`] with the linker's log when the inputs do not fit together (an
-/// undefined name, another architecture); [`Error::LibraryMissing`] without nvJitLink.
+/// Linking fails with [`Error::InvalidArgument`] for no input, for output as PTX if not all inputs are LTO-IR, and for
+/// options that the linker does not know; with [`Error::Compile`] and the linker's log if the inputs do not fit
+/// together (an undefined name, another architecture); with [`Error::LibraryMissing`] without nvJitLink.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -43,33 +43,33 @@ pub struct Link {
     options: Vec<String>,
 }
 
-/// What the linker is told by a method, or by itself.
+/// Options that a method sets, or that are set automatically.
 const TYPED: [&str; 4] = ["-arch", "-lto", "-ptx", "-dlto"];
 
 impl Link {
-    /// To a CUBIN for `arch`.
+    /// A link to a CUBIN for `arch`.
     pub fn new(arch: Arch) -> Self {
         Link { inputs: Vec::new(), arch: Some(arch), emit: Emit::Cubin, options: Vec::new() }
     }
 
-    /// To a CUBIN for the device that links it; without a device for `sm_80`.
+    /// A link to a CUBIN for the device that links it; without a device for `sm_80`.
     pub fn for_device() -> Self {
         Link { inputs: Vec::new(), arch: None, emit: Emit::Cubin, options: Vec::new() }
     }
 
-    /// One more image.
+    /// Adds an input.
     pub fn input(mut self, image: &Image) -> Self {
         self.inputs.push(image.clone());
         self
     }
 
-    /// To PTX instead, for which all inputs must be LTO-IR.
+    /// Sets the output. For PTX all inputs must be LTO-IR.
     pub fn emit(mut self, emit: Emit) -> Self {
         self.emit = emit;
         self
     }
 
-    /// An option of the linker that has no method here: `-lineinfo`, `-maxrregcount=32`.
+    /// Adds a linker option that has no method here: `-lineinfo`, `-maxrregcount=32`.
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.options.push(option.into());
         self
@@ -88,7 +88,7 @@ impl Link {
         self.arch.or(device).unwrap_or(Arch::SM_80)
     }
 
-    /// The names that all inputs bring.
+    /// The lowered names of all inputs.
     pub(super) fn names(&self) -> Vec<(String, String)> {
         let mut names: Vec<(String, String)> = Vec::new();
         for (expression, name) in self.inputs.iter().flat_map(Image::names) {
@@ -99,7 +99,7 @@ impl Link {
         names
     }
 
-    /// The same link of the same inputs; at once where these are the same objects.
+    /// Whether both are the same link of the same inputs. Inputs that are the same objects are not compared.
     pub(super) fn is(&self, other: &Link) -> bool {
         let same = |(a, b): (&Image, &Image)| {
             a.is_same(b) || (a.kind() == b.kind() && a.bytes() == b.bytes() && a.names().eq(b.names()))
@@ -111,12 +111,12 @@ impl Link {
             && self.inputs.iter().zip(&other.inputs).all(same)
     }
 
-    /// The hash of all that the link is. The inputs count by their own hashes, which they remember.
+    /// The hash of the whole link. Each input contributes its own hash, which it remembers.
     pub(super) fn fingerprint(&self, arguments: &[String]) -> [u8; 32] {
         key::hash(|writer| self.describe(arguments, writer, |image, writer| writer.piece(&image.digest())))
     }
 
-    /// All that the link is, as bytes that nothing else has.
+    /// Writes the whole link as bytes that are unique to it.
     pub(super) fn write<F: FnMut(&[u8])>(&self, arguments: &[String], out: &mut Writer<F>) {
         self.describe(arguments, out, |image, out| out.piece(image.bytes()));
     }
@@ -142,12 +142,12 @@ impl Link {
         }
     }
 
-    /// Whether an option names a file, whose contents nobody looks at.
+    /// Whether an option names a file, whose contents would not be part of the cache key.
     pub(super) fn touches_files(&self) -> bool {
         self.options.iter().any(|option| check::touches_files(option))
     }
 
-    /// The linker's arguments, after a look whether it can be done at all.
+    /// Checks that the link is possible, and returns the linker's arguments.
     pub(super) fn arguments(&self, arch: Arch) -> Result<Vec<String>> {
         if self.inputs.is_empty() {
             return Err(Error::invalid("inputs", "0 images, a link needs at least 1"));
@@ -164,7 +164,7 @@ impl Link {
             Emit::Cubin => {}
             Emit::Ptx => match self.inputs.iter().find(|image| !is_lto(image)) {
                 Some(other) => {
-                    let reason = format!("{other:?} among the inputs, PTX comes of LTO-IR alone");
+                    let reason = format!("{other:?} among the inputs: for PTX all must be LTO-IR");
                     return Err(Error::invalid("emit", reason));
                 }
                 None => arguments.push("-ptx".to_owned()),

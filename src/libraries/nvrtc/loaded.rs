@@ -1,7 +1,8 @@
-//! A module's code on a GPU: loaded in this process, or in a worker's.
+//! A module's code on a GPU: loaded in this process, or in a worker process.
 //!
-//! In a worker a module is a number (`worker/ask.rs`), and a kernel a number in it. What launches are checked against is
-//! asked once, when the kernel is found; so a launch itself waits for no answer.
+//! In a worker a module is a number (`worker/ask.rs`), and a kernel is a number in its module. The limits and
+//! parameters that launches are checked against are requested once, when the kernel is looked up; so a launch does not
+//! wait for an answer.
 
 use super::{Image, ImageKind};
 #[cfg(target_os = "linux")]
@@ -18,16 +19,16 @@ use crate::worker::{Question, WorkerEngine};
 use crate::{DeviceBuffer, Error, Result};
 use std::ffi::CString;
 
-/// A module. Holds no epoch, so that work in flight may hold it.
+/// A module. It holds no epoch, so work in flight can hold it.
 #[derive(Clone)]
 pub(super) enum Loaded {
     Here(Arc<LoadedModule>),
-    /// Unloaded with the allocation.
+    /// Unloaded when the allocation is dropped.
     #[cfg(target_os = "linux")]
     There(Arc<Allocation>),
 }
 
-/// A kernel of it. Holds no epoch either.
+/// A kernel of a module. It holds no epoch either.
 #[derive(Clone)]
 pub(super) enum Function {
     Here(Arc<crate::cuda::Function>),
@@ -42,12 +43,12 @@ pub(super) struct Distant {
     pub(super) number: u32,
     attributes: KernelAttributes,
     limits: DeviceLimits,
-    /// Blocks that a multiprocessor holds, of so many threads with so much shared memory: asked once each, since a
-    /// cooperative launch is checked against it.
+    /// The number of resident blocks per multiprocessor, by block size and shared memory. Cooperative launches are
+    /// checked against it, so each value is requested only once.
     blocks: Mutex<Vec<((u32, u32), u32)>>,
 }
 
-/// The worker, when it serves a GPU.
+/// The worker, if it serves a GPU.
 #[cfg(target_os = "linux")]
 pub(super) fn distant(epoch: &Epoch) -> Option<&WorkerEngine> {
     epoch.engine.as_worker().filter(|engine| engine.is_gpu())
@@ -61,7 +62,7 @@ fn text(name: &str) -> Result<CString> {
     CString::new(name).map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))
 }
 
-/// The device's limits; `None` where it is no GPU.
+/// The device's limits; `None` if it is not a GPU.
 pub(super) fn limits(epoch: &Arc<Epoch>) -> Result<Option<DeviceLimits>> {
     if let Some(engine) = epoch.engine.as_cuda() {
         return engine.core.inside(epoch, || engine.core.limits(epoch)).map(Some);
@@ -74,7 +75,7 @@ pub(super) fn limits(epoch: &Arc<Epoch>) -> Result<Option<DeviceLimits>> {
 }
 
 impl Loaded {
-    /// Whether the device of this epoch loads modules: it is a GPU.
+    /// Whether the device of this epoch is a GPU, which loads modules.
     pub(super) fn is_for(epoch: &Epoch) -> bool {
         #[cfg(target_os = "linux")]
         if distant(epoch).is_some() {
@@ -96,7 +97,7 @@ impl Loaded {
         engine.core.load_module(epoch, &bytes, is_text).map(|module| Loaded::Here(Arc::new(module)))
     }
 
-    /// What stands for the module's variables in the order of things.
+    /// The buffer that stands for the module's variables when operations are ordered.
     pub(super) fn token(&self, epoch: &Arc<Epoch>) -> DeviceBuffer<u8> {
         match self {
             Loaded::Here(_) => DeviceBuffer::token(epoch),
@@ -105,7 +106,7 @@ impl Loaded {
         }
     }
 
-    /// The kernel of this name in the image, and its parameters where the driver tells them and they are wanted.
+    /// The kernel with this name in the image. Also its parameters, if they are wanted and the driver reports them.
     pub(super) fn function(
         &self,
         epoch: &Arc<Epoch>,
@@ -135,7 +136,7 @@ impl Loaded {
         }
     }
 
-    /// The address and the bytes of the variable of this name in the image.
+    /// The address and size in bytes of the variable with this name in the image.
     pub(super) fn variable(&self, epoch: &Arc<Epoch>, name: &str) -> Result<Option<(u64, usize)>> {
         let name = text(name)?;
         match self {
@@ -160,7 +161,7 @@ impl Function {
         }
     }
 
-    /// What its device allows of a launch.
+    /// The limits of its device for a launch.
     pub(super) fn limits(&self) -> &DeviceLimits {
         match self {
             Function::Here(function) => &function.limits,
@@ -169,7 +170,8 @@ impl Function {
         }
     }
 
-    /// Blocks of that many threads, with that much dynamic shared memory, that one multiprocessor holds at a time.
+    /// The number of blocks of `threads` threads, with `shared` bytes of dynamic shared memory each, that one
+    /// multiprocessor can hold.
     pub(super) fn active_blocks(&self, epoch: &Arc<Epoch>, threads: u32, shared: u32) -> Result<u32> {
         match self {
             Function::Here(function) => {
@@ -181,7 +183,7 @@ impl Function {
         }
     }
 
-    /// The block size that fills the device best.
+    /// The block size with the best occupancy.
     pub(super) fn best_block(&self, epoch: &Arc<Epoch>, shared: u32) -> Result<u32> {
         match self {
             Function::Here(function) => {
@@ -200,7 +202,7 @@ impl Function {
 #[cfg(target_os = "linux")]
 impl Distant {
     fn active_blocks(&self, epoch: &Arc<Epoch>, threads: u32, shared: u32) -> Result<u32> {
-        /// Kinds of blocks that are remembered; a kernel is seldom launched with more.
+        /// The number of block shapes that are remembered; a kernel is seldom launched with more.
         const MOST: usize = 16;
         epoch.admit()?;
         let asked = (threads, shared);

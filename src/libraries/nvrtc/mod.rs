@@ -1,7 +1,7 @@
-//! Run-time compilation: CUDA C++ to PTX, CUBIN or LTO-IR, and the images that come of it.
+//! Run-time compilation: compiles CUDA C++ to PTX, CUBIN or LTO-IR images, and loads and launches their kernels.
 //!
-//! A [`Program`] is compiled by a [`Compiler`] to an [`Image`]; `device.nvrtc()` does it for its device. A compiler needs
-//! no GPU, only libnvrtc, and keeps what it has compiled in memory and on disk.
+//! A [`Compiler`] compiles a [`Program`] to an [`Image`]; `device.nvrtc()` compiles for its device. A compiler needs
+//! libnvrtc but no GPU. It caches its results in memory and on disk.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -18,32 +18,33 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # Where things are
-//! - `program.rs`: what is compiled; `options.rs`: how (`check.rs`: what may be passed on); `arch.rs`: for what.
-//! - `image.rs`: what comes of it, or from a file; `recognise.rs` tells what bytes are, `extent.rs` how many
-//!   there must be.
-//! - `compiler.rs`: the way from one to the other; `single_flight.rs`: one compilation under way and all who wait for it;
-//!   `pending.rs`: one of these; `produce.rs`: what a helper thread does; `stats.rs`.
-//! - `job.rs`: one piece of work and what its answer depends on; `key.rs`: that, hashed; `files.rs` and `scan.rs`: the
-//!   headers on disk that it may have read; `cache/`: where it is kept.
-//! - `native.rs` and `native_link.rs`: the libraries; `absent.rs`: a build without them. `link.rs`: links.
-//! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, of this process or of a worker; `global.rs` and
-//!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: a function of it. A kernel is launched
-//!   with `args.rs`, each an `arg.rs`, as `config.rs` says; `packed.rs`: what of them stays with the launch.
-//!   `parameters.rs` and `ptx.rs` tell what it takes, `limits.rs` what it allows; `launch.rs` is the launch as an
-//!   operation.
-//! - `typed.rs`: launches that are safe, by a `signature.rs`. Each parameter of it is a `param.rs`, at run time a
-//!   `kind.rs`.
-//! - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine. `intern.rs`: names for traces.
-//! - `cross.rs`: how a launch crosses to a worker, and `static_twin.rs`: which twins do.
+//! # Files
+//! - `program.rs`: the source and what to make of it; `options.rs`: the compile options (`check.rs`: which options are
+//!   accepted); `arch.rs`: the target architectures.
+//! - `image.rs`: compiled code, from the compiler or from a file; `recognise.rs`: finds the format of bytes;
+//!   `extent.rs`: computes how many bytes a binary must have.
+//! - `compiler.rs`: from a program to its image; `single_flight.rs`: merges identical compilations that run at the same
+//!   time; `pending.rs`: a compilation in progress; `produce.rs`: the work of a helper thread.
+//! - `job.rs`: one compilation or link, and everything that its result depends on; `key.rs`: the hash of these;
+//!   `files.rs` and `scan.rs`: the headers on disk that a source can include; `cache/`: where results are kept.
+//! - `native/`: the bindings of NVRTC and nvJitLink; `absent.rs`: a build without them; `link.rs`: linking.
+//! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, in this process or in a worker; `global.rs` and
+//!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: its kernels. `args.rs` and `arg.rs`: the arguments
+//!   of a launch; `packed.rs`: the part of them that stays with the launch; `parameters.rs` and `ptx.rs`: the
+//!   parameters that a kernel declares; `launch.rs`: the launch as an operation.
+//! - `typed.rs`: safe launches with a signature (`signature.rs`); `param.rs`: the type of a parameter; `kind.rs`: the
+//!   same at run time.
+//! - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine; `intern.rs`: names for traces.
+//! - `cross.rs`: how a launch is sent to a worker process; `static_twin.rs`: twins that a worker process can run.
 //!
-//! # What holds
-//! - An image is never given out for another program, option, header, name, architecture or compiler than its own:
-//!   what is kept is compared, not only its hash.
-//! - No lock is held while the compiler works or a file is read.
-//! - A cache that is damaged, full, read-only or absent costs time and nothing else.
-//! - A launch is an operation like any other: checked before anything native, ordered by its buffers, its buffers back.
-//! - Nothing of a module is unloaded under work in flight, and a handle's drop calls nothing.
+//! # Guarantees
+//! - An image is returned only for the same program, options, headers, names, architecture and compiler: a cache
+//!   compares the stored inputs, not only their hash.
+//! - No lock is held while the compiler runs or a file is read.
+//! - A cache that is damaged, full, read-only or absent costs time, and has no other effect.
+//! - A launch is an operation like any other: its arguments are checked before any native call, its buffers determine
+//!   its order, and the written buffers come back.
+//! - A module is not unloaded while work in flight uses it, and dropping a handle makes no native call.
 
 #[cfg(not(feature = "nvrtc"))]
 mod absent;
@@ -124,15 +125,15 @@ pub use typed::TypedKernel;
 use crate::device::Settings;
 use crate::{Device, DeviceBuilder, Result, Stats};
 
-/// The front of run-time compilation and of kernels of one device: `device.nvrtc()`. Holds no native state.
+/// The front of run-time compilation and of kernels of one device: `device.nvrtc()`. It holds no native state.
 #[derive(Clone, Debug)]
 pub struct Nvrtc {
     device: Device,
 }
 
 impl Nvrtc {
-    /// Compiles for the program's architecture, else for the device's own; or finds the image where it is kept. See
-    /// [`Compiler::compile`].
+    /// Compiles for the program's architecture if it has one, else for that of the device; or returns the cached image.
+    /// See [`Compiler::compile`].
     ///
     /// # Errors
     /// As [`Compiler::compile`].
@@ -140,7 +141,7 @@ impl Nvrtc {
         self.compiler().compile_for(program, self.arch())
     }
 
-    /// As [`compile`](Self::compile), and does not wait.
+    /// As [`compile`](Self::compile), but does not wait.
     ///
     /// # Errors
     /// As [`Compiler::compile_pending`].
@@ -148,7 +149,7 @@ impl Nvrtc {
         self.compiler().pending_for(program, self.arch())
     }
 
-    /// Links images for the link's architecture, else for the device's own.
+    /// Links images for the link's architecture if it has one, else for that of the device.
     ///
     /// # Errors
     /// As [`Link`] says.
@@ -156,7 +157,7 @@ impl Nvrtc {
         self.compiler().link_for(link, self.arch())
     }
 
-    /// The compiler that the device works with.
+    /// The compiler that the device uses.
     pub fn compiler(&self) -> Compiler {
         let ours = self.device.inner().config.settings.get::<Compiler>();
         ours.cloned().unwrap_or_else(Compiler::shared)
@@ -175,19 +176,20 @@ impl Nvrtc {
 }
 
 impl DeviceBuilder {
-    /// The compiler that `device.nvrtc()` works with, with its caches; [the process's](Compiler::shared) otherwise.
+    /// Sets the compiler that `device.nvrtc()` uses, with its caches. The default is [the compiler of the
+    /// process](Compiler::shared).
     pub fn compiler(mut self, compiler: Compiler) -> Self {
         self.settings().set(compiler);
         self
     }
 }
 
-/// What the compiler that a device was opened with counts.
+/// Fills in the counters of the device's compiler.
 pub(crate) fn fill(settings: &Settings, stats: &mut Stats) {
     stats.compiler = settings.get::<Compiler>().cloned().unwrap_or_else(Compiler::shared).stats();
 }
 
-/// What another executable may be asked to do.
+/// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     registry.add::<launch::Launch>();

@@ -16,14 +16,16 @@ use crate::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
 
-/// ModuleCode for the kernels of one device, in one generation of it. Cheap to clone.
+/// Compiled code for the kernels of one device, in one generation of the device. Cheap to clone.
 ///
-/// It is loaded when it is first used ([`load`](Self::load), [`kernel`](Self::kernel)), on the thread that asks. Loading
-/// may wait for everything that the device is doing, so load ahead of time what must not wait. It is unloaded when the
-/// last handle of it and of its kernels is gone and its last launch is over: by the device's own housekeeping, at a
-/// moment when nothing is in flight on the device; or, when sixteen wait for such a moment, by the next load.
+/// The module is loaded at its first use ([`load`](Self::load), [`kernel`](Self::kernel)), on the calling thread.
+/// Loading may wait for all work on the device, so load modules ahead of time where a wait would disturb.
 ///
-/// On a host device nothing is loaded: its kernels run as their twins.
+/// The module is unloaded after the last handle of it and of its kernels is dropped and its last launch is over. The
+/// device does this at a moment when nothing is in flight; if sixteen modules wait for such a moment, the next load
+/// does it.
+///
+/// On a host device nothing is loaded: kernels run as their twins.
 #[derive(Clone)]
 pub struct Module {
     device: Device,
@@ -36,7 +38,7 @@ pub(super) struct SharedModule {
     epoch: Arc<Epoch>,
     #[cfg(feature = "cuda")]
     loaded: OnceCell<OnGpu>,
-    /// The same module in a later generation.
+    /// The module that replaces this one in a later generation.
     next: Mutex<Weak<SharedModule>>,
 }
 
@@ -44,23 +46,23 @@ pub(super) struct SharedModule {
 #[cfg(feature = "cuda")]
 struct OnGpu {
     code: Loaded,
-    /// Stands for the module's variables in the order of things; none where it has none.
+    /// Stands for the module's variables when operations are ordered; `None` if it has no variables.
     globals: Option<DeviceBuffer<u8>>,
 }
 
-/// Where a module's code is.
+/// The code of a module.
 #[derive(Clone)]
 pub(super) enum ModuleCode {
-    /// Nowhere: a host device runs twins. With the source, where there is one.
+    /// None: a host device runs twins. With the program, if there is one.
     Twins(Option<Program>),
     Image(Image, Option<Arc<PtxText>>),
 }
 
 impl Nvrtc {
-    /// A module of compiled code: PTX, a CUBIN or a fatbin.
+    /// Makes a module from compiled code: PTX, a CUBIN or a fatbin.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for LTO-IR, which has to be linked first.
+    /// [`Error::Unsupported`] for LTO-IR, which must be linked first.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -79,9 +81,8 @@ impl Nvrtc {
         Ok(self.module_of(ModuleCode::Image(image.clone(), text)))
     }
 
-    /// A module of a program: compiled for this device ([`compile`](Self::compile), so found in the caches where it was
-    /// compiled before). On a host device nothing is compiled, only [checked](Program::check): its kernels run as their
-    /// twins.
+    /// Makes a module from a program, compiled for this device by [`compile`](Self::compile), which uses the caches. On
+    /// a host device nothing is compiled, only [checked](Program::check): kernels run as their twins.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -116,8 +117,8 @@ impl Nvrtc {
         }
     }
 
-    /// A module without code, whose kernels have any name, for twins alone: a host device runs nothing else. On a GPU it
-    /// has no kernels. For one kernel that is nothing but its twin see [`twin`](Self::twin).
+    /// A module without code, for twins only, whose kernels may have any name: a host device runs nothing else. On a
+    /// GPU it has no kernels. For one kernel that is only a twin, see [`twin`](Self::twin).
     pub fn twins(&self) -> Module {
         self.module_of(ModuleCode::Twins(None))
     }
@@ -127,10 +128,11 @@ impl Nvrtc {
         Module { device: device.clone(), held: Arc::new(SharedModule::new(code, device.epoch())) }
     }
 
-    /// The most and the least urgent [`priority`](super::LaunchConfig::priority) of a launch; smaller is more urgent.
+    /// The most urgent and the least urgent [`priority`](super::LaunchConfig::priority) of a launch; a smaller value is
+    /// more urgent.
     ///
     /// # Errors
-    /// The device's own error when it cannot be asked.
+    /// The device's error if the driver cannot be asked.
     pub fn priorities(&self) -> Result<(i32, i32)> {
         #[cfg(feature = "cuda")]
         {
@@ -147,41 +149,41 @@ impl Module {
         Module { device: device.clone(), held }
     }
 
-    /// The kernel of this name: one of the name expressions that the image was compiled with (`scale<float>`), or the
-    /// name that the code has in the image. Loads the module.
+    /// The kernel with this name: a name expression with which the image was compiled (`scale<float>`), or the name
+    /// that the code has in the image. Loads the module.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is no such kernel (the message names those there are, where that is known);
+    /// [`Error::InvalidArgument`] if there is no such kernel (the message lists the existing ones, if they are known);
     /// as [`load`](Self::load).
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         Kernel::find(&self.device, &self.held, name)
     }
 
-    /// Loads it now, so that no later call has to wait for that.
+    /// Loads the module now, so that no later call waits for it.
     ///
     /// # Errors
-    /// [`Error::Compile`] with the driver's log when it refuses PTX; [`Error::LibraryError`] for code that is not for
-    /// this GPU; [`Error::GpuRefStale`] for a module of an earlier generation.
+    /// [`Error::Compile`] with the driver's log if the driver refuses PTX; [`Error::LibraryError`] for code that is not
+    /// for this GPU; [`Error::GpuRefStale`] for a module of an earlier generation.
     pub fn load(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
         self.held.load()?;
         Ok(())
     }
 
-    /// The same module in the device's generation of today, from the image that is kept.
+    /// The same module in the current generation of the device, from the image, which is kept.
     ///
     /// # Errors
-    /// The device's own error when it cannot be used.
+    /// The device's error if it cannot be used.
     pub fn reload(&self) -> Result<Self> {
         Ok(Module { device: self.device.clone(), held: self.held.again(&self.device)? })
     }
 
-    /// The generation of the device that it belongs to.
+    /// The generation of the device to which the module belongs.
     pub fn generation(&self) -> u64 {
         self.held.epoch.generation
     }
 
-    /// The program that it is of, where that is known.
+    /// The program from which the module was made, if that is known.
     pub fn program(&self) -> Option<&Program> {
         match &self.held.code {
             ModuleCode::Image(image, _) => image.program(),
@@ -189,7 +191,7 @@ impl Module {
         }
     }
 
-    /// Its image; `None` for a module of twins.
+    /// The image of the module; `None` for a module of twins.
     pub fn image(&self) -> Option<&Image> {
         match &self.held.code {
             ModuleCode::Image(image, _) => Some(image),
@@ -233,7 +235,7 @@ impl SharedModule {
         &self.epoch
     }
 
-    /// The same code in the generation of today: itself, or one that its siblings share.
+    /// The same code in the current generation: this module, or a new one that all handles share.
     pub(super) fn again(self: &Arc<Self>, device: &Device) -> Result<Arc<Self>> {
         let epoch = device.epoch();
         epoch.admit()?;
@@ -249,7 +251,7 @@ impl SharedModule {
         Ok(fresh)
     }
 
-    /// The name that it has in the image.
+    /// The name of the kernel in the image.
     fn lowered<'n>(&'n self, name: &'n str) -> &'n str {
         match &self.code {
             ModuleCode::Image(image, _) => image.lowered_name(name).unwrap_or(name),
@@ -264,17 +266,17 @@ impl SharedModule {
         }
     }
 
-    /// The parameters of a kernel, where the image tells.
+    /// The parameters of a kernel, if the image declares them.
     pub(super) fn parameters(&self, name: &str) -> Option<Vec<Parameter>> {
         self.text()?.parameters(self.lowered(name))
     }
 
-    /// Whether there may be a kernel of this name, as far as the image tells.
+    /// Whether the module can contain a kernel with this name, as far as the image tells.
     pub(super) fn may_have(&self, name: &str) -> bool {
         self.text().is_none_or(|text| text.kernels().any(|known| known == self.lowered(name)))
     }
 
-    /// There is no kernel of this name.
+    /// The error for a kernel that does not exist.
     pub(super) fn no_kernel(&self, name: &str) -> Error {
         let reason = match self.text() {
             Some(text) => {
@@ -289,7 +291,7 @@ impl SharedModule {
 
 #[cfg(feature = "cuda")]
 impl SharedModule {
-    /// Loads it, once. `None` on a host device.
+    /// Loads the module, once. `None` on a host device.
     pub(super) fn load(&self) -> Result<Option<&Loaded>> {
         if !Loaded::is_for(&self.epoch) {
             return Ok(None);
@@ -299,7 +301,7 @@ impl SharedModule {
                 return Err(Error::unsupported("a module without code, for twins alone: a GPU needs an image"));
             };
             let code = Loaded::load(&self.epoch, image)?;
-            // What PTX declares can be read; of other images it is not known.
+            // PTX declares its variables; for other images they are not known.
             let may_have = text.as_ref().is_none_or(|text| text.has_variables());
             let globals = may_have.then(|| code.token(&self.epoch));
             Ok(OnGpu { code, globals })
@@ -314,7 +316,7 @@ impl SharedModule {
         })
     }
 
-    /// The kernel `name`, on a GPU, and its parameters where the driver tells them and they are wanted.
+    /// The kernel `name` on a GPU. Also its parameters, if they are wanted and the driver reports them.
     pub(super) fn function(
         &self,
         name: &str,
@@ -325,7 +327,7 @@ impl SharedModule {
         found.map(Some).ok_or_else(|| self.no_kernel(name))
     }
 
-    /// The module, and the address and the bytes of the variable `name`.
+    /// The module, and the address and size in bytes of the variable `name`.
     pub(super) fn global(&self, name: &str) -> Result<Option<(Loaded, u64, usize)>> {
         let Some(module) = self.load()? else {
             return Err(Error::unsupported(
@@ -333,7 +335,7 @@ impl SharedModule {
                  constant, and pass what changes as an argument",
             ));
         };
-        // A program asks for the name of a variable by its address: `&factor`.
+        // A program asks for the name of a variable by an expression with its address: `&factor`.
         let lowered = match (&self.code, self.lowered(name)) {
             (ModuleCode::Image(image, _), same) if same == name => {
                 image.lowered_name(&format!("&{name}")).unwrap_or(name)
@@ -344,7 +346,7 @@ impl SharedModule {
         Ok(found.map(|(address, bytes)| (module.clone(), address, bytes)))
     }
 
-    /// What a launch reads besides its arguments.
+    /// What a launch reads in addition to its arguments.
     pub(super) fn globals_in(&self) -> Option<crate::AnyIn<'_>> {
         self.globals().map(crate::AnyIn::from)
     }

@@ -1,4 +1,4 @@
-//! What the driver knows of a kernel, and how its launches fill the device.
+//! Attributes of a kernel, and the occupancy of its launches.
 
 use super::kernel::Kernel;
 use crate::launch::KernelAttributes;
@@ -6,7 +6,7 @@ use crate::launch::LaunchConfig;
 use crate::{Error, Result};
 
 impl Kernel {
-    /// All blocks of a cooperative launch must be on the device at once.
+    /// Checks that all blocks of a cooperative launch can be resident on the device at the same time.
     #[cfg(feature = "cuda")]
     pub(super) fn check_cooperative(&self, config: &LaunchConfig, processors: u32) -> Result<()> {
         let threads = config.block().count() as u32;
@@ -25,17 +25,17 @@ impl Kernel {
     /// Registers, memory and limits of the kernel (`cuFuncGetAttribute`).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a host device, where no code of the kernel is.
+    /// [`Error::Unsupported`] on a host device, which has no code of the kernel.
     pub fn attributes(&self) -> Result<KernelAttributes> {
         #[cfg(feature = "cuda")]
         if let Some((function, _)) = self.function() {
             return Ok(*function.attributes());
         }
-        Err(Error::unsupported("a host device has no code of a kernel that could be asked"))
+        Err(Error::unsupported("a host device has no compiled kernel whose attributes can be read"))
     }
 
-    /// Blocks of `threads` threads with `shared` bytes of dynamic shared memory that one multiprocessor holds at a time
-    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    /// The number of blocks of `threads` threads, with `shared` bytes of dynamic shared memory each, that one
+    /// multiprocessor can hold at the same time (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a host device; [`Error::GpuRefStale`] for a kernel of an earlier generation.
@@ -48,11 +48,11 @@ impl Kernel {
         Err(Error::unsupported("a host device has no multiprocessors"))
     }
 
-    /// Threads of the block that fills the device best, with `shared` bytes of dynamic shared memory a block
-    /// (`cuOccupancyMaxPotentialBlockSize`). 256 on a host device.
+    /// The number of threads per block that gives the best occupancy, with `shared` bytes of dynamic shared memory per
+    /// block (`cuOccupancyMaxPotentialBlockSize`). 256 on a host device.
     ///
     /// # Errors
-    /// [`Error::GpuRefStale`] for a kernel of an earlier generation; the driver's own.
+    /// [`Error::GpuRefStale`] for a kernel of an earlier generation; an error of the driver.
     pub fn best_block(&self, shared: u32) -> Result<u32> {
         #[cfg(feature = "cuda")]
         if let Some((function, epoch)) = self.function() {
@@ -62,7 +62,8 @@ impl Kernel {
         Ok(256)
     }
 
-    /// One thread an element at least, in blocks of [`best_block`](Self::best_block).
+    /// A configuration with at least one thread for each of `n` elements, in blocks of [`best_block`](Self::best_block)
+    /// threads.
     ///
     /// # Errors
     /// As [`best_block`](Self::best_block) and [`LaunchConfig::for_elements`].

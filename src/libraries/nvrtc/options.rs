@@ -1,4 +1,4 @@
-//! How a program is compiled.
+//! Compile options.
 
 use super::Arch;
 use super::check::{self, clean};
@@ -6,10 +6,10 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// No file is looked for beside the one that includes it.
+/// Turns off the search for a quoted include in the folder of the including file.
 pub(super) const ALONE: &str = "--no-source-include";
 
-/// The dialect of C++.
+/// The C++ dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum CppStandard {
@@ -19,7 +19,7 @@ pub enum CppStandard {
     Cpp11,
     /// C++14.
     Cpp14,
-    /// C++17, the compiler's default.
+    /// C++17, the default of the compiler.
     Cpp17,
     /// C++20.
     Cpp20,
@@ -37,10 +37,11 @@ impl CppStandard {
     }
 }
 
-/// How a [`Program`](super::Program) is compiled. What is not set is left to the compiler.
+/// The options with which a [`Program`](super::Program) is compiled. Options that are not set have the default of the
+/// compiler.
 ///
-/// Settings that contradict each other, and strings that cannot be passed on, are told by
-/// [`check`](Self::check), and by the compilation.
+/// [`check`](Self::check) and the compilation refuse settings that contradict each other, and strings that cannot be
+/// passed to the compiler.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -76,20 +77,21 @@ impl CompileOptions {
         Self::default()
     }
 
-    /// The architecture (`--gpu-architecture`). Without it: that of the device the compiler works for; without a device
-    /// `sm_80`, whose PTX every GPU since Ampere takes.
+    /// The architecture (`--gpu-architecture`). The default is that of the device for which the compiler works; without
+    /// a device it is `sm_80`, whose PTX runs on every GPU since Ampere.
     pub fn arch(mut self, arch: Arch) -> Self {
         self.arch = Some(arch);
         self
     }
 
-    /// The dialect of C++ (`--std`).
+    /// The C++ dialect (`--std`).
     pub fn standard(mut self, standard: CppStandard) -> Self {
         self.standard = Some(standard);
         self
     }
 
-    /// Fast, less exact single precision (`--use_fast_math`): denormals are zero, divisions and roots approximate.
+    /// Fast, less accurate single precision (`--use_fast_math`): denormals are flushed to zero; divisions and roots are
+    /// approximate.
     pub fn fast_math(mut self, on: bool) -> Self {
         self.fast_math = on;
         self
@@ -101,90 +103,90 @@ impl CompileOptions {
         self
     }
 
-    /// Whether single-precision division is rounded as IEEE 754 has it (`--prec-div`).
+    /// Whether single-precision division is rounded as in IEEE 754 (`--prec-div`).
     pub fn prec_div(mut self, on: bool) -> Self {
         self.prec_div = Some(on);
         self
     }
 
-    /// Whether the single-precision square root is rounded as IEEE 754 has it (`--prec-sqrt`).
+    /// Whether the single-precision square root is rounded as in IEEE 754 (`--prec-sqrt`).
     pub fn prec_sqrt(mut self, on: bool) -> Self {
         self.prec_sqrt = Some(on);
         self
     }
 
-    /// Whether a product and a sum may be contracted to one rounding (`--fmad`).
+    /// Whether a product and a sum may be contracted to one operation with one rounding (`--fmad`).
     pub fn fmad(mut self, on: bool) -> Self {
         self.fmad = Some(on);
         self
     }
 
-    /// The most registers that a thread may use (`--maxrregcount`), 1 to 255.
+    /// The maximum number of registers of a thread (`--maxrregcount`), 1 to 255.
     pub fn max_registers(mut self, count: u32) -> Self {
         self.max_registers = Some(count);
         self
     }
 
-    /// Line numbers for profilers (`--generate-line-info`).
+    /// Generates line numbers for profilers (`--generate-line-info`).
     pub fn line_info(mut self, on: bool) -> Self {
         self.line_info = on;
         self
     }
 
-    /// Code for a debugger, not optimised (`--device-debug`, `-G`).
+    /// Generates unoptimised code for a debugger (`--device-debug`, `-G`).
     pub fn debug(mut self, on: bool) -> Self {
         self.debug = on;
         self
     }
 
-    /// Code that can be linked with other code (`--relocatable-device-code`). LTO-IR always can.
+    /// Generates code that can be linked with other code (`--relocatable-device-code`). LTO-IR always can.
     pub fn relocatable(mut self, on: bool) -> Self {
         self.relocatable = on;
         self
     }
 
-    /// Functions without `__device__` or `__global__` are device functions (`--device-as-default-execution-space`).
+    /// Makes functions without `__device__` or `__global__` device functions (`--device-as-default-execution-space`).
     pub fn default_device(mut self, on: bool) -> Self {
         self.default_device = on;
         self
     }
 
-    /// A folder of headers (`--include-path`), searched after the headers in memory, in the order given. A relative path
-    /// is made absolute now, against the current folder of the process.
+    /// Adds a folder of headers (`--include-path`). Folders are searched after the headers in memory, in the order
+    /// given. A relative path is made absolute now, against the current folder of the process.
     ///
-    /// CUDA's own headers (`cuda_fp16.h`, `cooperative_groups.h`, libcu++) need none: they are searched last, from where
-    /// its libraries were found.
+    /// CUDA's own headers (`cuda_fp16.h`, `cooperative_groups.h`, libcu++) need no include path: the folder next to
+    /// CUDA's libraries is searched last.
     ///
-    /// Without any, a program that includes none of CUDA's sees the headers it brings and no file of this machine but
-    /// those it includes by an absolute path. Else a file included in quotes is first looked for beside the file that
-    /// includes it, as usual (the program itself is where its name says).
+    /// A program without include paths that includes no header of CUDA sees only its headers in memory, and files
+    /// included by an absolute path. Otherwise a quoted include is first searched in the folder of the including file,
+    /// as usual (the folder of the program itself follows from its name).
     pub fn include_path(mut self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
-        // An empty path stays empty, to be refused.
+        // An empty path stays empty, so that `check` refuses it.
         self.include_paths.push(std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()));
         self
     }
 
-    /// A macro with a value (`--define-macro`).
+    /// Defines a macro with a value (`--define-macro`).
     pub fn define(mut self, name: impl Into<String>, value: impl ToString) -> Self {
         self.defines.push((name.into(), Some(value.to_string())));
         self
     }
 
-    /// A macro without a value: it is 1.
+    /// Defines a macro without a value: its value is 1.
     pub fn define_flag(mut self, name: impl Into<String>) -> Self {
         self.defines.push((name.into(), None));
         self
     }
 
-    /// An option of the compiler that has no method here, in one piece: `--extra-device-vectorization`, `-Xptxas=-v`.
-    /// One that has a method is refused: which of the two would win must not depend on the compiler.
+    /// Adds a compiler option that has no method here, as one string: `--extra-device-vectorization`, `-Xptxas=-v`. An
+    /// option that has a method is refused, because the compiler would decide which of the two wins.
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.free.push(option.into());
         self
     }
 
-    /// The architecture asked for.
+    /// The architecture that was set.
     pub fn target(&self) -> Option<Arch> {
         self.arch
     }
@@ -193,15 +195,15 @@ impl CompileOptions {
         &self.include_paths
     }
 
-    /// A free option makes the compiler read or write files on its own account.
+    /// Whether a free option makes the compiler read or write files itself.
     pub(super) fn touches_files(&self) -> bool {
         self.free.iter().any(|option| check::touches_files(option))
     }
 
-    /// Whether the options fit together and can be passed on.
+    /// Checks that the options are consistent and can be passed to the compiler.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] that names the option and what is wrong.
+    /// [`Error::InvalidArgument`], which names the option and what is wrong.
     pub fn check(&self) -> Result<()> {
         if self.fast_math {
             let implied = [
@@ -232,7 +234,7 @@ impl CompileOptions {
         self.free.iter().try_for_each(|option| check::free(option))
     }
 
-    /// The compiler's arguments, all but the architecture.
+    /// The compiler's arguments, except the architecture.
     pub(super) fn arguments(&self) -> Result<Vec<String>> {
         self.check()?;
         let mut all = Vec::new();

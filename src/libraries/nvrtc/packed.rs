@@ -1,28 +1,29 @@
-//! What is passed to a kernel, without the buffers: what stays with the launch, and crosses to a worker.
+//! The arguments of a kernel without its buffers: the part that stays with the launch, and is sent to a worker.
 
 use crate::DType;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// The arguments without their buffers: what stays with the op.
+/// The arguments without their buffers, which stay with the op.
 #[derive(Debug, Default)]
 pub(crate) struct PackedArguments {
     pub(super) slots: Slots,
-    /// The values of all that are no buffers, each in words of its own; what is left of a value's last word is zero.
+    /// The values of all arguments except buffers. Each begins in a word of its own; the unused bytes of its last word
+    /// are zero.
     pub(super) words: SmallVec<[u64; 12]>,
-    /// The words where the length is to be filled in.
+    /// The words into which the length is written.
     pub(super) len_at: SmallVec<[u16; 1]>,
-    /// One bit for each of the first 64 written operands: every element of it is.
+    /// One bit for each of the first 64 written operands: the kernel writes every element of it.
     pub(super) overwritten: u64,
 }
 
 impl PackedArguments {
-    /// Every element of the written operand of this number is written, and none is read.
+    /// Whether the kernel writes every element of the written operand with this number, and reads none.
     pub(super) fn overwrites(&self, index: usize) -> bool {
         match u32::try_from(index).ok().and_then(|index| self.overwritten.checked_shr(index)) {
             Some(bits) => bits & 1 == 1,
-            // Too far for the bits.
+            // The operand has no bit.
             None => self.slots.iter().any(|s| matches!(s, Slot::Write(_, i, Written::All) if *i as usize == index)),
         }
     }
@@ -33,7 +34,7 @@ impl PackedArguments {
         bytemuck::cast_slice(words).get(..len as usize).unwrap_or_default()
     }
 
-    /// A value of argument `index`; `None` when it is of another size.
+    /// The value of argument `index`; `None` if its size is different.
     pub(super) fn read_value<S: Pod>(&self, index: usize) -> Option<S> {
         match self.slots.get(index)? {
             Slot::Value { at, len, .. } => bytemuck::try_pod_read_unaligned(self.bytes_of(*at, *len)).ok(),
@@ -42,12 +43,12 @@ impl PackedArguments {
     }
 }
 
-/// What the arguments are, one by one.
+/// The descriptions of the arguments.
 #[derive(Debug)]
 pub(super) enum Slots {
-    /// As a signature says.
+    /// From a signature.
     Declared(&'static [Slot]),
-    /// As they were passed.
+    /// From the arguments as they were passed.
     Found(SmallVec<[Slot; 16]>),
 }
 
@@ -80,11 +81,11 @@ impl std::ops::Deref for Slots {
 /// One argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Slot {
-    /// The read operand of this number.
+    /// The number of a read operand.
     Read(DType, u16),
-    /// The written operand of this number.
+    /// The number of a written operand.
     Write(DType, u16, Written),
-    /// A value of `len` bytes that begins with this word.
+    /// A value of `len` bytes that begins at word `at`.
     Value { at: u16, len: u16, kind: ValueKind },
 }
 
@@ -96,7 +97,7 @@ pub(super) enum ValueKind {
 }
 
 impl Slot {
-    /// Of the parameter.
+    /// The size of the parameter in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Slot::Read(..) | Slot::Write(..) => 8,
@@ -108,13 +109,13 @@ impl Slot {
 /// What a kernel does to a buffer that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Written {
-    /// Parts of it, or it reads them first.
+    /// It writes parts of the buffer, or reads it first.
     Some,
-    /// Every element, and it reads none.
+    /// It writes every element, and reads none.
     All,
 }
 
-/// Bytes in words, the last one filled up with zeroes.
+/// Bytes as words; the last word is filled up with zeros.
 pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];

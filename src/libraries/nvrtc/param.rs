@@ -1,4 +1,4 @@
-//! One parameter of a signature: what it is, what can be passed for it, what a twin sees of it.
+//! One parameter of a signature: its type, the values that can be passed for it, and its view in a twin.
 
 use super::arg::{DevicePtr, Len, Plain};
 use super::args::Args;
@@ -14,22 +14,22 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// A buffer that the kernel reads. A twin sees [`Values`].
+/// A buffer that the kernel reads. A twin gets [`Values`].
 pub struct Read<T>(PhantomData<T>);
-/// A buffer that the kernel writes, and may read. A twin sees [`SharedSlice`].
+/// A buffer that the kernel writes and may read. A twin gets [`SharedSlice`].
 pub struct Write<T>(PhantomData<T>);
-/// A buffer of which the kernel writes every element and reads none. A twin sees [`SharedSlice`].
+/// A buffer of which the kernel writes every element and reads none. A twin gets [`SharedSlice`].
 pub struct Out<T>(PhantomData<T>);
-/// The types of the written buffers, one after the other.
+/// The types of the written buffers, as a list.
 #[doc(hidden)]
 pub struct Cons<T, Tail>(PhantomData<(T, Tail)>);
 
 /// One parameter of a [`Signature`](super::Signature): [`Read`], [`Write`] or [`Out`] of an element type, an element type
 /// or `usize` for a scalar, [`Len`], [`Plain`] for a struct, [`DevicePtr`]. Sealed.
 pub trait Param: sealed::Sealed + 'static {
-    /// What a host twin sees of it.
+    /// The view of it that a host twin gets.
     type View<'t>: Copy + Send + Sync;
-    /// What a check before the launch sees of it: a buffer's length, a value.
+    /// What a check before the launch gets: the length of a buffer, or a value.
     type Given;
     #[doc(hidden)]
     type Outs<Tail>;
@@ -41,7 +41,7 @@ pub trait Param: sealed::Sealed + 'static {
     fn given(args: &Args<'_>, index: usize) -> Option<Self::Given>;
 }
 
-/// What can be passed for a parameter.
+/// A value that can be passed for a parameter.
 pub trait Passes<'a, P: Param> {
     #[doc(hidden)]
     fn pass(self, to: &mut Args<'a>);

@@ -1,4 +1,4 @@
-//! A kernel's own parameters, and whether what is packed fits them.
+//! The parameters that a kernel declares, and the comparison with the packed arguments.
 
 use super::packed::{PackedArguments, Slot, ValueKind};
 use crate::launch::{Parameter, ParameterClass as Class};
@@ -19,7 +19,7 @@ pub(super) fn check(name: &str, packed: &PackedArguments, parameters: &[Paramete
     Ok(())
 }
 
-/// As many arguments as parameters.
+/// Checks that there are as many arguments as parameters.
 pub(super) fn count(name: &str, passed: usize, wanted: usize) -> Result<()> {
     if passed == wanted {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn count(name: &str, passed: usize, wanted: usize) -> Result<()> {
     Err(Error::invalid("args", format!("{passed} arguments, but `{name}` has {wanted} parameters")))
 }
 
-/// Bytes and class of what is packed.
+/// Size in bytes and class of a packed argument.
 fn shape(slot: &Slot) -> (usize, Class) {
     match slot {
         Slot::Read(..) | Slot::Write(..) => (8, Class::Integer),
@@ -40,13 +40,13 @@ fn shape(slot: &Slot) -> (usize, Class) {
 fn class_of(dtype: DType) -> Class {
     match dtype {
         DType::F32 | DType::F64 => Class::Float,
-        // Structs in CUDA C++, and so bits in PTX.
+        // These are structs in CUDA C++, so PTX declares them as bits.
         DType::F16 | DType::Bf16 | DType::C32 | DType::C64 => Class::Bits,
         _ => Class::Integer,
     }
 }
 
-/// What is packed, for a message.
+/// A packed argument in words, for a message.
 pub(super) fn words(slot: &Slot) -> String {
     match slot {
         Slot::Read(dtype, _) => format!("a buffer of {dtype} to be read (an address of 8 bytes)"),

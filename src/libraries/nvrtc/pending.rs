@@ -7,9 +7,9 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use std::time::Duration;
 
-/// A compilation under way, from [`Compiler::compile_pending`](super::Compiler::compile_pending).
+/// A compilation in progress, from [`Compiler::compile_pending`](super::Compiler::compile_pending).
 ///
-/// Dropping one does nothing: the compilation goes on, and its image is kept for the next request.
+/// Dropping it has no effect: the compilation continues, and its image goes to the cache.
 #[must_use = "dropping a pending drops its image"]
 pub struct PendingCompile {
     state: State,
@@ -29,7 +29,7 @@ impl PendingCompile {
         PendingCompile { state: State::UnderWay(compilation) }
     }
 
-    /// The answer is there, also when it is an error.
+    /// Whether the compilation has finished, with an image or an error.
     pub fn is_ready(&self) -> bool {
         match &self.state {
             State::Done(_) => true,
@@ -37,7 +37,7 @@ impl PendingCompile {
         }
     }
 
-    /// Waits and gives the image.
+    /// Waits for the image.
     ///
     /// # Errors
     /// As [`Compiler::compile`](super::Compiler::compile).
@@ -50,14 +50,14 @@ impl PendingCompile {
         }
     }
 
-    /// Waits at most `limit`; gives itself back when that was not enough.
+    /// Waits for at most `limit`; returns itself if the compilation has not finished by then.
     ///
     /// # Errors
-    /// Outer: still under way. Inner: as [`Compiler::compile`](super::Compiler::compile).
+    /// Outer: not finished. Inner: as [`Compiler::compile`](super::Compiler::compile).
     pub fn await_timeout(self, limit: Duration) -> Result<Result<Image>, Self> {
         let answer = match &self.state {
             State::Done(answer) => return Ok(answer.clone()),
-            // A compiler belongs to no device.
+            // A compiler belongs to no device, so this uses the system clock.
             State::UnderWay(compilation) => compilation.wait(Clock::SYSTEM.after(limit)),
         };
         answer.ok_or(self)

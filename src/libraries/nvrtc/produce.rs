@@ -1,4 +1,4 @@
-//! The making of one image: from disk, or by the compiler or linker.
+//! Produces one image: from the disk cache, or with the compiler or linker.
 
 use super::cache::{Answer, Disk, Memory};
 use super::job::{Job, Request};
@@ -7,7 +7,7 @@ use super::{CompileStats, Image};
 use crate::Result;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Makes images and keeps them.
+/// Produces images and caches them.
 pub(super) struct Maker {
     pub(super) memory: Memory,
     pub(super) disk: Option<Disk>,
@@ -38,21 +38,21 @@ impl Maker {
         }
     }
 
-    /// Looks in memory.
+    /// Looks in the memory cache.
     pub(super) fn in_memory(&self, key: &Key, request: &Request) -> Option<Image> {
         let image = self.memory.get(key, request)?;
         count(&self.memory_hits, 1);
         Some(image)
     }
 
-    /// On a helper thread, with no lock held. Without a key nothing is looked up or kept.
+    /// Runs on a helper thread, without a lock. Without a key the caches are not used.
     pub(super) fn make(&self, job: &Job, key: Option<&Key>) -> Result<Image> {
         let Some(key) = key else {
             let answer = self.work(job)?;
             count(&self.uncacheable, 1);
             return Ok(job.image(answer));
         };
-        // Between the caller's look and this one another compilation may have finished.
+        // Another compilation may have finished since the caller looked.
         if let Some(image) = self.in_memory(key, &job.request) {
             return Ok(image);
         }

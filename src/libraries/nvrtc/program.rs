@@ -1,4 +1,4 @@
-//! What is compiled.
+//! The source of a compilation and what to make of it.
 
 use super::check;
 use super::key::{self, Writer};
@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// What the compiler is to make.
+/// The kind of code that the compiler produces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Emit {
-    /// PTX, which the driver translates when it is loaded: runs on the architecture and on later ones.
+    /// PTX. The driver compiles it when it is loaded. Runs on the architecture and on later ones.
     #[default]
     Ptx,
-    /// A CUBIN: loads at once, on this architecture (and later ones of the same major) alone.
+    /// A CUBIN. It loads without compilation, but only on this architecture (and later ones of the same major version).
     Cubin,
     /// LTO-IR, for [`Link`](super::Link): code that is optimised when it is linked.
     LtoIr,
 }
 
-/// A program of CUDA C++: source, headers, options, the names to look up, and what to make of them.
+/// A program of CUDA C++: source, headers, options, the name expressions, and the kind of code to produce.
 ///
-/// Cheap to clone. Keep one rather than make it again: it remembers what it has learnt of itself (its fingerprint, which
-/// files it includes), so that a compilation found in memory costs well under a microsecond.
+/// Cheap to clone. Keep a program instead of making it again: it remembers its fingerprint and the files it includes,
+/// so a lookup in the memory cache takes well under a microsecond.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -56,14 +56,14 @@ struct Parts {
     prepared: OnceLock<Result<Prepared>>,
 }
 
-/// What a program has learnt of itself: everything that hangs on nothing outside.
+/// What was computed from the program alone, without files or other external state.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
-    /// The compiler's arguments, all but the architecture.
+    /// The compiler's arguments, except the architecture.
     pub(super) arguments: Vec<String>,
-    /// The hash of all that the program is, its arguments among it.
+    /// The hash of the whole program, its arguments included.
     pub(super) fingerprint: [u8; 32],
-    /// What the source and the headers in memory include.
+    /// The files that the source and the headers in memory include.
     pub(super) scan: Scan,
 }
 
@@ -83,11 +83,11 @@ impl Program {
         }
     }
 
-    /// A program from a file, named by its path; the file's folder is an
-    /// [include path](CompileOptions::include_path).
+    /// A program from a file, with its path as name. The folder of the file becomes an [include
+    /// path](CompileOptions::include_path).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the file cannot be read or is not UTF-8.
+    /// [`Error::InvalidArgument`] if the file cannot be read or is not UTF-8.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let source = std::fs::read_to_string(path)
@@ -104,18 +104,19 @@ impl Program {
         self
     }
 
-    /// The name that messages, line information and `__FILE__` have; `default_program` otherwise, and for an empty one.
+    /// The name used in messages, line information and `__FILE__`. The default, also for an empty name, is
+    /// `default_program`.
     pub fn name(self, name: impl Into<String>) -> Self {
         self.change(|parts| parts.name = name.into())
     }
 
-    /// A header in memory, found by `#include` under exactly this name.
+    /// Adds a header in memory, which `#include` finds under exactly this name.
     pub fn header(self, name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
         self.change(|parts| parts.headers.push((name.into(), text.into())))
     }
 
-    /// Asks for the name in the code of what `expression` names in the source: a kernel, an instance of a template
-    /// (`scale<float>`), or a variable (`&table`). See [`Image::lowered_name`](super::Image::lowered_name).
+    /// Asks for the lowered (mangled) name of `expression`: a kernel, an instance of a template (`scale<float>`), or a
+    /// variable (`&table`). See [`Image::lowered_name`](super::Image::lowered_name).
     pub fn expression(self, expression: impl Into<String>) -> Self {
         self.change(|parts| {
             let expression = expression.into();
@@ -125,17 +126,17 @@ impl Program {
         })
     }
 
-    /// How it is compiled.
+    /// Sets the compile options.
     pub fn options(self, options: CompileOptions) -> Self {
         self.change(|parts| parts.options = options)
     }
 
-    /// For which architecture; the same as [`CompileOptions::arch`].
+    /// Sets the architecture; the same as [`CompileOptions::arch`].
     pub fn arch(self, arch: Arch) -> Self {
         self.change(|parts| parts.options = std::mem::take(&mut parts.options).arch(arch))
     }
 
-    /// What is made of it; PTX otherwise.
+    /// Sets the kind of code to produce; the default is PTX.
     pub fn emit(self, emit: Emit) -> Self {
         self.change(|parts| parts.emit = emit)
     }
@@ -145,7 +146,7 @@ impl Program {
         &self.parts.source
     }
 
-    /// The name that messages have.
+    /// The name used in messages.
     pub fn label(&self) -> &str {
         match &*self.parts.name {
             "" => "default_program",
@@ -153,31 +154,31 @@ impl Program {
         }
     }
 
-    /// The headers in memory: name and text.
+    /// The headers in memory: name and text of each.
     pub fn headers(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.parts.headers.iter().map(|(name, text)| (&**name, &**text))
     }
 
-    /// The names asked for.
+    /// The name expressions.
     pub fn expressions(&self) -> impl ExactSizeIterator<Item = &str> {
         self.parts.expressions.iter().map(|e| &**e)
     }
 
-    /// How it is compiled.
+    /// The compile options.
     pub fn compile_options(&self) -> &CompileOptions {
         &self.parts.options
     }
 
-    /// What is made of it.
+    /// The kind of code to produce.
     pub fn emits(&self) -> Emit {
         self.parts.emit
     }
 
-    /// Whether it can be given to the compiler at all. Compiling does this first.
+    /// Checks that the program can be passed to the compiler. Compiling does this first.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] that names what is wrong: an empty source, expression or header's name, a zero byte, a
-    /// name of several lines, a header twice, options that contradict each other, a CUBIN for a virtual architecture.
+    /// [`Error::InvalidArgument`], which names what is wrong: an empty source, expression or header name, a zero byte,
+    /// a name of several lines, a repeated header, contradictory options, a CUBIN for a virtual architecture.
     pub fn check(&self) -> Result<()> {
         self.prepared().map(|_| ())
     }
@@ -211,7 +212,7 @@ impl Program {
         Ok(Prepared { arguments, fingerprint, scan: Scan::of_program(self) })
     }
 
-    /// All that the program is, as bytes that no other program has.
+    /// Writes the whole program as bytes that are unique to it.
     pub(super) fn write<F: FnMut(&[u8])>(&self, arguments: &[String], out: &mut Writer<F>) {
         let parts = &*self.parts;
         out.piece(match parts.emit {
@@ -230,7 +231,7 @@ impl Program {
         }
     }
 
-    /// The same program, seen without comparing where both are clones of one.
+    /// Whether the two programs are equal. Clones of one program are recognised without a comparison.
     pub(super) fn is(&self, other: &Program) -> bool {
         Arc::ptr_eq(&self.parts, &other.parts) || self == other
     }

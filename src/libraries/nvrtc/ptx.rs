@@ -1,4 +1,4 @@
-//! What the text of PTX tells: its kernels' parameters, and whether it has variables of its own.
+//! Reads from PTX text the parameters of its kernels, and whether it has variables of its own.
 //!
 //! PTX ISA, "Kernel and Function Directives: .entry" and "State Spaces".
 
@@ -15,7 +15,7 @@ impl PtxText {
             let (before, from) = rest.split_at(at);
             plain.push_str(before);
             rest = if from.starts_with('"') {
-                // The name of a file in `.file`, say: it may hold anything.
+                // A string, for example a file name in `.file`, may contain any characters.
                 plain.push_str("\"\"");
                 after_string(from)
             } else if from.starts_with("//") {
@@ -32,7 +32,7 @@ impl PtxText {
         PtxText(plain)
     }
 
-    /// The parameters of the kernel `name`. `None` when there is no such kernel.
+    /// The parameters of the kernel `name`. `None` if there is no such kernel.
     pub(super) fn parameters(&self, name: &str) -> Option<Vec<Parameter>> {
         let (_, mut after) = self.entries().find(|(entry, _)| *entry == name)?;
         after = after.trim_start();
@@ -46,7 +46,7 @@ impl PtxText {
         self.entries().map(|(name, _)| name)
     }
 
-    /// Each kernel's name, and the text behind it.
+    /// The name of each kernel, and the text behind it.
     fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.match_indices(".entry").filter_map(|(at, word)| {
             let after = self.0.get(at + word.len()..)?;
@@ -59,7 +59,7 @@ impl PtxText {
         })
     }
 
-    /// Whether it has variables in global or constant memory that a program could read or write.
+    /// Whether it declares variables in global or constant memory that a program could read or write.
     pub(super) fn has_variables(&self) -> bool {
         let mut depth = 0usize;
         let mut rest = self.0.as_str();
@@ -82,7 +82,7 @@ impl PtxText {
     }
 }
 
-/// What follows the string that `text` begins with. One whose line ends first ends there.
+/// The text behind the string with which `text` begins. A string without an end stops at the end of its line.
 fn after_string(text: &str) -> &str {
     let mut escaped = false;
     let end = text.char_indices().skip(1).find(|(_, c)| {
@@ -167,7 +167,7 @@ mod tests {
             let text = PtxText::new(&text);
             assert_eq!(text.parameters("k"), Some(vec![Parameter::new(4, Class::Integer)]), "{name}");
         }
-        // One that does not end hides the rest, as it does from the assembler.
+        // A string without an end hides the rest, in the assembler too.
         assert_eq!(PtxText::new(".file 1 \"a\n.entry k() { ret; }").parameters("k"), Some(Vec::new()));
     }
 

@@ -1,4 +1,4 @@
-//! What bytes are: PTX, CUBIN, fatbin or LTO-IR, and for which architecture.
+//! Detects the format of bytes (PTX, CUBIN, fatbin or LTO-IR), and the architecture.
 
 use super::{Arch, ImageKind};
 
@@ -11,7 +11,7 @@ pub(super) const ELF: [u8; 4] = [0x7f, b'E', b'L', b'F'];
 /// The machine number of CUDA in ELF.
 const EM_CUDA: u16 = 190;
 
-/// The kind, and the architecture where the bytes tell it.
+/// The format, and the architecture if the bytes contain it.
 pub(super) fn recognise(bytes: &[u8]) -> Option<(ImageKind, Option<Arch>)> {
     match bytes.first_chunk::<4>() {
         Some(&FATBIN) => return Some((ImageKind::Fatbin, None)),
@@ -27,10 +27,10 @@ pub(super) fn recognise(bytes: &[u8]) -> Option<(ImageKind, Option<Arch>)> {
     text.starts_with(".version").then(|| (ImageKind::Ptx, target(text)))
 }
 
-/// The architecture of a CUBIN, from the flags of its ELF header. That it is specific (`sm_90a`) is not told there.
+/// The architecture of a CUBIN, from the flags of its ELF header. They do not tell whether it is specific (`sm_90a`).
 fn of_elf(bytes: &[u8]) -> Option<Arch> {
     let flags = u32::from_le_bytes(*bytes.get(48..)?.first_chunk()?);
-    // The version of the ABI: up to 7 the number is in the lowest byte, from 8 on in the next.
+    // The version of the ABI: up to 7 the number is in the lowest byte, from 8 on in the next byte.
     let number = match bytes.get(8)? {
         0..=7 => flags & 0xff,
         _ => flags >> 8 & 0xff,
@@ -38,7 +38,7 @@ fn of_elf(bytes: &[u8]) -> Option<Arch> {
     (number >= 50).then(|| Arch::of_capability(number / 10, number % 10))
 }
 
-/// The text without the blanks and comments that it begins with.
+/// The text after the blanks and comments at its beginning.
 fn after_comments(mut text: &str) -> &str {
     loop {
         text = text.trim_start();
@@ -52,7 +52,7 @@ fn after_comments(mut text: &str) -> &str {
     }
 }
 
-/// The architecture that `.target` names. PTX is for a virtual one, and names it as the real one.
+/// The architecture that `.target` names. PTX is for a virtual architecture, but uses the name of the real one.
 fn target(text: &str) -> Option<Arch> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"))?;
     let name = line.trim_start().split(|c: char| c == ',' || c.is_whitespace()).next()?;

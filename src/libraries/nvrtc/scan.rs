@@ -1,27 +1,27 @@
-//! What a source text includes, found without preprocessing it.
+//! Finds what a source text includes, without preprocessing it.
 //!
-//! The compiler does not tell which files it read, and an answer may be kept only while these are what they were. So
-//! the text is read for everything that *may* include something: each `#include` whatever `#if` it stands under, and
-//! each `__has_include`. That is more than the compiler will read, never less. What cannot be read that way (a name
-//! that a macro makes, `__DATE__`) makes the text [`opaque`](Scan::opaque): what comes of it is not kept.
+//! The compiler does not report which files it read, and an answer may be cached only as long as these files do not
+//! change. So the scan finds everything that *can* include a file: each `#include`, whatever `#if` it is in, and each
+//! `__has_include`. That may be more than the compiler reads, but never less. A text with something that cannot be
+//! determined in this way (a file name from a macro, `__DATE__`) is [`opaque`](Scan::opaque): its result is not cached.
 
 use super::Program;
 
-/// One file that may be included.
+/// A file that can be included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Include {
     pub(super) name: String,
-    /// `"name"`, looked for beside the including file first, rather than `<name>`.
+    /// `"name"`, which is searched first in the folder of the including file; else `<name>`.
     pub(super) quoted: bool,
-    /// Not the first of its name: the one after the file that asks.
+    /// `#include_next`: the file after the including one in the search order.
     pub(super) next: bool,
 }
 
-/// What one text, or one program with its headers in memory, may include.
+/// The includes of one text, or of a program with its headers in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan {
     pub(super) includes: Vec<Include>,
-    /// Why the contents cannot be told from the text; then nothing that comes of it is kept.
+    /// Why the includes cannot be determined from the text; then the result is not cached.
     pub(super) opaque: Option<&'static str>,
 }
 
@@ -29,7 +29,7 @@ const COMPUTED: &str = "an #include whose name a macro makes";
 const CLOCK: &str = "__DATE__, __TIME__ or __TIMESTAMP__, which change by themselves";
 
 impl Scan {
-    /// Of a program: what its source and its headers in memory include beyond these headers.
+    /// The includes of a program: of its source and of its headers in memory, except these headers themselves.
     pub(super) fn of_program(program: &Program) -> Self {
         let mut all = Scan::of_text(program.source());
         for (_, text) in program.headers() {
@@ -44,7 +44,7 @@ impl Scan {
         all
     }
 
-    /// Of one text.
+    /// The includes of one text.
     pub(super) fn of_text(text: &str) -> Self {
         let mut scan = Scan::default();
         match spliced(text) {
@@ -58,20 +58,20 @@ impl Scan {
         if ["__DATE__", "__TIME__", "__TIMESTAMP__"].iter().any(|word| text.contains(word)) {
             self.opaque = Some(CLOCK);
         }
-        // No compiler of today has it; one that does reads a file.
+        // No current compiler supports `#embed`; one that does reads a file.
         if text.match_indices("embed").any(|(at, _)| is_directive(text.get(..at).unwrap_or_default())) {
             self.opaque = Some("an #embed");
         }
         for (at, word) in text.match_indices("include") {
             let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + word.len()..).unwrap_or_default());
-            // `#include`, or `#include_next`; `#includes` is neither, and the compiler says so.
+            // `#include` or `#include_next`; `#includes` is neither, and the compiler reports it.
             let next = after.strip_prefix("_next");
             let (after, next) = (next.unwrap_or(after), next.is_some());
             if before.ends_with("__has_") {
                 match blanks(after).strip_prefix('(').map(blanks) {
                     Some(rest) => self.file(rest, next),
                     None if asks_whether_it_is_there(before) => {}
-                    // As the body of a macro it asks for a file where the macro is used.
+                    // In the body of a macro it includes a file where the macro is used.
                     None => self.opaque = self.opaque.or(Some(COMPUTED)),
                 }
             } else if is_directive(before) {
@@ -91,7 +91,7 @@ impl Scan {
         };
         let line = rest.lines().next().unwrap_or_default();
         match line.get(1..).and_then(|line| line.split_once(close)) {
-            // Of bytes that are no text: nobody knows the name any more.
+            // The bytes were not UTF-8, so the name is not known.
             Some((name, _)) if name.contains(char::REPLACEMENT_CHARACTER) => {
                 self.opaque = self.opaque.or(Some("an #include whose name is not UTF-8"));
             }
@@ -106,9 +106,9 @@ impl Scan {
     }
 }
 
-/// The text with its continued lines joined, where it has any: `\`, perhaps blanks, and the end of the line; or its
-/// trigraph. Whether the compiler joins all of these does not matter, since directives are not told by the line's
-/// beginning here.
+/// The text with its continued lines joined, if it has any: a `\` (or its trigraph), optional blanks, and the end of
+/// the line. It does not matter whether the compiler joins all of these, because this scan does not depend on the
+/// beginnings of lines.
 fn spliced(text: &str) -> Option<String> {
     if !text.contains('\\') && !text.contains("??/") {
         return None;
@@ -130,21 +130,21 @@ fn spliced(text: &str) -> Option<String> {
     Some(joined)
 }
 
-/// `defined(__has_include)`, `#ifdef __has_include`: asks nothing of a file. `before` ends with `__has_`.
+/// `defined(__has_include)` and `#ifdef __has_include` do not read a file. `before` ends with `__has_`.
 fn asks_whether_it_is_there(before: &str) -> bool {
     let before = before.strip_suffix("__has_").unwrap_or(before).trim_end_matches([' ', '\t', '(']);
     before.ends_with("defined") || before.ends_with("#ifdef") || before.ends_with("#ifndef")
 }
 
-/// Whether a `#` stands right before, but for blanks and comments. Any comment counts as empty, so `/* # */ include`
-/// counts as a directive too: one file more to look at.
+/// Whether a `#` stands right before, apart from blanks and comments. Any comment counts as empty, so `/* # */ include`
+/// counts as a directive too: that only adds a file to the search.
 fn is_directive(before: &str) -> bool {
     let before = before.trim_end_matches([' ', '\t', '\x0b', '\x0c']);
     let Some(comment) = before.strip_suffix("*/") else {
         return before.ends_with('#') || before.ends_with("%:") || before.ends_with("??=");
     };
-    // It may hold any number of `/*`, so it begins at any of them that stands behind the end of the comment before it.
-    // That end may be the first two of `/*/`, which is none.
+    // A comment may contain any number of `/*`, so it can begin at any of them behind the end of the comment before it.
+    // That end may be the first two characters of `/*/`, which is not an end.
     let behind = comment.rfind("*/").map_or(0, |at| at.saturating_sub(1));
     comment
         .match_indices("/*")
@@ -152,7 +152,7 @@ fn is_directive(before: &str) -> bool {
         .any(|(at, _)| is_directive(comment.get(..at).unwrap_or_default()))
 }
 
-/// The text without the blanks and comments that it begins with.
+/// The text after the blanks and comments at its beginning.
 fn blanks(mut text: &str) -> &str {
     loop {
         text = text.trim_start_matches([' ', '\t', '\x0b', '\x0c']);
@@ -229,7 +229,7 @@ mod tests {
             "#embed \"a.bin\"",
             "__DA\\\nTE__",
             "#define HAS __has_include\n#if HAS(\"x.h\")",
-            // Bytes that were no text: the file has another name than this.
+            // The bytes were not UTF-8: the file has another name than this.
             "#include \"caf\u{fffd}.h\"",
         ] {
             assert!(Scan::of_text(text).opaque.is_some(), "{text}");

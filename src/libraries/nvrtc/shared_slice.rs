@@ -1,16 +1,17 @@
-//! What a host twin sees of the buffers.
+//! The views of buffers that a host twin gets.
 //!
-//! The threads of a kernel share what it writes, and may read an element while another thread writes it: on a GPU that
-//! gives one value or the other, in Rust it would be undefined for plain memory. So every element of a written buffer is
-//! read and written through relaxed atomics of its own width, which compile to plain moves; a complex number is two of
-//! them, as it is two words on the GPU. Nothing orders the accesses of different threads, as nothing does there.
+//! The threads of a kernel share the buffers that it writes, and may read an element while another thread writes it. On
+//! a GPU such a read gives the old or the new value; in Rust it would be undefined behaviour for plain memory. So every
+//! element of a written buffer is accessed through relaxed atomics of its own width, which compile to plain moves. A
+//! complex number takes two of them, as it takes two words on the GPU. The accesses of different threads have no order,
+//! as on a GPU.
 
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::{Element, F8E4M3, F8E5M2};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-/// The first access past the end of a buffer, of all threads of a launch.
+/// The first access past the end of a buffer, by any thread of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Fault {
     happened: AtomicBool,
@@ -56,7 +57,7 @@ impl<'t, T: Element> Values<'t, T> {
         Values { data, argument, fault }
     }
 
-    /// Element `index`. One past the end fails the launch (and is zero meanwhile).
+    /// Reads element `index`. An index past the end fails the launch; `get` then returns zero.
     #[inline]
     pub fn get(self, index: usize) -> T {
         match self.data.get(index) {
@@ -68,12 +69,12 @@ impl<'t, T: Element> Values<'t, T> {
         }
     }
 
-    /// All of it.
+    /// All elements as a slice.
     pub fn as_slice(self) -> &'t [T] {
         self.data
     }
 
-    /// Elements.
+    /// The number of elements.
     #[expect(clippy::len_without_is_empty, reason = "a view of a buffer, whose length a kernel compares with")]
     pub fn len(self) -> usize {
         self.data.len()
@@ -82,7 +83,8 @@ impl<'t, T: Element> Values<'t, T> {
 
 /// A buffer that the kernel writes, shared by all of its threads.
 ///
-/// Reading what another thread of the same launch writes gives the old or the new value; see `atomic_update` for sums.
+/// A read of an element that another thread of the same launch writes returns the old or the new value. For sums use
+/// `atomic_update`.
 #[derive(Debug)]
 pub struct SharedSlice<'t, T> {
     data: *mut T,
@@ -106,7 +108,7 @@ unsafe impl<T: Element> Send for SharedSlice<'_, T> {}
 unsafe impl<T: Element> Sync for SharedSlice<'_, T> {}
 
 impl<'t, T: Element> SharedSlice<'t, T> {
-    /// A view of a buffer that is `len` elements at `data`.
+    /// A view of a buffer of `len` elements at `data`.
     ///
     /// # Safety
     /// All accesses during `'t` go through such views.
@@ -114,7 +116,7 @@ impl<'t, T: Element> SharedSlice<'t, T> {
         SharedSlice { data, len, argument, fault, _data: PhantomData }
     }
 
-    /// Elements.
+    /// The number of elements.
     #[expect(clippy::len_without_is_empty, reason = "a view of a buffer, whose length a kernel compares with")]
     pub fn len(self) -> usize {
         self.len
@@ -130,7 +132,7 @@ impl<'t, T: Element> SharedSlice<'t, T> {
         None
     }
 
-    /// Element `index`. One past the end fails the launch (and is zero meanwhile).
+    /// Reads element `index`. An index past the end fails the launch; `get` then returns zero.
     #[inline]
     pub fn get(self, index: usize) -> T {
         let Some(at) = self.at("read", index) else { return T::zeroed() };
@@ -159,8 +161,8 @@ impl<'t, T: Element> SharedSlice<'t, T> {
         }
     }
 
-    /// Replaces element `index` by what `f` makes of it, in one step that no other thread comes between, as
-    /// `atomicAdd` does. `f` may be called several times.
+    /// Replaces element `index` by `f` of its value, as one atomic step, like `atomicAdd`. `f` may be called several
+    /// times.
     #[inline]
     pub fn atomic_update(self, index: usize, f: impl Fn(T) -> T)
     where
@@ -173,7 +175,7 @@ impl<'t, T: Element> SharedSlice<'t, T> {
     }
 }
 
-/// How an element is made of atomic words: as large as its alignment allows.
+/// How an element is divided into atomic words: the largest size that its alignment allows.
 #[derive(Clone, Copy)]
 struct Words {
     bytes: usize,
@@ -221,7 +223,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// An element of one machine word: all but the complex ones. Sealed.
+/// An element of one machine word: all types but the complex ones. Sealed.
 pub trait OneWord: Element + sealed::Sealed {
     /// # Safety
     /// `at` is live and accessed atomically only.
@@ -236,7 +238,7 @@ macro_rules! one_word { ($($t:ty as $atomic:ident),* $(,)?) => { $(
             // SAFETY: the caller's promise; the atomic has the element's size and alignment.
             let word = unsafe { $atomic::from_ptr(at.cast()) };
             let step = |bits| Some(bytemuck::cast(f(bytemuck::cast(bits))));
-            // Never refused: the step always has an answer.
+            // The step always returns a value, so the update cannot be refused.
             let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
         }
     }

@@ -1,7 +1,8 @@
 //! A kernel's parameters as a type: declared once, then every launch is safe.
 //!
-//! A signature is a tuple of parameter types, in the kernel's own order: `(f32, Read<f32>, Write<f32>, Len)`. From it
-//! follow what a launch takes, what it gives back (the written buffers, in order), and what a host twin sees.
+//! A signature is a tuple of parameter types, in the order of the kernel's parameters: `(f32, Read<f32>, Write<f32>,
+//! Len)`. It determines the arguments of a launch, its output (the written buffers, in order), and the arguments of a
+//! host twin.
 
 use super::args::Args;
 use super::kind::{Kind, slots};
@@ -13,17 +14,17 @@ use crate::{DeviceBuffer, Element};
 
 /// A kernel's parameters: a tuple of up to sixteen [`Param`]s. Sealed.
 ///
-/// At most eight of them may be buffers that are written; a launch with more is an untyped one.
+/// At most eight of them can be written buffers; use an untyped launch for more.
 pub trait Signature: sealed::Sealed + 'static {
-    /// What a host twin is called with, beside the thread's index.
+    /// The arguments of a host twin, in addition to the index of the thread.
     type Views<'t>: Copy + Send + Sync;
-    /// What a check before the launch is called with: the lengths of the buffers, and the values.
+    /// The arguments of a check before the launch: the lengths of the buffers, and the values.
     type Given;
     /// The written buffers, in order: one, a tuple of them, or `()`.
     type Output: TypedOutput;
     #[doc(hidden)]
     const KINDS: &'static [Kind];
-    /// What an argument of each is.
+    /// The argument of each parameter.
     #[doc(hidden)]
     const DECLARED: Declared;
     #[doc(hidden)]
@@ -32,13 +33,13 @@ pub trait Signature: sealed::Sealed + 'static {
     fn given(args: &Args<'_>) -> Option<Self::Given>;
 }
 
-/// What a launch of a signature takes: a tuple of what its parameters take.
+/// The arguments of a launch with a signature: a tuple with one value for each parameter.
 pub trait Arguments<'a, S: Signature> {
     #[doc(hidden)]
     fn pass(self) -> Args<'a>;
 }
 
-/// The output that a list of written types is.
+/// The output type that belongs to a list of written types.
 #[doc(hidden)]
 pub trait Outs {
     type Output: TypedOutput;
@@ -129,7 +130,7 @@ signatures! {
      O T14 14, P T15 15)
 }
 
-/// What the arguments of a signature are. Opaque.
+/// The declared arguments of a signature. Opaque.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Declared(pub(super) &'static [Slot]);

@@ -1,8 +1,8 @@
-//! One compilation under way, and everybody who waits for it.
+//! Compilations in progress, and the threads that wait for them.
 //!
-//! Whoever asks first for a key is its leader and sends the work to a helper thread; who asks before it is done waits
-//! for the same answer. A failure is an answer like any other, a panic too. Nobody waits with a lock held, and helpers
-//! wait for nobody, so no circle can form.
+//! The first request for a key is the leader and sends the work to a helper thread. Later requests for the same key
+//! wait for the same answer while it runs. An error or a panic is an answer too. Nobody waits while holding a lock, and
+//! helpers wait for nobody, so there is no deadlock.
 
 use super::Image;
 use super::key::Key;
@@ -14,11 +14,11 @@ use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A compilation under way.
+/// A compilation in progress.
 pub(super) struct Compilation {
     answer: Mutex<Option<Result<Image>>>,
     finished: Condvar,
-    /// In a forked child nobody works on it, and the lock may be held by a thread that is not there.
+    /// In a forked child nobody works on it, and the lock may be held by a thread that the child does not have.
     fork_generation: u32,
 }
 
@@ -37,7 +37,7 @@ impl Compilation {
         process::forked_since(self.fork_generation) || self.answer.lock().is_some()
     }
 
-    /// Waits; `None` when the time ran out first.
+    /// Waits for the answer; `None` on a timeout.
     pub(super) fn wait(&self, until: Option<Deadline>) -> Option<Result<Image>> {
         if process::forked_since(self.fork_generation) {
             return Some(Err(Error::DeviceLost {
@@ -66,15 +66,15 @@ impl Compilation {
     }
 }
 
-/// The compilations under way, by what they compile.
+/// The compilations in progress, by their key.
 #[derive(Default)]
 pub(super) struct SingleFlight {
-    /// With the fork generation: a forked child has none of its parent's helpers, and waits for none of its compilations.
+    /// With the fork generation: a forked child has no helpers of its parent, and does not wait for its compilations.
     under_way: Mutex<(u32, HashMap<Key, Arc<Compilation>>)>,
 }
 
 impl SingleFlight {
-    /// The compilation for `key`; true when the caller is to see that it lands, by [`SingleFlight::run`].
+    /// The compilation for `key`; true if the caller is the leader and must complete it with [`SingleFlight::run`].
     pub(super) fn join(&self, key: &Key) -> (Arc<Compilation>, bool) {
         let mut guard = self.under_way.lock();
         let (fork_generation, under_way) = &mut *guard;
@@ -92,15 +92,15 @@ impl SingleFlight {
         }
     }
 
-    /// Finishes `compilation` with what `work` answers, whatever becomes of it. With a key, the compilation is found by others until
-    /// then.
+    /// Completes `compilation` with the result of `work`, in every case. If it has a key, other requests find the
+    /// compilation until then.
     pub(super) fn run(&self, compilation: &Compilation, key: Option<&Key>, work: impl FnOnce() -> Result<Image>) {
         let answer = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
             let message = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
             Err(Error::Panicked { message, site: Site::none() }.in_op("compile", "nvrtc"))
         });
-        // The answer is in the cache by now: who comes later finds it there.
+        // The answer is in the cache now, where later requests find it.
         if let Some(key) = key {
             self.under_way.lock().1.remove(key);
         }
@@ -108,18 +108,19 @@ impl SingleFlight {
     }
 }
 
-/// The helper threads of this process, with the fork generation in which they were started.
+/// The helper threads of this process, and the fork generation in which they were started.
 static HELPERS: Mutex<Option<(u32, rayon::ThreadPool)>> = Mutex::new(None);
 
-/// Enough for the deepest templates, which overflow the stack of a usual pool's thread. Only what is used is real.
+/// Enough for the deepest templates, which overflow the stack of an ordinary pool's thread. Only touched pages use
+/// memory.
 const STACK: usize = 64 << 20;
 
-/// Runs `job` on a helper thread: one a core, which stay to the end of the process: a thread that ends takes down what the
-/// library keeps for each thread, and that must not meet the exit of the process.
+/// Runs `job` on a helper thread. There is one for each core, and they run until the process ends: a thread that ends
+/// destroys the library's thread-local state, which must not happen during the exit of the process.
 pub(super) fn help(job: impl FnOnce() + Send + 'static) {
     let job = move || drop(catch_unwind(AssertUnwindSafe(job)));
     let mut helpers = HELPERS.lock();
-    // Those of another process are not here, and what they share may be locked: left alone.
+    // A forked child does not have its parent's threads, and what they share may be locked: that pool is not used.
     if helpers.as_ref().is_none_or(|(made_in, _)| process::forked_since(*made_in)) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let pool = rayon::ThreadPoolBuilder::new()
@@ -133,7 +134,7 @@ pub(super) fn help(job: impl FnOnce() + Send + 'static) {
     match &*helpers {
         Some((_, pool)) => pool.spawn(job),
         None => {
-            // No threads to be had: this one will do.
+            // If no threads can be started, this thread does the work.
             drop(helpers);
             job();
         }
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn a_flight_of_another_process_is_lost_and_not_waited_for() {
         let compilation = Compilation { fork_generation: process::fork_generation() + 1, ..Compilation::default() };
-        // As it may be in a child: held by a thread that is not there.
+        // As can happen in a forked child: held by a thread that does not exist there.
         let held = compilation.answer.lock();
         assert!(compilation.is_done());
         match compilation.wait(None) {

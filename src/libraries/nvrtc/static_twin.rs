@@ -1,8 +1,9 @@
-//! Twins that stand in the executable: plain functions, so that a worker process of the same executable has them too.
+//! Twins that are part of the executable: plain functions, which a worker process of the same executable has too.
 //!
-//! A function is named to a worker by its distance in the executable (`worker/distance.rs`), beside that of a constant which
-//! knows how to call it with the arguments of its signature. Not so a closure, even one of no size: what it captures may be
-//! a value that only this process may have (a private token), and a worker would make one from nothing.
+//! A worker gets the distance of a function in the executable (`worker/distance.rs`), and that of a constant which can
+//! call it with the arguments of its signature. A closure cannot be passed in this way, not even one of zero size: it
+//! may capture a value that only this process may have (a private token), and the worker would make such a value from
+//! nothing.
 
 use super::signature::Signature;
 use super::twin::{Run, Twin, TwinFn, threads};
@@ -10,14 +11,14 @@ use crate::launch::LaunchConfig;
 use crate::{Error, Result};
 use std::marker::PhantomData;
 
-/// How functions of one signature are called.
+/// The caller of the functions of one signature.
 #[repr(C)]
 pub(crate) struct StaticTwin {
     mark: u64,
     threads: unsafe fn(&Run<'_>, &LaunchConfig, u64, u64, *const ()) -> Option<()>,
 }
 
-/// So that a distance that leads elsewhere is noticed.
+/// Detects a distance that leads to something else.
 const MARK: u64 = 0x7477_696e_7374_616e;
 
 struct Of<S>(PhantomData<S>);
@@ -42,7 +43,7 @@ unsafe fn stand<S: Signature>(
     threads::<S, _>(&function, run, config, first, count)
 }
 
-/// A function with what calls it. Made of a function of the signature alone, here or from its two distances.
+/// A function and its caller. Made only from a function of the signature, in this process or from its two distances.
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
     static_twin: &'static StaticTwin,
@@ -54,17 +55,17 @@ impl Function {
         Function { static_twin: &Of::<S>::STATIC, at: function as usize as u64 }
     }
 
-    /// Some blocks of it.
+    /// Runs some blocks of the function.
     pub(super) fn threads(self, run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64) -> Option<()> {
-        // SAFETY: both are of one signature: nothing else makes a pair of them (`of`), and what another process says it took
+        // SAFETY: both belong to one signature: only `of` makes such a pair, and distances from another process come
         // from such a pair.
         unsafe { (self.static_twin.threads)(run, config, first, count, self.at as *const ()) }
     }
 
-    /// What lies at these distances.
+    /// The function and its caller at these distances.
     ///
     /// # Safety
-    /// They are those of a function of another process of this very file.
+    /// They are the distances of a function in another process of this same file.
     pub(super) unsafe fn found(static_twin: u64, function: u64) -> Option<Self> {
         let at = crate::worker::place::<StaticTwin>(static_twin)?;
         // SAFETY: it lies in this file, aligned and whole; the caller promises that it is such a constant.
@@ -75,7 +76,7 @@ impl Function {
 }
 
 impl Twin {
-    /// Whether a worker process can run it, and if not, why.
+    /// Checks whether a worker process can run it; the error says why not.
     pub(super) fn crosses(&self, name: &str, is_same_program: bool) -> Result<()> {
         if !is_same_program {
             return Err(Error::unsupported(format!(
@@ -86,7 +87,7 @@ impl Twin {
         self.distances(name).map(drop)
     }
 
-    /// Where a worker finds it: what calls it, and the function.
+    /// The distances with which a worker finds the caller and the function.
     pub(super) fn distances(&self, name: &str) -> Result<(u64, u64)> {
         let Function { static_twin, at } = self.function.ok_or_else(|| {
             Error::unsupported(format!(

@@ -1,11 +1,11 @@
-//! A folder of its own for each test.
+//! A separate folder for each test.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Removed at the end.
+/// Removed when it is dropped.
 pub(crate) struct Folder {
     root: PathBuf,
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
-/// Which thread of the grid it is: CUDA's `blockIdx`, `threadIdx`, `gridDim` and `blockDim`.
+/// The index of a thread in the grid: CUDA's `blockIdx`, `threadIdx`, `gridDim` and `blockDim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadIndex {
     /// The block's index in the grid: `blockIdx`.
@@ -47,14 +47,15 @@ impl ThreadIndex {
     }
 }
 
-/// Runs the threads of some blocks: from the first, so many. `None` when the arguments are not those of the twin.
+/// Runs the threads of a range of blocks: the first, and their number. `None` if the arguments are not those of the
+/// twin.
 pub(super) type Threads = dyn Fn(&Run<'_>, &LaunchConfig, u64, u64) -> Option<()> + Send + Sync;
 
 /// A twin without the types of its parameters.
 pub(crate) struct Twin {
     pub(super) kinds: &'static [Kind],
     pub(super) threads: Box<Threads>,
-    /// The same in any process of this executable, where it is a function.
+    /// The twin as a function that any process of this executable has, if it is one.
     #[cfg(target_os = "linux")]
     pub(super) function: Option<Function>,
 }
@@ -78,7 +79,7 @@ impl Twin {
         }
     }
 
-    /// One that a worker process has too.
+    /// A twin that a worker process has too.
     pub(super) fn of_fn<S: Signature>(f: TwinFn<S>) -> Self {
         Twin {
             #[cfg(target_os = "linux")]
@@ -88,7 +89,7 @@ impl Twin {
     }
 }
 
-/// Some blocks of a twin.
+/// Runs the threads of some blocks of a twin.
 pub(super) fn threads<S: Signature, F>(
     f: &F,
     run: &Run<'_>,
@@ -104,7 +105,7 @@ where
     Some(())
 }
 
-/// Runs every thread of the grid. A multiple of blocks at a time goes to a helper of the pool; nothing is allocated for a
+/// Runs every thread of the grid. Helpers of the pool take several blocks at a time; no memory is allocated for a
 /// thread or a block.
 pub(super) fn run(
     threads: &Threads,
@@ -114,18 +115,18 @@ pub(super) fn run(
     reads: &[AnySlice<'_>],
     writes: SmallVec<[AnySliceMut<'_>; 4]>,
 ) -> Result<()> {
-    /// Threads of a piece of work: enough to be worth handing over.
+    /// Number of threads in one piece of work: enough to be worth handing to a helper.
     const PIECE: u64 = 4096;
     let fault = Fault::default();
     let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::of).collect();
     let run = Run { packed, reads, writes: &writes, fault: &fault };
-    // 2^31 * 65535^2 blocks at most: checked, so neither product overflows.
+    // At most 2^31 * 65535^2 blocks (checked), so neither product overflows.
     let blocks = config.grid().count() as u64;
     let per_piece = (PIECE / (config.block().count() as u64).max(1)).max(1);
     let pieces = blocks.div_ceil(per_piece);
     let piece = |piece: u64| {
         let first = piece * per_piece;
-        // After an access past the end nothing that comes out matters.
+        // After an access past the end the results do not matter.
         let goes_on = !fault.happened();
         let ran = !goes_on || threads(&run, config, first, per_piece.min(blocks - first)).is_some();
         (ran && goes_on).then_some(())
@@ -143,7 +144,7 @@ fn shorten<'s>(run: &'s Run<'_>) -> &'s Run<'s> {
     run
 }
 
-/// Every thread of block number `block`, x fastest.
+/// Calls `f` for every thread of block number `block`; x varies fastest.
 fn each_thread(config: &LaunchConfig, block: u64, mut f: impl FnMut(ThreadIndex)) {
     let (grid, block_dim) = (config.grid(), config.block());
     let (x, y) = (u64::from(grid.x).max(1), u64::from(grid.y).max(1));
@@ -157,7 +158,7 @@ fn each_thread(config: &LaunchConfig, block: u64, mut f: impl FnMut(ThreadIndex)
     }
 }
 
-/// A written buffer, taken apart so that the threads can share it.
+/// A written buffer as raw parts, so that the threads can share it.
 struct Area<'a> {
     data: *mut u8,
     len: usize,
@@ -197,8 +198,8 @@ impl<'t> Run<'t> {
     pub(super) fn shared_slice<T: Element>(&'t self, index: usize) -> Option<SharedSlice<'t, T>> {
         let Slot::Write(_, place, _) = self.packed.slots.get(index)? else { return None };
         let area = self.writes.get(*place as usize).filter(|area| area.dtype == T::DTYPE)?;
-        // SAFETY: the area stands for an exclusive slice of `T`s, which lasts for 't, and which nobody has meanwhile but
-        // this launch's views.
+        // SAFETY: the area stands for an exclusive slice of `T`s that lives for 't, and only the views of this launch
+        // use it.
         Some(unsafe { SharedSlice::new(area.data.cast(), area.len, index as u32, self.fault) })
     }
 

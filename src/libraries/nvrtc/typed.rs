@@ -1,4 +1,4 @@
-//! A kernel whose parameters are a type.
+//! Kernels with a declared signature.
 
 use super::Nvrtc;
 use super::kernel::{Fit, Kernel};
@@ -8,13 +8,13 @@ use crate::launch::LaunchConfig;
 use crate::sync::Arc;
 use crate::{DeviceKind, Error, Rejected, Result, Submitted};
 
-/// A kernel with a declared [`Signature`]: launching it is safe. Made by [`Kernel::typed`].
+/// A kernel with a declared [`Signature`]: its launches are safe. Made by [`Kernel::typed`].
 pub struct TypedKernel<S: Signature> {
     kernel: Kernel,
     check: Option<Check<S>>,
 }
 
-/// Whether the kernel is made for a launch.
+/// Checks whether the kernel supports a launch.
 pub(super) type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
 
 impl<S: Signature> Clone for TypedKernel<S> {
@@ -24,8 +24,8 @@ impl<S: Signature> Clone for TypedKernel<S> {
 }
 
 impl Nvrtc {
-    /// A kernel that is a Rust function and nothing else, for a host device: there is no code that somebody would have to
-    /// vouch for. `f` is called as [`Kernel::twin`] says; `name` is what errors and traces call it.
+    /// A kernel that is only a Rust function, for a host device. It is safe to make, because there is no device code to
+    /// vouch for. `f` is called as described at [`Kernel::twin`]; `name` appears in errors and traces.
     ///
     /// ```
     /// # fn main() -> windlass::Result<()> {
@@ -43,7 +43,7 @@ impl Nvrtc {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a GPU, which runs no Rust; [`Error::InvalidArgument`] for an empty name.
+    /// [`Error::Unsupported`] on a GPU, which cannot run Rust functions; [`Error::InvalidArgument`] for an empty name.
     pub fn twin<S: Signature>(
         &self,
         name: &str,
@@ -52,8 +52,8 @@ impl Nvrtc {
         self.only(name, |kernel| kernel.twin::<S>(f))
     }
 
-    /// As [`twin`](Self::twin), with a function, or a closure that captures nothing: it runs on isolated host devices too; see
-    /// [`Kernel::twin_fn`].
+    /// As [`twin`](Self::twin), with a function, or a closure that captures nothing. It also runs on isolated host
+    /// devices; see [`Kernel::twin_fn`].
     ///
     /// # Errors
     /// As [`twin`](Self::twin).
@@ -61,14 +61,14 @@ impl Nvrtc {
         self.only(name, |kernel| kernel.twin_fn::<S>(f))
     }
 
-    /// A kernel that is nothing but its twin.
+    /// A kernel that is only its twin.
     fn only<S: Signature>(&self, name: &str, with: impl FnOnce(&Kernel) -> Result<Kernel>) -> Result<TypedKernel<S>> {
         if self.device().kind() != DeviceKind::Host {
-            return Err(Error::unsupported(format!("`{name}` is a Rust function, and a GPU runs none")));
+            return Err(Error::unsupported(format!("`{name}` is a Rust function, which a GPU cannot run")));
         }
         let kernel = with(&self.twins().kernel(name)?)?;
-        // SAFETY: there is no other code. Safe Rust reaches buffers through views that check every access, and none of a
-        // host device's memory is without a value, so one that writes less than all of an `Out` leaves what was there.
+        // SAFETY: there is no other code. Safe Rust accesses buffers through views that check every access. All memory
+        // of a host device is initialised, so a twin that does not write all of an `Out` leaves its old contents.
         unsafe { kernel.typed::<S>() }
     }
 }
@@ -87,7 +87,7 @@ impl<S: Signature> TypedKernel<S> {
         &self.kernel
     }
 
-    /// With a twin for the host engine; see [`Kernel::twin`].
+    /// Adds a twin for the host engine; see [`Kernel::twin`].
     ///
     /// # Errors
     /// As [`Kernel::twin`].
@@ -95,7 +95,7 @@ impl<S: Signature> TypedKernel<S> {
         Ok(self.with(self.kernel.twin::<S>(f)?))
     }
 
-    /// With a twin that runs on isolated host devices too; see [`Kernel::twin_fn`].
+    /// Adds a twin that also runs on isolated host devices; see [`Kernel::twin_fn`].
     ///
     /// # Errors
     /// As [`Kernel::twin`].
@@ -103,7 +103,7 @@ impl<S: Signature> TypedKernel<S> {
         Ok(self.with(self.kernel.twin_fn::<S>(f)?))
     }
 
-    /// The same kernel in the device's generation of today; see [`Kernel::reload`].
+    /// The same kernel in the current generation of the device; see [`Kernel::reload`].
     ///
     /// # Errors
     /// As [`Kernel::reload`].
@@ -119,7 +119,8 @@ impl<S: Signature> TypedKernel<S> {
         Ok(self.with(self.kernel.on(device)?))
     }
 
-    /// Launches it with a tuple of what its parameters take. Gives the written buffers, in order: one, or a tuple.
+    /// Launches the kernel with a tuple of the arguments of its parameters. Returns the written buffers, in order: one,
+    /// or a tuple.
     ///
     /// # Errors
     /// As [`Kernel::launch`], with the buffers back.
@@ -133,12 +134,12 @@ impl<S: Signature> TypedKernel<S> {
             },
         });
         let answer = match checked {
-            // That the signature fits the kernel was seen when the two were put together.
+            // The signature was compared with the kernel when the two were joined.
             Ok(()) => self.kernel.submit(config, &mut args, Fit::Known),
             Err(error) => Err(self.kernel.refuse(error, args.writes)),
         };
         match answer {
-            // The buffers were typed by the same signature a moment ago, so none of these fails.
+            // The same signature typed the buffers in this call, so none of these fails.
             Ok(pending) => pending.retype(|any| any.downcast::<S::Output>()).map_err(|any| Error::from(any).into()),
             Err(Rejected { error, back }) => {
                 Err(Rejected { error, back: back.and_then(|any| any.downcast::<S::Output>().ok()) })

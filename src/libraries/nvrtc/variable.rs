@@ -14,14 +14,14 @@ use crate::{DeviceBuffer, Element, Enqueue, Error, Landed, Result};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-/// Some bytes of a variable.
+/// A range of bytes of a variable.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) address: u64,
     pub(super) bytes: usize,
 }
 
-/// Host memory that goes with it.
+/// The host memory of an access.
 pub(super) enum Room<H> {
     /// Pinned, of this process.
     Here(H),
@@ -37,7 +37,7 @@ impl<H> Room<H> {
     }
 }
 
-/// What a read gives: the token stays inside.
+/// The output of a read; the token stays inside.
 pub(super) struct GlobalData<T>(PhantomData<T>);
 
 impl<T: Element> Output for GlobalData<T> {
@@ -61,7 +61,7 @@ impl<T: Element> Op for GlobalRead<T> {
     const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
     const GATED: crate::op::Internal = crate::op::Internal::YES;
-    /// What it is given to write only stands for the variables.
+    /// The buffer that it writes only stands for the variables.
     const PRESERVES_ON_FAILURE: crate::op::Internal = crate::op::Internal::YES;
     type Reads = ();
     type Output = GlobalData<T>;
@@ -82,8 +82,9 @@ impl<T: Element> Op for GlobalRead<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         admitted(&self.module, queue)?;
         match Room::take(&self.room) {
-            // SAFETY: a variable of a module that this op holds and that is of this epoch (admitted), of the length
-            // that the driver said; nothing else uses the module's variables meanwhile, by the token.
+            // SAFETY: a variable of a module that this op holds and that is of this epoch (admitted), with the length
+            // that the driver reported; the token ensures that nothing else uses the module's variables at the same
+            // time.
             Room::Here(reserved) => unsafe { queue.copy_to_staging(self.part.address, reserved) },
             _ => Err(Error::library("a read without staging")),
         }
@@ -109,7 +110,7 @@ impl<T: Element> Op for GlobalRead<T> {
 pub(super) struct GlobalWrite {
     pub(super) module: Loaded,
     pub(super) part: Part,
-    /// Of the pieces of one write.
+    /// Whether this is the first piece of a write.
     pub(super) first: bool,
     pub(super) room: Mutex<Room<Staging>>,
 }
@@ -127,7 +128,7 @@ impl Op for GlobalWrite {
         Ok(())
     }
 
-    /// A write that failed is made good by the next one, not by its own next piece: that fails with it.
+    /// The next write repairs a failed one. The next piece of the same write does not: it fails with it.
     fn overwrites(&self, _: &Spans<(u8,)>) -> bool {
         self.first
     }
@@ -169,7 +170,7 @@ impl Op for GlobalWrite {
     }
 }
 
-/// Under the lease: the module is of this epoch.
+/// Checks, under the lease, that the module is of this epoch.
 fn admitted(module: &Loaded, queue: &crate::cuda::Queue<'_>) -> Result<()> {
     match module {
         Loaded::Here(module) => module.admit(queue),
@@ -178,7 +179,7 @@ fn admitted(module: &Loaded, queue: &crate::cuda::Queue<'_>) -> Result<()> {
     }
 }
 
-/// To the worker: what it calls the module, which bytes of the variable, and the memory shared for them.
+/// Sends to the worker: its identifier of the module, the range of bytes, and the shared memory for them.
 #[cfg(target_os = "linux")]
 fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &mut Outgoing) -> Result<()> {
     let Loaded::There(module) = module else {
@@ -190,7 +191,7 @@ fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &m
     out.value(&(module.address, part))
 }
 
-/// In the worker: the module and the bytes that an order speaks of.
+/// In the worker: the module and the bytes of a message.
 #[cfg(target_os = "linux")]
 fn receive<P: for<'de> Deserialize<'de>>(incoming: &Incoming<'_>) -> Result<(Loaded, P)> {
     let (id, part): (u64, P) = incoming.value()?;

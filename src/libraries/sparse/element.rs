@@ -6,7 +6,7 @@ use crate::{Complex, Element, bf16, f16};
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// A number that sums are kept in: f32, f64, or a complex number of two of them.
+/// A type in which sums are accumulated: f32, f64, or a complex number of either.
 #[doc(hidden)]
 pub trait Number:
     Copy
@@ -25,7 +25,7 @@ pub trait Number:
     const ONE: Self;
     /// The conjugate; a real number itself.
     fn conj(self) -> Self;
-    /// The quotient, which overflows on the way only where it is near doing so itself.
+    /// The quotient. An intermediate result overflows only where the quotient itself is close to overflow.
     fn over(self, divisor: Self) -> Self;
     /// The absolute value.
     fn magnitude(self) -> f64;
@@ -33,7 +33,7 @@ pub trait Number:
     fn re(self) -> f64;
     /// The square root of a real number that is not negative.
     fn real_root(self) -> Self;
-    /// The conjugate where asked for.
+    /// The conjugate if `conj` is set.
     fn conj_if(self, conj: bool) -> Self {
         if conj { self.conj() } else { self }
     }
@@ -64,7 +64,7 @@ macro_rules! numbers { ($($real:ty),*) => { $(
             Complex::conj(&self)
         }
         fn over(self, divisor: Self) -> Self {
-            // Smith's method: the smaller part of the divisor over the larger one.
+            // Smith's method: divides the smaller part of the divisor by the larger one first.
             let (Complex { re: a, im: b }, Complex { re: c, im: d }) = (self, divisor);
             if d == 0.0 {
                 Complex::new(a / c, b / c)
@@ -89,20 +89,20 @@ macro_rules! numbers { ($($real:ty),*) => { $(
 )* } }
 numbers!(f32, f64);
 
-/// A type that the entries of a sparse matrix may have: f32, f64, `Complex` of both, and the halves f16 and bf16, whose
-/// scalars and sums are f32. Sealed, as [`Element`] is.
+/// An element type of sparse matrices: f32, f64, `Complex` of both, and the half types f16 and bf16, whose scalars and
+/// sums are f32. Sealed, as [`Element`] is.
 pub trait SparseElement: Element {
     /// The type of `alpha` and `beta`.
     type Scalar: Element + Number;
     #[doc(hidden)]
     const CODES: Codes;
-    /// In the type of the sums.
+    /// Converts to the type of the sums.
     #[doc(hidden)]
     fn widen(self) -> Self::Scalar;
-    /// Rounded from it.
+    /// Rounds from the type of the sums.
     #[doc(hidden)]
     fn narrow(sum: Self::Scalar) -> Self;
-    /// A number read from a file: real and imaginary part, of which a real type takes the first.
+    /// A number read from a file, as its real and imaginary parts. A real type uses the first only.
     #[doc(hidden)]
     fn from_parts(re: f64, im: f64) -> Self;
     /// Real and imaginary part.
@@ -110,7 +110,7 @@ pub trait SparseElement: Element {
     fn parts(self) -> (f64, f64);
 }
 
-/// What cuSPARSE calls an element type.
+/// The codes of an element type in cuSPARSE.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Codes {
@@ -167,8 +167,8 @@ macro_rules! halves { ($($t:ty, $code:literal;)*) => { $(
 )* } }
 halves! { f16, 2; bf16, 14; }
 
-/// An element type of every operation: f32, f64, `Complex` of both. What the halves lack is what divides: triangular and
-/// tridiagonal systems, factorizations, solvers.
+/// An element type that all operations accept: f32, f64, `Complex` of both. The half types lack the operations that
+/// divide: triangular and tridiagonal systems, factorizations, solvers.
 pub trait SolveElement: SparseElement<Scalar = Self> + Number + VectorElement<Scalar = Self> {
     /// The type of a norm.
     type Real: Element;
@@ -200,10 +200,10 @@ pub trait SparseIndex: Element + Ord {
     /// `cusparseIndexType_t`.
     #[doc(hidden)]
     const CODE: u32;
-    /// As a place; what is negative is past every end.
+    /// The index as a position. A negative one becomes `usize::MAX`, which is past every end.
     #[doc(hidden)]
     fn place(self) -> usize;
-    /// A place that was checked to fit.
+    /// The index of a position that was checked to fit.
     #[doc(hidden)]
     fn of(place: usize) -> Self;
 }

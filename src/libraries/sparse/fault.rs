@@ -1,18 +1,19 @@
-//! What can be wrong with a structure, as the device leaves it.
+//! The faults that the validation of a structure can find, and their encoding on the device.
 
-/// What is wrong, and where: the smallest place of all.
+/// What is wrong. Reported with the smallest position where something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
-    /// The first offset is not 0, or one is smaller than that before it, or the last is not the number of entries.
+    /// The first offset is not 0, or an offset is smaller than the one before it, or the last is not the number of
+    /// entries.
     Offset,
     /// An index is negative or past the end.
     Range,
-    /// An index is not larger than that before it.
+    /// An index is not larger than the one before it.
     Order,
 }
 
 impl Fault {
-    /// With its place, as one number; all ones is no fault. A kernel leaves the same.
+    /// A fault and its position as one number; all bits set means no fault. The kernels write the same encoding.
     pub(crate) fn encode(fault: Option<(usize, Self)>) -> u64 {
         fault.map_or(u64::MAX, |(place, fault)| ((place as u64) << 2) | fault as u64)
     }

@@ -1,19 +1,19 @@
-//! Which entries of a matrix are a part of it.
+//! Selection of the entries of a matrix that belong to a part of it.
 
 use super::element::{Number, SparseElement};
 
 /// Which entries are kept.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Keep {
-    /// Those larger in magnitude than this, and NaN.
+    /// Entries larger in magnitude than this, and NaN.
     Above(f64),
-    /// On and below the diagonal of this number, counted upwards from the main one.
+    /// Entries on and below the diagonal with this number. The main diagonal is 0; numbers above it are positive.
     Lower(i64),
-    /// On and above it.
+    /// Entries on and above that diagonal.
     Upper(i64),
-    /// Some of the rows, from this one on.
+    /// A range of rows that begins at this one.
     Rows(u64),
-    /// Some of the columns: the first one, and how many.
+    /// A range of columns: the first, and their number.
     Columns(u64, u64),
 }
 
@@ -42,7 +42,7 @@ impl Keep {
         }
     }
 
-    /// Where a column comes to lie.
+    /// The column in the result.
     pub(super) fn moved(self, column: usize) -> usize {
         match self {
             Keep::Columns(first, _) => column.saturating_sub(first as usize),

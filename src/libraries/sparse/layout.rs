@@ -8,16 +8,16 @@ use super::host::{self, Rows, spmm::Steps, transpose::Owned};
 use crate::{Error, Order, Result};
 use serde::{Deserialize, Serialize};
 
-/// The format.
+/// The storage format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Format {
     /// Compressed rows.
     Csr,
     /// Compressed columns.
     Csc,
-    /// Coordinates, by rows.
+    /// Coordinates, sorted by rows.
     Coo,
-    /// Compressed rows of square blocks: the size of a block, and how its elements lie.
+    /// Compressed rows of square blocks: the size of a block, and the order of its elements.
     Bsr(usize, Order),
 }
 
@@ -27,11 +27,11 @@ pub(super) struct Layout {
     pub(super) format: Format,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    /// Indices that are stored: entries, or blocks.
+    /// Number of stored indices: one for each entry, or for each block.
     pub(super) stored: usize,
 }
 
-/// Rows and columns of a matrix: what the host's part of an output tells.
+/// Rows and columns of a matrix: the part of an output that is known to the host.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
@@ -40,7 +40,7 @@ pub struct Extent {
 }
 
 impl Layout {
-    /// Elements of the values.
+    /// Length of the array of values.
     pub(super) fn values(&self) -> Option<usize> {
         match self.format {
             Format::Bsr(size, _) => size.checked_mul(size)?.checked_mul(self.stored),
@@ -48,7 +48,7 @@ impl Layout {
         }
     }
 
-    /// Offsets, or rows of coordinates.
+    /// Length of the first array: of the offsets, or of the row indices of coordinates.
     pub(super) fn firsts(&self) -> Option<usize> {
         match self.format {
             Format::Csr => self.rows.checked_add(1),
@@ -58,7 +58,7 @@ impl Layout {
         }
     }
 
-    /// What the first and the second array of indices are called.
+    /// The names of the first and the second array of indices.
     pub(super) fn names(&self) -> [&'static str; 2] {
         match self.format {
             Format::Csr | Format::Bsr(..) => ["offsets", "columns"],
@@ -67,7 +67,7 @@ impl Layout {
         }
     }
 
-    /// Checks that the sizes can be counted by the index type.
+    /// Checks that the index type can represent the sizes.
     pub(super) fn check_sizes<I: SparseIndex>(&self) -> Result<()> {
         let (largest, kind) = (I::LARGEST, I::DTYPE);
         let sizes = [("rows", Some(self.rows)), ("cols", Some(self.cols)), ("values", self.values())];
@@ -77,7 +77,7 @@ impl Layout {
                 Some(size) => {
                     return Err(Error::invalid(
                         name,
-                        format!("{size} is more than indices of {kind} count, {largest}"),
+                        format!("{size} exceeds the maximum of {kind} indices, {largest}"),
                     ));
                 }
                 None => return Err(Error::invalid(name, "their number overflows")),
@@ -89,7 +89,7 @@ impl Layout {
             }
             for (name, count) in [("rows", self.rows), ("cols", self.cols)] {
                 if !count.is_multiple_of(size) {
-                    return Err(Error::invalid(name, format!("{count} is no multiple of the block's {size}")));
+                    return Err(Error::invalid(name, format!("{count} is not a multiple of the block size {size}")));
                 }
             }
         }
@@ -116,14 +116,14 @@ impl Layout {
         need("values", self.values(), values)
     }
 
-    /// Blocks of one element are compressed rows as they are; of blocks, cuSPARSE multiplies larger ones alone.
+    /// Blocks of one element have the arrays of compressed rows. cuSPARSE multiplies only larger blocks.
     #[cfg(feature = "sparse")]
     pub(super) fn without_single_blocks(&self) -> Self {
         let format = if let Format::Bsr(1, _) = self.format { Format::Csr } else { self.format };
         Layout { format, ..*self }
     }
 
-    /// The same arrays as those of the transpose in the other format: compressed ones alone change.
+    /// The same arrays read as the transpose: CSR becomes CSC and the reverse. Other formats do not change.
     #[cfg(feature = "sparse")]
     pub(super) fn turned(&self) -> Self {
         let format = match self.format {
@@ -141,7 +141,8 @@ impl Layout {
         bytes.saturating_add(self.values().unwrap_or(0).saturating_mul(size_of::<T>())) as u64
     }
 
-    /// The arrays as compressed rows, of the transpose where the answer says so. `store` holds what has to be made.
+    /// The arrays as compressed rows. The flag is true if these are rows of the transpose. `store` holds arrays that
+    /// must be built.
     #[cfg(feature = "host")]
     pub(super) fn seen<'a, T: SparseElement, I: SparseIndex>(
         &self,
@@ -166,7 +167,8 @@ impl Layout {
         }
     }
 
-    /// The same, transposed where they were not rows.
+    /// The compressed rows of the matrix, or of its transpose if `transposed` is set. `turned` holds them if they are
+    /// not stored so.
     #[cfg(feature = "host")]
     pub(super) fn seen_by_rows<'a, T: SparseElement, I: SparseIndex>(
         &self,
@@ -182,7 +184,7 @@ impl Layout {
         turned.rows()
     }
 
-    /// The arrays as blocks, where they are.
+    /// The arrays as blocks, if the format is BSR.
     #[cfg(feature = "host")]
     pub(super) fn blocks<'a, T: SparseElement, I: SparseIndex>(
         &self,
@@ -196,13 +198,13 @@ impl Layout {
     }
 }
 
-/// An empty place for what has to be made.
+/// An empty store for arrays that must be built.
 #[cfg(feature = "host")]
 pub(super) fn store<T: SparseElement, I: SparseIndex>() -> Owned<T, I> {
     Owned::zeroed(0, 0, 0)
 }
 
-/// The steps of a matrix with a leading dimension.
+/// The steps between rows and between columns of a dense matrix with a leading dimension.
 #[cfg(feature = "host")]
 pub(super) fn steps(order: Order, ld: usize) -> Steps {
     match order {
@@ -211,11 +213,11 @@ pub(super) fn steps(order: Order, ld: usize) -> Steps {
     }
 }
 
-/// Transposed, and nothing conjugated.
+/// `cusparseOperation_t` of a transpose without conjugation.
 #[cfg(feature = "sparse")]
 pub(super) const TRANSPOSED: u32 = 1;
 
-/// `cusparseOperation_t` for elements of type `T`: where there is nothing to conjugate it is a plain transpose.
+/// `cusparseOperation_t` for elements of type `T`. For real types a conjugate transpose is a plain transpose.
 #[cfg(feature = "sparse")]
 pub(super) fn operation<T: crate::Element>(trans: crate::Transpose) -> u32 {
     match trans {
@@ -225,7 +227,7 @@ pub(super) fn operation<T: crate::Element>(trans: crate::Transpose) -> u32 {
     }
 }
 
-/// A dense matrix in a buffer.
+/// The layout of a dense matrix in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DenseAt {
     pub(super) rows: usize,
@@ -235,7 +237,7 @@ pub(super) struct DenseAt {
 }
 
 impl DenseAt {
-    /// Without gaps unless a leading dimension is given.
+    /// The leading dimension is the smallest possible one unless `ld` is given.
     pub(super) fn new(rows: usize, cols: usize, ld: Option<usize>, order: Order) -> Self {
         let least = match order {
             Order::Column => rows,
@@ -244,7 +246,7 @@ impl DenseAt {
         DenseAt { rows, cols, ld: ld.unwrap_or(least.max(1)), order }
     }
 
-    /// Elements of a line, and lines.
+    /// The length of a line (a column, or a row in row-major order), and the number of lines.
     pub(super) fn lines(&self) -> (usize, usize) {
         match self.order {
             Order::Column => (self.rows, self.cols),
@@ -252,7 +254,7 @@ impl DenseAt {
         }
     }
 
-    /// Checks that it lies inside a buffer of `len` elements.
+    /// Checks that the matrix lies inside a buffer of `len` elements.
     pub(super) fn check(&self, name: &'static str, ld_name: &'static str, len: usize) -> Result<()> {
         let DenseAt { rows, cols, ld, .. } = *self;
         let (line, count) = self.lines();
@@ -275,13 +277,13 @@ impl DenseAt {
         }
     }
 
-    /// It has no gaps and is all of a buffer of `len` elements.
+    /// Whether the matrix has no gaps and occupies all of a buffer of `len` elements.
     pub(super) fn fills(&self, len: usize) -> bool {
         let (line, count) = self.lines();
         (self.ld == line || count <= 1) && line.checked_mul(count) == Some(len)
     }
 
-    /// How far apart rows and columns are.
+    /// The distances between rows and between columns.
     #[cfg(feature = "sparse")]
     pub(super) fn strides(&self) -> (usize, usize) {
         match self.order {

@@ -1,7 +1,7 @@
-//! New matrices whose number of entries only the data tells: counted first, then filled.
+//! New matrices whose number of entries depends on the data: the entries are counted first, then written.
 //!
-//! Two operations. The first writes the offsets of the new matrix and tells the host how many entries there are; the front
-//! waits for that number, allocates, and submits the second, which follows on the device.
+//! This takes two operations. The first writes the offsets of the new matrix and returns the number of entries to the
+//! host. The front waits for that number, allocates, and submits the second operation, which follows on the device.
 
 use super::Sparse;
 use super::element::{SparseElement, SparseIndex};
@@ -12,23 +12,23 @@ use crate::{DeviceBuffer, Enqueue, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// One way to make a matrix, as plain data.
+/// One way to produce a matrix, as plain data.
 pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
-    /// The operation's name, when it counts and when it fills.
+    /// The name of the counting operation, and of the filling one.
     const NAMES: [&'static str; 2];
-    /// The names of what it reads.
+    /// The names of the operands read.
     const READS: &'static [&'static str];
-    /// What it is made of.
+    /// The element types of the operands read.
     type Reads: Elems;
-    /// Its values.
+    /// The element type of the new values.
     type Value: SparseElement;
-    /// Its indices.
+    /// The type of the new indices.
     type Index: SparseIndex;
 
-    /// Rows (or columns) that it has: one less than offsets.
+    /// Rows (or columns) of the new matrix: the number of offsets less one.
     fn count_of_rows(&self) -> usize;
 
-    /// Values for each index.
+    /// Number of values for each index: more than 1 for blocks.
     fn area(&self) -> usize {
         1
     }
@@ -39,8 +39,8 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
     /// As [`Routine::cost`].
     fn cost(&self) -> Cost;
 
-    /// Enqueues a kernel that counts the indices of each row behind the first offset, or with their addresses writes
-    /// indices and values.
+    /// Enqueues a kernel. Without output addresses it counts the indices of each row and writes the counts behind the
+    /// first offset; with the addresses it writes indices and values.
     #[cfg(feature = "sparse")]
     fn cuda<O: crate::Op>(
         &self,
@@ -53,7 +53,7 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
         Err(Error::unsupported(format!("`{name}` has no CUDA half yet: only the host engine does it")))
     }
 
-    /// Writes the offsets; gives the number of indices.
+    /// Writes the offsets and returns the number of indices.
     #[cfg(feature = "host")]
     fn count(&self, reads: <Self::Reads as Elems>::Slices<'_>, offsets: &mut [Self::Index]) -> usize;
 
@@ -137,7 +137,7 @@ impl<P: Producer> Routine for Count<P> {
             let kind = <P::Index as crate::Element>::DTYPE;
             return Err(Error::invalid(
                 "indices",
-                format!("{total} entries are more than indices of {kind} count, {most}"),
+                format!("{total} entries exceed the limit of {kind} indices, {most}"),
             ));
         }
         Ok(total)

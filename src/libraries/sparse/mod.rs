@@ -13,40 +13,42 @@
 //! ```
 //!
 //! # Conventions
-//! - **Formats** are owned and validated once, on the device: [`Csr`], [`Csc`], [`Coo`], [`Bsr`], [`SparseVector`]. In each
-//!   of them entries are sorted and no place comes twice; indices count from 0. They hold read handles: a clone is free,
-//!   the arrays cannot change, and [`with_values`](Compressed::with_values) gives the same structure other values without
-//!   another look. [`Csc`] of a matrix is [`Csr`] of its transpose: [`transposed`](Compressed::transposed) copies nothing.
-//! - **Indices** are i32 unless named otherwise, or i64; offsets and indices have the same type.
+//! - **Formats.** [`Csr`], [`Csc`], [`Coo`], [`Bsr`] and [`SparseVector`] own their arrays and are validated once, on
+//!   the device. In each format the entries are sorted, no position occurs twice, and indices count from 0. A format
+//!   holds read handles: a clone costs nothing, and the arrays cannot change. [`with_values`](Compressed::with_values)
+//!   combines the same structure with other values and does not validate it again. The [`Csc`] arrays of a matrix are
+//!   the [`Csr`] arrays of its transpose, so [`transposed`](Compressed::transposed) copies nothing.
+//! - **Indices** are i32 by default, or i64. Offsets and indices have the same type.
 //! - **Elements** are f32, f64, `Complex` of both, f16 and bf16. Halves accumulate in f32, take their scalars as f32 and
 //!   round once.
-//! - **Zeros that are stored count as entries**; only [`Sparse::drop_small`] removes them.
-//! - **`beta == 0`** means that the output is not read: a NaN in it does not survive.
-//! - **Determinism.** On the host engine the same call gives the same bits, for any number of threads. Rows are summed in
-//!   the order in which their entries are stored (in four sums where a row is long). The same holds on a GPU, except for products
-//!   with dense vectors and matrices in which the sparse matrix is not stored by the rows of the product: see
-//!   [`Sparse::spmm`].
-//! - **New matrices**: where the sizes of the operands determine the size of the result, the call returns at once, while the
-//!   matrix is still being made; an operation that reads it follows in order, and fails with `Upstream` if the making failed.
-//!   Where only the data determines the number of entries (products and sums of sparse matrices, dense to sparse), the call
-//!   waits for that number, and its docs say so.
+//! - **Stored zeros count as entries.** Only [`Sparse::drop_small`] removes them.
+//! - **`beta == 0`** means that the old contents of the output are not read: a NaN in the output does not propagate.
+//! - **Determinism.** On the host engine the same call gives the same bits, for any number of threads. The entries of a
+//!   row are summed in the order in which they are stored (long rows in four partial sums). A GPU gives the same bits
+//!   on each call too, except for products with dense vectors and matrices where the matrix is not stored by the rows
+//!   of the product: see [`Sparse::spmm`].
+//! - **New matrices.** Where the sizes of the operands determine the size of the result, the new matrix is returned at
+//!   once, while the device still computes it. Operations that read it run after it, and fail with `Upstream` if it
+//!   failed. Where only the data determines the number of entries (products and sums of sparse matrices, dense to
+//!   sparse), the call waits for that number; its documentation says so.
 //!
+//! # Files
 //! # Where what is
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `routine` | what all operations share: the trait, and the op that is made of one |
-//! | `element` | types of values and of indices |
+//! | `routine` | what all operations share: the trait of a routine, and the `Op` made from it |
+//! | `element` | the types of values and of indices |
 //! | `layout` | how a matrix is stored, as plain data; dense matrices in buffers |
 //! | `formats` | the formats and their validation |
-//! | `products` | with dense vectors and matrices, at given places, of sparse matrices |
-//! | `convert` | formats into each other, to and from dense |
+//! | `products` | products with dense vectors and matrices, sampled products (`sddmm`), products of sparse matrices |
+//! | `convert` | conversions between formats, to and from dense |
 //! | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
 //! | `solves` | triangular and tridiagonal systems, incomplete factors |
 //! | `direct` | factors with fill: Cholesky and QR, on the host engine |
-//! | `solvers` | iterations: CG, BiCGSTAB, GMRES, MINRES, and preconditioners |
-//! | `market` | matrices entry by entry, Matrix Market files |
-//! | `native`, `kernels` | cuSPARSE, and kernels of our own: CUDA C++ with the PTX that NVRTC 13.0 makes of it |
-//! | `host` | the CPU's arithmetic |
+//! | `solvers` | iterative solvers (CG, BiCGSTAB, GMRES, MINRES) and preconditioners |
+//! | `market` | building a matrix entry by entry; Matrix Market files |
+//! | `native`, `kernels` | the cuSPARSE bindings; our own kernels: CUDA C++, and its PTX, made by NVRTC 13.0 |
+//! | `host` | the arithmetic of the host engine |
 
 mod algebra;
 mod convert;
@@ -82,25 +84,25 @@ pub use solves::{Gtsv, Spsm, Triangular};
 
 use crate::Device;
 
-/// The front of the sparse linear algebra of one device: `device.sparse()`. Holds no native state.
+/// The sparse linear algebra of one device: `device.sparse()`. It holds no native state.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     device: Device,
 }
 
 impl Sparse {
-    /// Its device.
+    /// The device of this front.
     pub const fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot, 9 ms for the first of a process,
-    /// and the kernels of our own for structures are loaded. Until both are done, launches of all other threads wait for the
-    /// work in flight on the GPU. (Kernels for values are loaded by the first operation on their type.) A host device has
-    /// nothing to make.
+    /// Creates what the library needs before its first use. On a GPU: one handle for each stream slot (9 ms for the
+    /// first handle of a process), and our own kernels for structures. Until both are done, launches of all other
+    /// threads wait for the work in flight on the GPU. Kernels for values are loaded by the first operation on their
+    /// element type. On a host device there is nothing to do.
     ///
     /// # Errors
-    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuSPARSE; the device's own error.
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) if cuSPARSE is not found; an error of the device.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -119,7 +121,7 @@ impl Device {
     }
 }
 
-/// What another executable may be asked to do.
+/// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     use crate::{Complex, bf16, f16};

@@ -1,4 +1,4 @@
-//! The operations of this front.
+//! Submission of the operations of this front.
 
 use super::Sparse;
 use crate::Submitted;

@@ -1,11 +1,12 @@
-//! Images on disk, for any number of processes at once.
+//! Images on disk, shared by any number of processes.
 //!
-//! An entry is written to a file of its own name and renamed into place: a reader sees a whole entry or none, and of
-//! two writers the later one wins, with the same contents. No file is locked. An entry that is used gets the time of
-//! its use; when the folder outgrows its bound, the entries used longest ago go. A process counts what it writes and
-//! counts the folder itself now and then, so the bound holds up to what other processes wrote meanwhile.
+//! An entry is written to a file with a name of its own, which is then renamed into place. So a reader sees a whole
+//! entry or none; of two writers the later one wins, with the same contents. No file is locked. Each use of an entry
+//! updates its modification time. When the folder exceeds its limit, the least recently used entries are removed. A
+//! process counts the bytes that it writes, and measures the folder from time to time, so the limit can be exceeded by
+//! what other processes wrote in between.
 //!
-//! Nothing here fails a compilation: a folder that cannot be read or written is a cache that has nothing.
+//! Nothing here makes a compilation fail: a folder that cannot be read or written acts as an empty cache.
 
 use super::entry::{self, Answer, Refused};
 use crate::clock::Timing;
@@ -15,13 +16,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The end of an entry's file name.
+/// The file extension of an entry.
 const ENTRY: &str = "wlk";
-/// The end of the name of one that is being written.
+/// The file extension of an entry that is being written.
 const TEMPORARY: &str = "tmp";
-/// The end of the name of a folder that stood in an entry's place.
+/// The extension of a folder that was found in the place of an entry and was renamed.
 const ASIDE: &str = "aside";
-/// The folder is counted anew after so many entries.
+/// The folder is measured again after this number of entries.
 const COUNT_EVERY: u64 = 16;
 
 /// A folder of entries.
@@ -45,7 +46,7 @@ fn count(counter: &AtomicU64) {
 }
 
 impl Disk {
-    /// In a folder `kernels` of `folder`, at most `limit` bytes. Touches nothing yet.
+    /// Uses the folder `kernels` of `folder`, with at most `limit` bytes. Does not access it yet.
     pub(in super::super) fn new(folder: &Path, limit: u64) -> Self {
         Disk::by(folder, limit, Timing::standard())
     }
@@ -67,7 +68,7 @@ impl Disk {
         }
     }
 
-    /// Where the entries are.
+    /// The folder of the entries.
     pub(in super::super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -76,7 +77,7 @@ impl Disk {
         self.folder.join(format!("{}.{ENTRY}", blake3::hash(material).to_hex()))
     }
 
-    /// The answer for `material`, if it is there and sound, and `takes` finds nothing wrong with it either.
+    /// The answer for `material`, if there is one that is undamaged and that `takes` accepts.
     pub(in super::super) fn get(&self, material: &[u8], takes: impl Fn(&Answer) -> bool) -> Option<Answer> {
         match self.look(material) {
             Ok(Ok(answer)) if takes(&answer) => {
@@ -94,7 +95,7 @@ impl Disk {
     fn look(&self, material: &[u8]) -> io::Result<Result<Answer, Refused>> {
         let mut options = File::options();
         options.read(true);
-        // A pipe would be waited for.
+        // Without this flag, opening a pipe would block.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
         let mut file = options.open(self.path(material))?;
@@ -102,7 +103,7 @@ impl Disk {
         if !metadata.is_file() {
             return Ok(Err(Refused::Damaged));
         }
-        // The file too: the folder may have been another's when it was opened.
+        // Checks the file too: the folder may have belonged to another user when the file was opened.
         trusted(&std::fs::metadata(&self.folder)?)?;
         trusted(&metadata)?;
         let length = metadata.len();
@@ -113,7 +114,7 @@ impl Disk {
         file.read_to_end(&mut contents)?;
         let answer = entry::read(&contents, material);
         if answer.is_ok() {
-            // In a read-only folder this fails, and the entry's age is what it is.
+            // This fails in a read-only folder; the entry then keeps its age.
             let _ = file.set_modified(self.timing.clock.today());
         }
         Ok(answer)
@@ -130,7 +131,7 @@ impl Disk {
         count(&self.stored);
         let known = self.bytes.fetch_add(length, Ordering::Relaxed).saturating_add(length);
         if self.puts.fetch_add(1, Ordering::Relaxed).is_multiple_of(COUNT_EVERY) || known > self.limit {
-            // A folder that cannot be listed is bounded by whoever can.
+            // If this process cannot list the folder, another process enforces the limit.
             let _ = self.bound();
         }
     }
@@ -141,11 +142,11 @@ impl Disk {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let now = self.timing.clock.today();
         let age = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-        // The time as well: a number of a process comes back, in another container at once.
+        // The name contains the time too: process numbers repeat, in another container even at once.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!("{}-{number}-{age}.{TEMPORARY}", std::process::id()));
         let replace = || match std::fs::rename(&temporary, path) {
-            // No file comes to stand in a folder's place: an empty one goes, any other is put aside.
+            // A file cannot replace a folder: an empty folder is removed, any other is renamed.
             Err(_) if path.is_dir() => {
                 std::fs::remove_dir(path).or_else(|_| std::fs::rename(path, temporary.with_extension(ASIDE)))?;
                 std::fs::rename(&temporary, path)
@@ -159,7 +160,7 @@ impl Disk {
         written
     }
 
-    /// Counts the folder, and removes what was used longest ago until there is room again.
+    /// Measures the folder, and removes the least recently used entries until it is within its limit again.
     fn bound(&self) -> io::Result<()> {
         let (mut entries, mut total, now) = (Vec::new(), 0u64, self.timing.clock.today());
         let abandoned = self.timing.files.abandoned;
@@ -180,7 +181,7 @@ impl Disk {
             }
         }
         if total > self.limit {
-            // An eighth more than needed, so that the next entries find room.
+            // Frees an eighth more than necessary, so that the next entries fit.
             let enough = self.limit - self.limit / 8;
             entries.sort();
             for (_, length, path) in entries {
@@ -189,7 +190,7 @@ impl Disk {
                 }
                 match std::fs::remove_file(&path) {
                     Ok(()) => count(&self.evicted),
-                    // Another process was first.
+                    // Another process has removed it first.
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     Err(_) => continue,
                 }
@@ -201,8 +202,8 @@ impl Disk {
     }
 }
 
-/// When a file was used, by its time. Others write while `now` passes; but what is of a farther future was left by a clock
-/// that has been set back since, and is as old as can be.
+/// The last use of a file, from its modification time. Other processes write while `now` passes. A time further in the
+/// future comes from a clock that was set back since; such a file counts as the oldest.
 fn believed(used: SystemTime, now: SystemTime, abandoned: Duration) -> SystemTime {
     let ahead = used.duration_since(now).unwrap_or_default();
     if ahead > abandoned { SystemTime::UNIX_EPOCH } else { used }
@@ -215,12 +216,12 @@ fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
     file.write_all(contents)?;
-    // By the same clock as the uses: the kernel's own is coarser.
+    // Uses the same clock as for later uses: that of the kernel is coarser.
     let _ = file.set_modified(now);
     Ok(())
 }
 
-/// For its owner alone: what is in it is run on the device.
+/// Accessible only to its owner, because its contents are run on the device.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -229,7 +230,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// What others may write to, or others made, may hold anything, and code is run from it.
+/// Refuses files that other users made or can write: they may contain anything, and their code is run.
 #[cfg(unix)]
 fn trusted(found: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

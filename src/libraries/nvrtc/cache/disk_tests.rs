@@ -1,4 +1,4 @@
-//! The cache on disk, with answers that no compiler made.
+//! Tests of the disk cache, with answers that no compiler made.
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
@@ -60,7 +60,7 @@ fn damaged_truncated_and_foreign_entries_are_ignored_and_replaced() {
         sound[..sound.len() - 1].to_vec(),
         Vec::new(),
         b"something else".to_vec(),
-        // The same name, another answer: as if the hashes were equal.
+        // The same name with another answer, as if the hashes were equal.
         entry::write(&material(2), &answer(5)),
     ];
     for (i, contents) in spoilt.into_iter().enumerate() {
@@ -90,7 +90,7 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     pause();
     assert_eq!(counted(&disk.evicted), 0);
     disk.put(&material(5), &answer(1000));
-    // Down to 3.5 entries: two had to go, and they are the two not used since.
+    // At most 3.5 entries fit: two are removed, and they are the least recently used ones.
     assert_eq!(counted(&disk.evicted), 2);
     let there: Vec<u32> = (1..=5).filter(|&i| disk.get(&material(i), any).is_some()).collect();
     assert_eq!(there, [1, 4, 5]);
@@ -101,7 +101,7 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     }
 }
 
-/// A clock that was set back leaves entries of the future; what is written now is not the oldest for that.
+/// A clock that was set back leaves entries with future times. New entries must not count as older than those.
 #[test]
 fn entries_of_the_future_are_the_first_to_go() {
     let folder = Folder::new();
@@ -121,7 +121,7 @@ fn entries_of_the_future_are_the_first_to_go() {
     assert!(!disk.folder().join("left.tmp").exists(), "nobody writes to it: it is not of today");
 }
 
-/// Somebody began it while the folder was being listed.
+/// Another process began to write it while the folder was being listed.
 #[test]
 fn a_file_that_is_being_written_stays_however_new_it_is() {
     let folder = Folder::new();
@@ -198,8 +198,8 @@ fn the_folder_is_for_its_owner_alone_and_one_that_is_not_is_not_used() {
     assert_eq!(disk.get(&material(1), any), Some(answer(100)));
 }
 
-/// True in a process that a folder's mode keeps out. As root none is: then the test runs once more, in a process that is
-/// nobody's.
+/// Whether folder permissions apply to this process. They do not apply to root: then the test runs again in a process
+/// of user `nobody`.
 #[cfg(unix)]
 fn is_bound_by_modes(test: &str) -> bool {
     const NOBODY: u32 = 65534;
@@ -209,7 +209,7 @@ fn is_bound_by_modes(test: &str) -> bool {
         return true;
     }
     if std::env::var_os(CHILD).is_some() {
-        // SAFETY: this process runs one test, and may lose what root may.
+        // SAFETY: this process runs only one test, and may give up root's rights.
         let outcome = unsafe { (libc::setgid(NOBODY), libc::setuid(NOBODY)) };
         assert_eq!(outcome, (0, 0), "{}", std::io::Error::last_os_error());
         return true;
@@ -218,7 +218,7 @@ fn is_bound_by_modes(test: &str) -> bool {
     false
 }
 
-/// Runs one test of these in a process of its own, with `variable` set.
+/// Runs one of these tests in a process of its own, with `variable` set.
 #[cfg(unix)]
 fn passes_in_a_child(test: &str, variable: &str) {
     let name = format!("libraries::nvrtc::cache::disk::tests::{test}");
@@ -228,7 +228,7 @@ fn passes_in_a_child(test: &str, variable: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Files of this process grow to 4 KiB and no further, so writing one stops in the middle, as on a full disk.
+/// Files of this process cannot grow beyond 4 KiB, so a write stops in the middle, as on a full disk.
 #[test]
 #[cfg(unix)]
 fn an_entry_that_was_written_in_part_is_taken_away_again() {
@@ -241,7 +241,8 @@ fn an_entry_that_was_written_in_part_is_taken_away_again() {
     let disk = Disk::new(folder.path(), 1 << 20);
     disk.put(&material(1), &answer(100));
     let limit = libc::rlimit { rlim_cur: 4096, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: this process runs one test; the signal would end it, ignored the write fails; the limit is read in the call.
+    // SAFETY: this process runs only one test. The signal would end the process; with the signal ignored, the write
+    // fails. The limit is read during the call.
     let (_, outcome) =
         unsafe { (libc::signal(libc::SIGXFSZ, libc::SIG_IGN), libc::setrlimit(libc::RLIMIT_FSIZE, &limit)) };
     assert_eq!(outcome, 0, "{}", std::io::Error::last_os_error());
@@ -264,7 +265,7 @@ fn a_read_only_folder_still_answers() {
     disk.put(&material(1), &answer(100));
     std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o500)).unwrap();
     assert_eq!(disk.get(&material(1), any), Some(answer(100)));
-    // A failure that nobody is told but the counter.
+    // Only the counter reports this failure.
     disk.put(&material(2), &answer(100));
     assert_eq!((counted(&disk.stored), counted(&disk.failures)), (1, 1));
     assert_eq!(disk.get(&material(2), any), None);
@@ -303,7 +304,7 @@ fn readers_never_see_a_part_of_what_many_writers_write() {
 
 const HAMMER: &str = "WINDLASS_TEST_CACHE_HAMMER";
 
-/// The other process's side of the test below; nothing in a usual run.
+/// The other process of the test below; does nothing in a normal run.
 #[test]
 fn hammers_one_entry() {
     let Some(folder) = std::env::var_os(HAMMER) else { return };
@@ -338,7 +339,7 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
     assert_eq!(files(&disk).len(), 1, "no temporary file stays");
 }
 
-/// Whatever stands under an entry's name is neither waited for nor there for good.
+/// Anything else in the place of an entry does not block the cache, and is replaced.
 #[test]
 #[cfg(unix)]
 fn what_is_no_file_in_an_entrys_place_is_replaced() {

@@ -10,15 +10,15 @@
 //!   names      a count, then expression and name, each a piece
 //! blake3 of all that, 32 bytes
 //! ```
-//! All numbers are little-endian. Whatever does not read back in exactly this form is no entry.
+//! All numbers are little-endian. A file that does not have exactly this form is not an entry.
 
-/// Counts up when the form or the meaning of anything in it changes.
+/// Incremented when the form or the meaning of an entry changes.
 pub(super) const FORMAT: u32 = 1;
 
 const MAGIC: &[u8; 16] = b"WINDLASSKERNEL\r\n";
 const HASH: usize = 32;
 
-/// What an entry answers with.
+/// The contents of an entry: the result of a compilation or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Answer {
     pub(in super::super) bytes: Vec<u8>,
@@ -26,16 +26,16 @@ pub(in super::super) struct Answer {
     pub(in super::super) names: Vec<(String, String)>,
 }
 
-/// Why a file is not the answer.
+/// Why a file does not contain the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Damaged, cut short, of another format, or something else altogether.
+    /// Damaged, truncated, in another format, or not an entry at all.
     Damaged,
-    /// A sound entry for something else whose hash is the same.
+    /// An undamaged entry for other material with the same hash.
     Foreign,
 }
 
-/// The file's contents.
+/// The contents of the file.
 pub(super) fn write(material: &[u8], answer: &Answer) -> Vec<u8> {
     let mut all = Vec::with_capacity(material.len() + answer.bytes.len() + answer.log.len() + 256);
     all.extend_from_slice(MAGIC);
@@ -57,7 +57,7 @@ pub(super) fn write(material: &[u8], answer: &Answer) -> Vec<u8> {
     all
 }
 
-/// The answer in a file's contents, if it is one for `material`.
+/// The answer in the contents of a file, if it is for `material`.
 pub(super) fn read(file: &[u8], material: &[u8]) -> Result<Answer, Refused> {
     let (found, answer) = parse(file).ok_or(Refused::Damaged)?;
     if found == material { Ok(answer) } else { Err(Refused::Foreign) }
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// A file with the hash that its contents have, whatever these are.
+    /// A file with a correct hash of arbitrary contents.
     fn sealed(mut all: Vec<u8>) -> Vec<u8> {
         let hash = blake3::hash(&all);
         all.extend_from_slice(hash.as_bytes());

@@ -6,7 +6,7 @@ use super::super::key::Key;
 use crate::sync::Mutex;
 use std::collections::HashMap;
 
-/// A bounded cache, the least recently used first to go.
+/// A bounded cache that removes the least recently used images first.
 pub(in super::super) struct Memory {
     most_images: usize,
     most_bytes: u64,
@@ -17,7 +17,7 @@ pub(in super::super) struct Memory {
 struct Kept {
     images: HashMap<Key, Slot>,
     bytes: u64,
-    /// Counts uses; the least one is the longest ago.
+    /// Counts uses; the smallest number is the least recent use.
     clock: u64,
 }
 
@@ -27,7 +27,7 @@ struct Slot {
     used: u64,
 }
 
-/// What an image and its request hold on to.
+/// The bytes that an image and its request hold.
 fn weight(image: &Image, request: &Request) -> u64 {
     (image.bytes().len() + image.log().len() + request.bytes()) as u64
 }
@@ -37,7 +37,7 @@ impl Memory {
         Memory { most_images, most_bytes, kept: Mutex::default() }
     }
 
-    /// The image of exactly this request; that the hashes are equal is not taken for it.
+    /// The image of exactly this request; the requests themselves are compared, not only their hashes.
     pub(in super::super) fn get(&self, key: &Key, request: &Request) -> Option<Image> {
         let mut kept = self.kept.lock();
         kept.clock += 1;
@@ -47,13 +47,14 @@ impl Memory {
         Some(slot.image.clone())
     }
 
-    /// Keeps an image; the number of others that had to go for it. One that is too large by itself is not kept.
+    /// Stores an image; returns the number of images that were removed for it. An image that is larger than the limit
+    /// is not stored.
     pub(in super::super) fn put(&self, key: Key, request: &Request, image: &Image) -> u64 {
         let size = weight(image, request);
         if self.most_images == 0 || size > self.most_bytes {
             return 0;
         }
-        // Dropped after the lock: freeing megabytes takes time.
+        // Dropped after the lock is released: freeing megabytes takes time.
         let mut gone = Vec::new();
         let mut kept = self.kept.lock();
         let kept = &mut *kept;
@@ -66,7 +67,7 @@ impl Memory {
         }
         let replaced = gone.len();
         while kept.images.len() > self.most_images || kept.bytes > self.most_bytes {
-            // Few hundred, and only beside a compilation of milliseconds: looking through all is cheap enough.
+            // There are only a few hundred, and a compilation takes milliseconds: a linear search is cheap enough.
             let Some(oldest) = kept.images.iter().min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone()) else {
                 break;
             };
@@ -78,13 +79,13 @@ impl Memory {
         (gone.len() - replaced) as u64
     }
 
-    /// Forgets all.
+    /// Removes all images.
     pub(in super::super) fn clear(&self) {
         let all = std::mem::take(&mut *self.kept.lock());
         drop(all);
     }
 
-    /// Images and bytes held.
+    /// The number of images and of bytes held.
     pub(in super::super) fn held(&self) -> (u64, u64) {
         let kept = self.kept.lock();
         (kept.images.len() as u64, kept.bytes)

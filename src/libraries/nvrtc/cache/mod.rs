@@ -1,8 +1,8 @@
-//! Where images are kept: in memory, and on disk for the next process.
+//! The caches of images: in memory, and on disk for later processes.
 //!
-//! - `memory.rs`: bounded by number and bytes, the least recently used goes first.
-//! - `disk.rs`: a folder of files, bounded by bytes; `entry.rs`: one file of it, which knows what it is an answer to.
-//! - `place.rs`: where that folder is.
+//! - `memory.rs`: limited by number and bytes; the least recently used images are removed first.
+//! - `disk.rs`: a folder of files, limited by bytes; `entry.rs`: one file, which contains the inputs of its answer.
+//! - `place.rs`: the location of that folder.
 
 mod disk;
 mod entry;

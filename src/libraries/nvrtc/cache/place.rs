@@ -1,28 +1,28 @@
-//! Where the cache on disk is.
+//! The location of the disk cache.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Where images are kept from one process to the next.
+/// The location of the disk cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiskCache {
-    /// The folder that the variable `WINDLASS_CACHE_DIR` names (empty or `off`: nowhere); without it the user's cache:
-    /// `windlass` in `$XDG_CACHE_HOME` or `~/.cache` on Linux, in `~/Library/Caches` on macOS, in `%LOCALAPPDATA%` on
-    /// Windows.
+    /// The folder in the variable `WINDLASS_CACHE_DIR` (empty or `off`: no disk cache). Without the variable: the
+    /// user's cache, `windlass` in `$XDG_CACHE_HOME` or `~/.cache` on Linux, in `~/Library/Caches` on macOS, in
+    /// `%LOCALAPPDATA%` on Windows.
     #[default]
     Default,
-    /// This folder, made when it is not there.
+    /// This folder; it is created if it does not exist.
     At(PathBuf),
-    /// Nowhere.
+    /// No disk cache.
     Off,
 }
 
 impl DiskCache {
-    /// The folder, if any.
+    /// The folder, if there is one.
     pub(in super::super) fn folder(&self) -> Option<PathBuf> {
         match self {
-            // The variables of a set-user-id program are somebody else's.
+            // In a set-user-id program another user controls the environment variables.
             DiskCache::Default if is_privileged() => None,
             DiskCache::Default => default_folder(&|name| std::env::var_os(name)),
             DiskCache::At(folder) => Some(folder.clone()),
@@ -53,7 +53,7 @@ fn default_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf
     } else if cfg!(target_os = "macos") {
         from("HOME").map(|home| home.join("Library/Caches"))
     } else {
-        // The base directory specification has relative paths ignored.
+        // The XDG base directory specification says that relative paths are ignored.
         from("XDG_CACHE_HOME").or_else(|| from("HOME").map(|home| home.join(".cache")))
     };
     caches.map(|caches| caches.join("windlass"))

@@ -1,4 +1,4 @@
-//! The compiler itself: one compilation from a program to its image.
+//! One compilation from a program to its image, with the calls of NVRTC.
 
 use super::super::Arch;
 use super::super::cache::Answer;
@@ -29,7 +29,7 @@ pub(in crate::libraries::nvrtc) fn identity() -> Result<&'static Identity> {
     Ok(IDENTITY.get_or_init(|| found))
 }
 
-/// The folders of CUDA's own headers. Looked for again until there are some.
+/// The folders of CUDA's own headers. The search is repeated until it finds some.
 pub(in crate::libraries::nvrtc) fn header_folders() -> Vec<PathBuf> {
     static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
     if let Some(found) = FOUND.get() {
@@ -37,7 +37,7 @@ pub(in crate::libraries::nvrtc) fn header_folders() -> Vec<PathBuf> {
     }
     let (Ok(api), Ok(identity)) = (Nvrtc::load(), identity()) else { return Vec::new() };
     let mut found = crate::loader::header_folders(&api.library().path, identity.version.0);
-    // The compiler takes UTF-8 alone.
+    // The compiler accepts only UTF-8.
     found.retain(|folder| folder.to_str().is_some());
     match found.is_empty() {
         true => found,
@@ -51,7 +51,7 @@ pub(in crate::libraries::nvrtc) fn unless_exiting<T>(f: impl FnOnce() -> Result<
     leaving::unless_leaving(f).unwrap_or_else(gone)
 }
 
-/// Its version, build and architectures.
+/// The version, build and architectures of the compiler.
 fn look(api: &Nvrtc) -> Result<Identity> {
     let (mut major, mut minor, mut count) = (0, 0, 0);
     // SAFETY: two ints are written through valid pointers.
@@ -59,7 +59,7 @@ fn look(api: &Nvrtc) -> Result<Identity> {
     // SAFETY: one int is written through a valid pointer.
     check(unsafe { api.num_supported_archs(&mut count) }, "nvrtcGetNumSupportedArchs")?;
     let mut archs = vec![0 as c_int; usize::try_from(count).unwrap_or(0)];
-    // SAFETY: there is room for as many as the library said.
+    // SAFETY: the buffer has as many elements as the library said.
     check(unsafe { api.supported_archs(archs.as_mut_ptr()) }, "nvrtcGetSupportedArchs")?;
     Ok(Identity {
         version: (major.unsigned_abs(), minor.unsigned_abs()),
@@ -68,9 +68,9 @@ fn look(api: &Nvrtc) -> Result<Identity> {
     })
 }
 
-/// What tells one build of a library from another: releases of one minor version differ in their code. That is the
-/// length of its file and the hash of the first page, where the linker puts the build's own hash; and of the file beside
-/// it that NVRTC has its built-in code in.
+/// A hash that distinguishes builds of a library: releases of one minor version differ in their code. It covers the
+/// length of the file and its first page, where the linker puts a hash of the build; and the same of the file beside it
+/// that contains NVRTC's built-in code.
 pub(in crate::libraries::nvrtc) fn build(file: &Path) -> [u8; 32] {
     let beside = file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let is_code = |name: &str| name.starts_with("libnvrtc-builtins") || name.starts_with("nvrtc-builtins64");
@@ -99,10 +99,10 @@ fn check(code: Code, call: &str) -> Result<()> {
     code.ok().map_err(|code| error(code, call))
 }
 
-/// A function that writes something of a program.
+/// A function that writes a property of a program.
 type Getter<T> = unsafe fn(&Nvrtc, NvrtcProgram, *mut T) -> Code;
 
-/// A program of the library, destroyed at the end.
+/// A program of the library, destroyed when it is dropped.
 struct Native {
     api: &'static Nvrtc,
     program: NvrtcProgram,
@@ -110,7 +110,7 @@ struct Native {
 
 impl Drop for Native {
     fn drop(&mut self) {
-        // SAFETY: ours, made by the library, destroyed once.
+        // SAFETY: owned by this value, made by the library, destroyed once.
         let _ = unsafe { self.api.destroy_program(&mut self.program) };
     }
 }
@@ -149,17 +149,17 @@ impl Native {
         };
         check(code, "nvrtcCreateProgram")?;
         let native = Native { api, program: native };
-        // SAFETY: the function takes no state, and is there as long as the process. A compiler without this is fine:
-        // then an exit only waits.
+        // SAFETY: the function has no state, and exists as long as the process. The call may fail on a compiler without
+        // this function: then an exit only waits.
         let _ = unsafe { api.set_flow_callback(native.program, stop_at_exit, std::ptr::null_mut()) };
         Ok(native)
     }
 
-    /// A result in two calls: its size, then its bytes.
+    /// Gets a result with two calls: first its size, then its bytes.
     ///
     /// # Safety
-    /// `size` and `get` are a pair of the library's functions, as `nvrtcGetPTXSize` and `nvrtcGetPTX` are: the first
-    /// writes how many bytes the second writes.
+    /// `size` and `get` are a matching pair of the library's functions, like `nvrtcGetPTXSize` and `nvrtcGetPTX`: the
+    /// first writes how many bytes the second writes.
     unsafe fn take(&self, call: &str, size: Getter<usize>, get: Getter<c_char>) -> Result<Vec<u8>> {
         let mut bytes = 0;
         // SAFETY: our program; the size is written through a valid pointer.
@@ -173,25 +173,25 @@ impl Native {
     }
 
     fn log(&self) -> String {
-        // SAFETY: a pair.
+        // SAFETY: a matching pair.
         let log = unsafe { self.take("nvrtcGetProgramLog", Nvrtc::log_size, Nvrtc::log) };
         text(log.unwrap_or_default())
     }
 
     fn ptx(&self) -> Result<Vec<u8>> {
-        // SAFETY: a pair.
+        // SAFETY: a matching pair.
         let mut ptx = unsafe { self.take("nvrtcGetPTX", Nvrtc::ptx_size, Nvrtc::ptx) }?;
         while ptx.pop_if(|last| *last == 0).is_some() {}
         Ok(ptx)
     }
 
     fn cubin(&self) -> Result<Vec<u8>> {
-        // SAFETY: a pair.
+        // SAFETY: a matching pair.
         unsafe { self.take("nvrtcGetCUBIN", Nvrtc::cubin_size, Nvrtc::cubin) }
     }
 
     fn ltoir(&self) -> Result<Vec<u8>> {
-        // SAFETY: a pair.
+        // SAFETY: a matching pair.
         unsafe { self.take("nvrtcGetLTOIR", Nvrtc::ltoir_size, Nvrtc::ltoir) }
     }
 
@@ -214,7 +214,8 @@ fn text(mut bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// Compiles `program` for `arch`, with these folders of CUDA's headers behind its own. Holds no lock; takes the time it takes.
+/// Compiles `program` for `arch`; the folders of CUDA's headers are searched after its own. Takes no lock; can take
+/// long.
 pub(in crate::libraries::nvrtc) fn compile(
     program: &Program,
     prepared: &Prepared,
@@ -235,7 +236,7 @@ pub(in crate::libraries::nvrtc) fn compile(
     }
     let target = format!("--gpu-architecture={arch}");
     let cudas: Vec<String> = cudas.iter().map(|folder| format!("--include-path={}", folder.display())).collect();
-    // The headers include each other by the folder that they are in.
+    // CUDA's headers include each other through the folder in which they are.
     let goes = |argument: &&String| cudas.is_empty() || *argument != ALONE;
     let arguments = std::iter::once(&target).chain(prepared.arguments.iter().filter(goes)).chain(&cudas);
     let arguments = arguments.map(|a| c_string("option", a)).collect::<Result<Vec<_>>>()?;
@@ -277,7 +278,7 @@ fn with_log(error: Error, log: &str) -> Error {
     }
 }
 
-/// The source refused: the log, with the lines it speaks of.
+/// The error for a source that the compiler refused: the log, with the lines that it mentions.
 fn failed(native: &Native, program: &Program, log: String) -> Error {
     let text_of = |file: &str| {
         if file == program.label() {
@@ -289,7 +290,7 @@ fn failed(native: &Native, program: &Program, log: String) -> Error {
         if file == PTX_INPUT {
             return native.ptx().ok().map(text);
         }
-        // A header that the compiler found on disk, by the name it found it under.
+        // A header that the compiler found on disk, under the name with which it was found.
         std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     };
     let diagnostics = Diagnostic::read(&log, text_of);

@@ -1,4 +1,4 @@
-//! The linker itself: one link from images to an image.
+//! One link from images to an image, with the calls of nvJitLink.
 
 use super::super::cache::Answer;
 use super::super::compiler::Identity;
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-/// A linker of the library, destroyed at the end.
+/// A linker of the library, destroyed when it is dropped.
 struct Native {
     api: &'static NvJitLink,
     handle: Handle,
@@ -22,7 +22,7 @@ struct Native {
 impl Drop for Native {
     fn drop(&mut self) {
         if !self.handle.is_null() {
-            // SAFETY: ours, made by the library, destroyed once.
+            // SAFETY: owned by this value, made by the library, destroyed once.
             let _ = unsafe { self.api.destroy(&mut self.handle) };
         }
     }
@@ -36,13 +36,14 @@ pub(in crate::libraries::nvrtc) fn linker() -> Result<&'static Identity> {
     }
     let api = NvJitLink::load()?;
     let mut version = (0, 0);
-    // SAFETY: two numbers are written through valid pointers. The first releases do not tell; their build does.
+    // SAFETY: two numbers are written through valid pointers. The first releases do not have this function; their build
+    // identifies them.
     let _ = unsafe { api.version(&mut version.0, &mut version.1) };
     leaving::watch();
     Ok(IDENTITY.get_or_init(|| Identity { version, build: build(&api.library().path), archs: Vec::new() }))
 }
 
-/// Links. Holds no lock; takes the time it takes.
+/// Links. Takes no lock; can take long.
 pub(in crate::libraries::nvrtc) fn link(
     inputs: &[Image],
     arch: Arch,
@@ -54,8 +55,8 @@ pub(in crate::libraries::nvrtc) fn link(
     let strings: Vec<CString> = arguments.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
     let pointers: Vec<*const c_char> = strings.iter().map(|s| s.as_ptr()).collect();
     let count = u32::try_from(pointers.len()).map_err(|_| Error::invalid("option", "more options than 2^32"))?;
-    // The linker keeps the addresses of what it is given until it is destroyed (seen: an error that named an input by
-    // the bytes that had come to lie where its name was), so these are made before it, and dropped after.
+    // The linker keeps the addresses of its inputs until it is destroyed (observed: an error named an input with bytes
+    // that had reused the memory of its name). So the inputs are made before it, and dropped after it.
     let given: Vec<(c_int, Vec<u8>, CString)> = inputs.iter().enumerate().map(|(i, image)| given(i, image)).collect();
     let mut linker = Native { api, handle: std::ptr::null_mut() };
     // SAFETY: `count` strings that end with a zero and outlive the call; the handle is written.
@@ -73,12 +74,12 @@ pub(in crate::libraries::nvrtc) fn link(
     Ok(Answer { bytes, log: linker.log(false), names: Vec::new() })
 }
 
-/// What messages call an input.
+/// The name of an input in messages.
 fn name_of(i: usize, image: &Image) -> String {
     image.program().map_or_else(|| format!("input {i}"), |program| program.label().to_owned())
 }
 
-/// An input as the linker takes it: kind, bytes and name.
+/// An input in the form that the linker requires: kind, bytes and name.
 fn given(i: usize, image: &Image) -> (c_int, Vec<u8>, CString) {
     let kind = match image.kind() {
         ImageKind::Cubin => 1,
@@ -87,15 +88,15 @@ fn given(i: usize, image: &Image) -> (c_int, Vec<u8>, CString) {
         ImageKind::Fatbin => 4,
     };
     let mut bytes = image.bytes().to_vec();
-    // PTX is a string there, and its zero is counted.
+    // PTX is passed as a string, and its terminating zero is counted.
     if image.kind() == ImageKind::Ptx {
         bytes.push(0);
     }
     (kind, bytes, CString::new(name_of(i, image)).unwrap_or_default())
 }
 
-/// The text that the assembler speaks of: it calls all PTX by one name, and the linker says behind that which input it
-/// was (`JIT the PTX (input 0)`). `None` where several go by that name, or it is PTX of the linker's own making.
+/// The text to which messages of the assembler refer. The assembler has one name for all PTX; the linker adds which
+/// input it was (`JIT the PTX (input 0)`). `None` if several inputs match, or if the linker made the PTX itself.
 fn text_of(inputs: &[Image], log: &str, file: &str) -> Option<String> {
     let is_meant = |i: usize, image: &Image| inputs.len() == 1 || log.contains(&format!("PTX ({})", name_of(i, image)));
     let mut meant = inputs.iter().enumerate().filter(|(i, image)| is_meant(*i, image));
@@ -118,13 +119,13 @@ impl Native {
         Err(match code.0 {
             OPTION => Error::invalid("option", format!("{told} ({})", arguments.join(" "))),
             16 | 17 => Error::unsupported(format!("nvJitLink does not link for {arch}: {told}")),
-            // "Internal" is also an undefined name, with a log.
+            // "Internal" can also mean an undefined name, with a log.
             _ if code.0 == THREADS || log.trim().is_empty() => {
                 Error::library(format!("{call} failed: {told}")).locate(|site| {
                     site.set_code(code.0, name);
                 })
             }
-            // What else there is speaks of the inputs.
+            // All other codes are about the inputs.
             _ => Error::Compile { diagnostics: Diagnostic::read(&log, |file| text_of(inputs, &log, file)), log },
         })
     }

@@ -1,7 +1,7 @@
 //! nvJitLink, the run-time linker. Needs no device and no driver.
 //!
-//! Its header calls every function by a name with the release in it; the plain names are there as well, from 12.0 on
-//! under one of both.
+//! Its header gives every function a name that contains the release. The library also exports the plain names. From
+//! 12.0 on every function has at least one of the two names here.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -26,7 +26,7 @@ function_table! {
         ) = c"nvJitLinkAddData", c"__nvJitLinkAddData_12_0";
         /// Links.
         fn complete(handle: Handle) = c"nvJitLinkComplete", c"__nvJitLinkComplete_12_0";
-        /// Bytes of the CUBIN.
+        /// Size of the CUBIN in bytes.
         fn cubin_size(
             handle: Handle, size: *mut usize,
         ) = c"nvJitLinkGetLinkedCubinSize", c"__nvJitLinkGetLinkedCubinSize_12_0";
@@ -34,25 +34,25 @@ function_table! {
         fn cubin(
             handle: Handle, cubin: *mut c_void,
         ) = c"nvJitLinkGetLinkedCubin", c"__nvJitLinkGetLinkedCubin_12_0";
-        /// Bytes of the PTX, with its zero; after `-lto -ptx`.
+        /// Size of the PTX in bytes, with its terminating zero; for a link with `-lto -ptx`.
         fn ptx_size(
             handle: Handle, size: *mut usize,
         ) = c"nvJitLinkGetLinkedPtxSize", c"__nvJitLinkGetLinkedPtxSize_12_0";
         /// The PTX.
         fn ptx(handle: Handle, ptx: *mut c_char) = c"nvJitLinkGetLinkedPtx", c"__nvJitLinkGetLinkedPtx_12_0";
-        /// Bytes of the errors, with their zero.
+        /// Size of the error log in bytes, with its terminating zero.
         fn error_log_size(
             handle: Handle, size: *mut usize,
         ) = c"nvJitLinkGetErrorLogSize", c"__nvJitLinkGetErrorLogSize_12_0";
-        /// The errors.
+        /// The error log.
         fn error_log(
             handle: Handle, log: *mut c_char,
         ) = c"nvJitLinkGetErrorLog", c"__nvJitLinkGetErrorLog_12_0";
-        /// Bytes of the remarks, with their zero.
+        /// Size of the information log in bytes, with its terminating zero.
         fn info_log_size(
             handle: Handle, size: *mut usize,
         ) = c"nvJitLinkGetInfoLogSize", c"__nvJitLinkGetInfoLogSize_12_0";
-        /// The remarks.
+        /// The information log.
         fn info_log(
             handle: Handle, log: *mut c_char,
         ) = c"nvJitLinkGetInfoLog", c"__nvJitLinkGetInfoLog_12_0";

@@ -1,6 +1,6 @@
-//! NVRTC and nvJitLink themselves: their functions, their status codes, one compilation and one link.
+//! The bindings of NVRTC and nvJitLink: their functions, their status codes, one compilation and one link.
 //!
-//! Neither needs a device, so they have no handles and nothing in an epoch.
+//! Neither needs a device, so they have no handles and no state in an epoch.
 
 mod compile;
 mod functions;
@@ -13,7 +13,7 @@ pub(super) use link::{link, linker};
 
 use crate::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 
-/// NVRTC, as the core knows it.
+/// NVRTC, as the core sees it.
 pub(crate) struct NvrtcLibrary;
 
 impl CudaLibrary for NvrtcLibrary {

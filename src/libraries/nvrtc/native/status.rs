@@ -1,5 +1,5 @@
-//! The status codes of NVRTC and nvJitLink. What they run out of is memory of the host, which no device can give back, so
-//! that no code is of the class `OutOfMemory`.
+//! The status codes of NVRTC and nvJitLink. Where they run out of memory it is host memory, which a device cannot free;
+//! so no code has the class `OutOfMemory`.
 
 use crate::library::{Class, Status};
 

@@ -49,7 +49,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
         offsets: u64,
         [indices, values]: [u64; 2],
     ) -> Result<()> {
-        // As many lanes take a row as its entries keep busy.
+        // The number of lanes per row follows the mean number of entries in a row.
         let rows = self.side.count;
         let lanes = (a1.len().max(b1.len()) / rows.max(1)).clamp(1, 32).next_power_of_two();
         let args = [
@@ -70,7 +70,8 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
             values.into(),
         ];
         let name = I::pick([c"add_4", c"add_8"]);
-        // SAFETY: the parameters in order and type; both matrices have those rows; what is stored was counted.
+        // SAFETY: the parameters have this order and these types; both matrices have these rows; the number of entries
+        // was counted.
         unsafe { queue.each(ENTRIES(T::DTYPE)?, name, rows.saturating_mul(lanes), &args) }
     }
 
@@ -93,12 +94,12 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
 }
 
 impl Sparse {
-    /// `alpha * A + beta * B` of two matrices in the same format (`cusparse<t>csrgeam2`). An entry is stored wherever
-    /// either has one. Waits for their number.
+    /// `alpha * A + beta * B` of two matrices in the same format (`cusparse<t>csrgeam2`). An entry is stored wherever A
+    /// or B has one. The call waits for the number of entries.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the sizes differ or there are more entries than the index type counts; a stale or
-    /// foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the sizes differ or there are more entries than the index type can count; a stale
+    /// or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -125,7 +126,7 @@ impl Sparse {
             (of_a.0, of_a.1, of_a.2, b.offsets().as_in(), b.indices().as_in(), b.values().as_in())
         };
         let (offsets, indices, values) = self.produce(add, reads)?;
-        // SAFETY: two sorted rows are merged, and what both have comes once.
+        // SAFETY: two sorted rows are merged, and a column that both have is stored once.
         unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
     }
 }

@@ -5,9 +5,9 @@
 //! | `add` | `alpha * A + beta * B` |
 //! | `select` | large entries, triangles, rows and columns |
 //! | `stack` | matrices one below the other, or side by side |
-//! | `scale` | rows and columns times factors |
+//! | `scale` | scales rows and columns |
 //! | `sums` | sums of rows and columns, diagonals |
-//! | `vectors` | a sparse vector and a dense one |
+//! | `vectors` | operations of a sparse vector and a dense one |
 
 mod add;
 mod scale;

@@ -1,4 +1,4 @@
-//! Rows and columns times factors.
+//! Scaling of rows and columns.
 
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -85,12 +85,12 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
 }
 
 impl Sparse {
-    /// `diag(rows) * A * diag(columns)`, of those factors that are given, as a matrix of the same structure. Returned at
-    /// once, while its values are made.
+    /// `diag(rows) * A * diag(columns)`, as a matrix of the same structure; a factor that is not given is the identity.
+    /// The matrix is returned at once, while the device still computes its values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are not as many factors as rows or columns; a stale or foreign operand;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the number of factors differs from the number of rows or columns; a stale or
+    /// foreign operand; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

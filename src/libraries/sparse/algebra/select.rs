@@ -71,7 +71,8 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
             indices.into(),
             values.into(),
         ];
-        // SAFETY: the parameters in order and type; the rows are some of the matrix's; what is stored was counted.
+        // SAFETY: the parameters have this order and these types; the rows are a range of those of the matrix; the
+        // number of entries was counted.
         unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"select_4", c"select_8"]), self.rows, &args) }
     }
 
@@ -86,7 +87,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
     }
 }
 
-/// The range lies inside.
+/// Checks that the range lies inside `0..end`.
 fn check_range(name: &'static str, range: &Range<usize>, end: usize) -> Result<()> {
     if range.start <= range.end && range.end <= end {
         return Ok(());
@@ -105,15 +106,16 @@ impl Sparse {
             Select::<T, I> { side: Side::of(a), keep, rows: if M::ROWS { rows } else { cols }, _types: PhantomData };
         let reads = || (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let (offsets, indices, values) = self.produce(select, reads)?;
-        // SAFETY: some of the entries of a valid matrix, in their order, moved alike to inside of the sizes given.
+        // SAFETY: a selection of the entries of a valid matrix, in their order, shifted by the same amount into the
+        // sizes given.
         unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
     }
 
-    /// Without the entries whose magnitude is not larger than `threshold`; with 0, without the zeros that are stored. NaN
-    /// entries stay. Waits for the number of entries.
+    /// Removes the entries whose magnitude is not larger than `threshold`; a threshold of 0 removes the stored zeros.
+    /// NaNs stay. The call waits for the number of entries.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the threshold is negative or NaN; a stale or foreign matrix;
+    /// [`Error::InvalidArgument`] if the threshold is negative or NaN; a stale or foreign matrix;
     /// [`Error::OutOfMemory`].
     ///
     /// ```
@@ -135,7 +137,7 @@ impl Sparse {
         self.select(a, Keep::Above(threshold), (a.rows(), a.cols()))
     }
 
-    /// The entries on and below a diagonal: 0 is the main one, 1 that above it. Waits for their number.
+    /// The entries on and below a diagonal: 0 is the main one, 1 the one above it. The call waits for their number.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
@@ -148,7 +150,7 @@ impl Sparse {
         self.select(a, keep, (a.rows(), a.cols()))
     }
 
-    /// The entries on and above a diagonal: 0 is the main one, 1 that above it. Waits for their number.
+    /// The entries on and above a diagonal: 0 is the main one, 1 the one above it. The call waits for their number.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
@@ -161,10 +163,11 @@ impl Sparse {
         self.select(a, keep, (a.rows(), a.cols()))
     }
 
-    /// Some of the rows. Waits for the number of entries.
+    /// A range of the rows. The call waits for the number of entries.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the range does not lie inside; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the range does not lie inside the matrix; a stale or foreign matrix;
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -185,7 +188,7 @@ impl Sparse {
         self.select(a, keep, (count, a.cols()))
     }
 
-    /// Some of the columns. Waits for the number of entries.
+    /// A range of the columns. The call waits for the number of entries.
     ///
     /// # Errors
     /// As [`slice_rows`](Self::slice_rows).

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 #[serde(bound = "")]
 pub(super) struct Stack<T, I> {
     sides: Vec<Side>,
-    /// One below the other, as the compressed rows are.
+    /// Whether the compressed rows are stacked one below the other; else side by side.
     below: bool,
     _types: PhantomData<fn() -> (T, I)>,
 }
@@ -86,7 +86,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
 
 #[cfg(feature = "sparse")]
 impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
-    /// The rows of one after those of the other: copies, and offsets that begin further on.
+    /// Appends the rows of each part to those before it: copies, and offsets increased by the entries so far.
     fn cuda_below(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values), (to_offsets, to_indices, to_values)) = (queue.reads(), *queue.writes());
         let (mut row, mut nnz) = (0usize, 0usize);
@@ -95,7 +95,8 @@ impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
             let rows = begin(to_offsets.address(), row, size_of::<I>());
             let args = [(*offsets).into(), offsets.len().into(), nnz.into(), rows.into()];
             let name = I::pick([c"shift_offsets_4", c"shift_offsets_8"]);
-            // SAFETY: the parameters in order and type; the rows and entries of all parts are those of the result (checked).
+            // SAFETY: the parameters have this order and these types; the result has the rows and the entries of all
+            // parts (checked).
             unsafe {
                 queue.each(SORT, name, offsets.len(), &args)?;
                 let to = begin(to_indices.address(), nnz, size_of::<I>());
@@ -108,13 +109,14 @@ impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
         Ok(())
     }
 
-    /// Row by row: their lengths are added up, and each part goes on where the one before it has ended.
+    /// Row by row: adds up the lengths of each row, and writes each part behind the part before it.
     fn cuda_beside(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values), (to_offsets, to_indices, to_values)) = (queue.reads(), *queue.writes());
         let rows = self.sides.first().map_or(0, |side| side.count);
         let (next, total) = (queue.scratch(to_offsets.bytes())?, queue.scratch(8)?);
         let name = I::pick([c"add_lengths_4", c"add_lengths_8"]);
-        // SAFETY: the parameters in order and type; all parts have the rows of the result (checked), and scratch as many.
+        // SAFETY: the parameters have this order and these types; all parts have the rows of the result (checked), and
+        // the scratch has as many elements.
         unsafe {
             queue.fill(to_offsets.address(), to_offsets.bytes(), &[0])?;
             for offsets in offsets {
@@ -179,15 +181,16 @@ impl Sparse {
         let indices: Vec<In<'_, I>> = parts.iter().map(|part| part.indices().as_in()).collect();
         let values: Vec<In<'_, T>> = parts.iter().map(|part| part.values().as_in()).collect();
         let (offsets, indices, values) = self.submit(stack, (&offsets, &indices, &values), made)?.into_output();
-        // SAFETY: the rows of valid matrices after each other, or joined with the columns of each behind those before it.
+        // SAFETY: the rows of valid matrices one after the other, or joined rows in which the columns of each part
+        // follow those of the part before it.
         unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
     }
 
-    /// Matrices one below the other. Returned at once, while it is made.
+    /// Stacks matrices one below the other. The matrix is returned at once, while the device still computes it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are none, they differ in their columns, or sizes are more than the index type
-    /// counts; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if no matrices are given, their numbers of columns differ, or the index type cannot
+    /// represent a size; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -204,10 +207,10 @@ impl Sparse {
         self.stack(parts, true)
     }
 
-    /// Matrices side by side. Returned at once, while it is made.
+    /// Stacks matrices side by side. The matrix is returned at once, while the device still computes it.
     ///
     /// # Errors
-    /// As [`vstack`](Self::vstack), for their rows.
+    /// As [`vstack`](Self::vstack), with their numbers of rows.
     pub fn hstack<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         parts: &[&Compressed<T, I, M>],

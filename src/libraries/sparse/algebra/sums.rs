@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 #[serde(bound = "")]
 pub(super) struct Sums<T, I> {
     side: Side,
-    /// Of what is compressed; else of the other.
+    /// Whether the sums run along the compressed dimension; else across it.
     compressed: bool,
     _types: PhantomData<fn() -> (T, I)>,
 }
@@ -61,7 +61,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, _, values), (sums,)) = (*queue.reads(), *queue.writes());
         if !self.compressed {
-            return Err(Error::unsupported("sums across compressed rows on a GPU: turn the matrix first"));
+            return Err(Error::unsupported("sums across compressed rows on a GPU: convert the matrix first"));
         }
         let args = [offsets.into(), values.into(), self.side.count.into(), values.len().into(), sums.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked.
@@ -77,7 +77,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
 #[serde(bound = "")]
 pub(super) struct Diagonal<T, I> {
     side: Side,
-    /// The row and the column, as they are compressed, of its first element.
+    /// The row and the column (in compressed terms) of the first element of the diagonal.
     first: (usize, usize),
     _types: PhantomData<fn() -> (T, I)>,
 }
@@ -117,7 +117,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
         }
         let arrays = [offsets.into(), indices.into(), values.into(), indices.len().into()];
         let args = [arrays.as_slice(), &[row.into(), column.into(), len.into(), diagonal.into()]].concat();
-        // SAFETY: the parameters in order and type, of arrays as long as was checked, and of rows that there are.
+        // SAFETY: the parameters have this order and these types, of arrays as long as was checked; all rows lie inside
+        // the matrix.
         unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"diagonal_4", c"diagonal_8"]), len, &args) }
     }
 
@@ -133,7 +134,7 @@ impl Sparse {
         rows: bool,
     ) -> Result<DeviceBuffer<T>> {
         if rows != M::ROWS && self.device.kind() != DeviceKind::Host {
-            // Across compressed rows a GPU would add in any order.
+            // Across compressed rows a GPU would add in any order, so the matrix is converted first.
             return self.sums(&self.turn(a, false)?, rows);
         }
         let sums = Sums::<T, I> { side: Side::of(a), compressed: rows == M::ROWS, _types: PhantomData };
@@ -141,7 +142,8 @@ impl Sparse {
         Ok(self.submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?.into_output())
     }
 
-    /// The sum of each row, in the order of its entries. Returned at once, while they are made.
+    /// The sum of each row, in the order of its entries. The sums are returned at once, while the device still computes
+    /// them.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
@@ -152,7 +154,8 @@ impl Sparse {
         self.sums(a, true)
     }
 
-    /// The sum of each column, in the order of its entries. Returned at once, while they are made.
+    /// The sum of each column, in the order of its entries. The sums are returned at once, while the device still
+    /// computes them.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
@@ -163,10 +166,12 @@ impl Sparse {
         self.sums(a, false)
     }
 
-    /// A diagonal with its zeros: 0 is the main one, 1 that above it, -1 that below. Returned at once, while it is made.
+    /// A diagonal as a dense vector, zeros included: 0 is the main one, 1 the one above it, -1 the one below it. It is
+    /// returned at once, while the device still computes it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the matrix has no such diagonal; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the matrix has no such diagonal; a stale or foreign matrix;
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -1,4 +1,4 @@
-//! A sparse vector and a dense one.
+//! Operations of a sparse vector and a dense one.
 
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -112,7 +112,7 @@ routine! {
     },
     cuda |this, queue, ptx| {
         let ((indices, values), (y,)) = (*queue.reads(), *queue.writes());
-        // The elements at the places of x are what they were before y is scaled.
+        // Scaling y overwrites its elements at the indices of x, so they are saved first.
         let old = queue.scratch(values.bytes())?;
         let (n, nnz) = (y.len(), values.len());
         let keep = [indices.into(), nnz.into(), y.into(), old.into()];
@@ -128,7 +128,7 @@ routine! {
 }
 
 routine! {
-    /// The elements of y at the places of x.
+    /// The elements of y at the indices of x.
     Gather<T, I> {} "gather" of (&["x", "y"], &["x"]), (I, T) => DeviceBuffer<T>, (), 0,
     check |this, (indices, y), (values,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| true,
@@ -142,7 +142,7 @@ routine! {
 }
 
 routine! {
-    /// The values of x to their places in y.
+    /// Writes the values of x to y at the indices of x.
     Scatter<T, I> {} "scatter" of (&["x", "x"], &["y"]), (I, T) => DeviceBuffer<T>, (), 0,
     check |this, (indices, values), (y,)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
@@ -156,7 +156,7 @@ routine! {
 }
 
 routine! {
-    /// A rotation of x and y at the places of x.
+    /// Rotates x and y at the indices of x.
     Rot<T, I> { c: T::Scalar, s: T::Scalar } "sparse_rot" of (&["x"], &["x", "y"]), (I,) => (DeviceBuffer<T>, DeviceBuffer<T>), (), 6,
     check |this, (indices,), (values, y)| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
@@ -172,7 +172,7 @@ routine! {
 }
 
 routine! {
-    /// The sum of products.
+    /// The sum of the products.
     Dot<T, I> { conj: bool } "sparse_dot" of (&["x", "x", "y"], &[]), (I, T, T) => T, T, 2,
     check |this, (indices, values, y), ()| this.at.check(indices.len(), values.len(), y.len()),
     overwrites |_| false,
@@ -188,10 +188,11 @@ routine! {
 }
 
 impl Sparse {
-    /// `y = alpha * x + beta * y` with a sparse x. On a GPU a kernel of our own: cuSPARSE's `Axpby` is deprecated.
+    /// `y = alpha * x + beta * y` with a sparse x. On a GPU a kernel of our own computes it: cuSPARSE's `Axpby` is
+    /// deprecated.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when y is not as long as x; a stale or foreign buffer. `y` comes back.
+    /// [`Error::InvalidArgument`] if the lengths of x and y differ; a stale or foreign buffer. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -214,12 +215,12 @@ impl Sparse {
         self.submit(axpby, (x.indices().as_in(), x.values().as_in()), (y,))
     }
 
-    /// The elements of a dense y at the places of x (`cusparseGather`), whose own values are not read:
-    /// [`with_values`](SparseVector::with_values) makes a sparse vector of them.
+    /// Reads the elements of a dense y at the indices of x (`cusparseGather`). The values of x are not read:
+    /// [`with_values`](SparseVector::with_values) makes a sparse vector from the result.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when y is not as long as x, or there are not as many values; a stale or foreign buffer.
-    /// `values` comes back.
+    /// [`Error::InvalidArgument`] if the lengths of x and y differ, or `values` does not have the length of x's stored
+    /// elements; a stale or foreign buffer. `values` comes back.
     pub fn gather<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
         y: impl Into<In<'a, T>>,
@@ -230,7 +231,8 @@ impl Sparse {
         self.submit(gather, (x.indices().as_in(), y.into()), (values,))
     }
 
-    /// The values of a sparse x to their places in y (`cusparseScatter`); the other elements of y stay.
+    /// Writes the values of a sparse x to y at the indices of x (`cusparseScatter`); the other elements of y do not
+    /// change.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -243,7 +245,7 @@ impl Sparse {
         self.submit(scatter, (x.indices().as_in(), x.values().as_in()), (y,))
     }
 
-    /// The rotation `x, y = c * x + s * y, c * y - s * x` at the places of `x`, whose values are `values`.
+    /// The Givens rotation `x, y = c * x + s * y, c * y - s * x` at the indices of `x`; `values` are the values of x.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby). Both buffers come back.
@@ -258,11 +260,11 @@ impl Sparse {
         self.submit(rot, (x.indices().as_in(),), (values, y))
     }
 
-    /// The sum of `x_i * y_i`, with x conjugated where `conj` says so. On a GPU a kernel of our own: cuSPARSE's `SpVV` is
-    /// deprecated.
+    /// The sum of `x_i * y_i`; if `conj` is set, x is conjugated. On a GPU a kernel of our own computes it: cuSPARSE's
+    /// `SpVV` is deprecated.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when y is not as long as x; a stale or foreign buffer.
+    /// [`Error::InvalidArgument`] if the lengths of x and y differ; a stale or foreign buffer.
     pub fn dot<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,

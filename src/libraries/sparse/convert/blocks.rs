@@ -1,4 +1,4 @@
-//! Compressed rows into blocks and back.
+//! Compressed rows to blocks and back.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::formats::{SparseMatrix, Stored};
@@ -18,7 +18,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Order, Result};
 use std::marker::PhantomData;
 
-/// All elements of all blocks, as compressed rows.
+/// Expands all elements of all blocks to compressed rows.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Unblock<T, I> {
@@ -81,8 +81,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
             columns.into(),
             to.into(),
         ];
-        // SAFETY: the parameters in order and type; there are as many elements as the blocks have (checked), and one offset
-        // more than rows.
+        // SAFETY: the parameters have this order and these types; there are as many outputs as the blocks have elements
+        // (checked), and one more offset than rows.
         unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"unblock_4", c"unblock_8"]), rows.saturating_add(1), &args) }
     }
 
@@ -91,7 +91,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
     }
 }
 
-/// The blocks that entries lie in.
+/// Collects the blocks that contain at least one entry.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct ToBlocks<T, I> {
@@ -144,7 +144,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
         offsets: u64,
         [indices, values]: [u64; 2],
     ) -> Result<()> {
-        // Where each row stands.
+        // The current position in each row.
         let next = queue.scratch(from.bytes())?;
         let args = [
             from.address().into(),
@@ -159,8 +159,8 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
             indices.into(),
             values.into(),
         ];
-        // SAFETY: the parameters in order and type; the rows are whole rows of blocks (checked by the front); what is stored
-        // was counted.
+        // SAFETY: the parameters have this order and these types; the rows are a multiple of the block size (checked by
+        // the front); the number of stored blocks was counted.
         unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"block_4", c"block_8"]), self.count_of_rows(), &args) }
     }
 
@@ -177,12 +177,12 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
 }
 
 impl Sparse {
-    /// Blocks of compressed rows: every `block x block` block with an entry in it, filled up with zeros. Waits for their
-    /// number.
+    /// Converts compressed rows to blocks: stores every `block x block` block that contains an entry, filled up with
+    /// zeros. The call waits for the number of blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a size is no multiple of the block's or the blocks have more elements than the index
-    /// type counts; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if a size is not a multiple of the block size, or if the blocks have more elements
+    /// than the index type can count; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -204,14 +204,16 @@ impl Sparse {
         let to = ToBlocks::<T, I> { rows, cols, size: block, order, _types: PhantomData };
         let reads = || (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let (offsets, columns, values) = self.produce(to, reads)?;
-        // SAFETY: the columns of blocks of each row are sorted and made different before they are counted and stored.
+        // SAFETY: the block columns of each row are sorted and not repeated, when they are counted and when they are
+        // stored.
         unsafe { Bsr::assume_valid((rows, cols), (block, order), offsets, columns, values) }
     }
 
-    /// Compressed rows of blocks, with the zeros that are stored in them. Returned at once, while it is made.
+    /// Converts blocks to compressed rows; zeros stored in the blocks become entries. The matrix is returned at once,
+    /// while the device still computes it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are more elements than the index type counts; a stale or foreign matrix;
+    /// [`Error::InvalidArgument`] if there are more elements than the index type can count; a stale or foreign matrix;
     /// [`Error::OutOfMemory`].
     pub fn bsr_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Bsr<T, I>) -> Result<Csr<T, I>> {
         let Stored { layout, first, second, values, .. } = a.stored();
@@ -219,7 +221,7 @@ impl Sparse {
         let made = (self.device.uninit(len)?, self.device.uninit(values.len())?, self.device.uninit(values.len())?);
         let unblock = Unblock::<T, I> { layout, _types: PhantomData };
         let (offsets, columns, values) = self.submit(unblock, (first, second, values), made)?.into_output();
-        // SAFETY: the blocks of a valid matrix are sorted and different, and so are the columns inside of them.
+        // SAFETY: the blocks of a valid matrix are sorted and not repeated, and so are the columns inside them.
         unsafe { Csr::assume_valid(layout.rows, layout.cols, offsets, columns, values) }
     }
 }

@@ -1,4 +1,4 @@
-//! Compressed rows into coordinates and back. Columns and values are the same in both: they are shared.
+//! Compressed rows to coordinates and back. Columns and values are the same in both formats, so they are shared.
 
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -11,7 +11,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
-/// The row of each entry, from offsets.
+/// Computes the row of each entry from the offsets.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Expand<I> {
@@ -19,7 +19,7 @@ pub(super) struct Expand<I> {
     _index: PhantomData<fn() -> I>,
 }
 
-/// Offsets of rows, from the sorted row of each entry.
+/// Computes the offsets of the rows from the sorted row of each entry.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Compress<I> {
@@ -64,8 +64,8 @@ impl<I: SparseIndex> Routine for Expand<I> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets,), (rows,)) = (*queue.reads(), *queue.writes());
         let args = [offsets.into(), self.rows.into(), rows.into(), rows.len().into()];
-        // SAFETY: the parameters in order and type; offsets have one more element than rows (checked), and no place past
-        // the entries is written.
+        // SAFETY: the parameters have this order and these types; there is one more offset than rows (checked), and
+        // nothing is written past the entries.
         unsafe { queue.each(STRUCTURE, I::pick([c"expand_4", c"expand_8"]), self.rows, &args) }
     }
 
@@ -104,7 +104,7 @@ impl<I: SparseIndex> Routine for Compress<I> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((rows,), (offsets,)) = (*queue.reads(), *queue.writes());
         let args = [rows.into(), rows.len().into(), self.rows.into(), offsets.into()];
-        // SAFETY: the parameters in order and type; offsets have one more element than rows (checked).
+        // SAFETY: the parameters have this order and these types; there is one more offset than rows (checked).
         unsafe { queue.each(STRUCTURE, I::pick([c"compress_4", c"compress_8"]), offsets.len(), &args) }
     }
 
@@ -114,8 +114,8 @@ impl<I: SparseIndex> Routine for Compress<I> {
 }
 
 impl Sparse {
-    /// Coordinates of compressed rows (`cusparseXcsr2coo`). Columns and values are shared. Returned at once, while the
-    /// rows are made.
+    /// Converts compressed rows to coordinates (`cusparseXcsr2coo`). Columns and values are shared. The matrix is
+    /// returned at once, while the device still computes the row indices.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
@@ -131,12 +131,12 @@ impl Sparse {
     pub fn to_coo<T: SparseElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Coo<T, I>> {
         let expand = Expand::<I> { rows: a.rows(), _index: PhantomData };
         let rows = self.submit(expand, (a.offsets().as_in(),), (self.device.uninit(a.nnz())?,))?.into_output();
-        // SAFETY: the entries of a valid matrix by rows; each row stands as often as it has entries.
+        // SAFETY: the entries of a valid matrix, by rows; each row index is repeated once for each entry of the row.
         unsafe { Coo::assume_valid(a.rows(), a.cols(), rows, a.indices().clone(), a.values().clone()) }
     }
 
-    /// Compressed rows of coordinates (`cusparseXcoo2csr`). Columns and values are shared. Returned at once, while the
-    /// offsets are made.
+    /// Converts coordinates to compressed rows (`cusparseXcoo2csr`). Columns and values are shared. The matrix is
+    /// returned at once, while the device still computes the offsets.
     ///
     /// # Errors
     /// As [`to_coo`](Self::to_coo).

@@ -1,4 +1,4 @@
-//! To dense matrices, and from them.
+//! Sparse matrices to dense ones and back.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::formats::{SparseMatrix, Stored};
@@ -20,7 +20,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
 use std::marker::PhantomData;
 
-/// How a dense matrix lies in its buffer: column-major without gaps, unless set.
+/// The layout of a dense matrix in its buffer: column-major without gaps by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dense {
     order: Order,
@@ -28,12 +28,12 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// In this order, without gaps.
+    /// A matrix in this order, without gaps.
     pub fn new(order: Order) -> Self {
         Dense { order, ld: None }
     }
 
-    /// With a leading dimension.
+    /// Sets the leading dimension.
     pub fn ld(mut self, ld: usize) -> Self {
         self.ld = Some(ld);
         self
@@ -115,7 +115,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
             }
         };
         let entries = if let Format::Bsr(..) = self.layout.format { ARRANGE(T::DTYPE)? } else { ptx };
-        // SAFETY: the parameters in order and type; the matrix lies inside its buffer, the entries inside the matrix.
+        // SAFETY: the parameters have this order and these types; the matrix lies inside its buffer, the entries inside
+        // the matrix.
         unsafe {
             queue.each(ptx, c"zero_lines_all", line.saturating_mul(count), &zeros)?;
             queue.each(entries, name, threads, &args)
@@ -127,7 +128,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
     }
 }
 
-/// Compressed rows of what is larger than a threshold.
+/// Collects the elements larger than a threshold into compressed rows.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct FromDense<T, I> {
@@ -176,7 +177,8 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
             indices.into(),
             values.into(),
         ];
-        // SAFETY: the parameters in order and type; the matrix lies inside its buffer (checked); what is stored was counted.
+        // SAFETY: the parameters have this order and these types; the matrix lies inside its buffer (checked); the
+        // number of entries was counted.
         unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"from_dense_4", c"from_dense_8"]), self.at.rows, &args) }
     }
 
@@ -193,11 +195,12 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
 }
 
 impl Sparse {
-    /// The matrix with all its zeros, in any format (`cusparseSparseToDense`). What lies between the columns (or rows) of
-    /// `dense` stays as it is.
+    /// Writes the matrix, zeros included, to a dense one (`cusparseSparseToDense`); the matrix may have any format. The
+    /// gaps between the columns (or rows) of `dense` do not change.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when `dense` does not hold the matrix; a stale or foreign buffer. `dense` comes back.
+    /// [`Error::InvalidArgument`] if the matrix does not fit into `dense`; a stale or foreign buffer. `dense` comes
+    /// back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -219,12 +222,12 @@ impl Sparse {
         self.submit(to, (first, second, values), (dense,))
     }
 
-    /// Compressed rows of the elements of a dense matrix whose magnitude is larger than `threshold`, and of its NaN
-    /// elements; with a threshold of 0, of all that are not zero. Waits for their number.
+    /// Makes compressed rows from the elements of a dense matrix that are NaN or larger in magnitude than `threshold`.
+    /// A threshold of 0 keeps all elements that are not zero. The call waits for the number of entries.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when `dense` does not hold the matrix, the threshold is negative or NaN, or there
-    /// are more entries than the index type counts; a stale or foreign buffer; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if `dense` does not hold the matrix, the threshold is negative or NaN, or there are
+    /// more entries than the index type can count; a stale or foreign buffer; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -249,7 +252,7 @@ impl Sparse {
         let from = FromDense::<T, I> { at: how.at(rows, cols), threshold, _types: PhantomData };
         let dense = dense.into();
         let (offsets, columns, values) = self.produce(from, || (dense,))?;
-        // SAFETY: each row is walked from its first column to its last, and what is counted is what is kept.
+        // SAFETY: each row is read from its first column to its last, and the same elements are counted and stored.
         unsafe { Csr::assume_valid(rows, cols, offsets, columns, values) }
     }
 }

@@ -1,12 +1,12 @@
-//! Formats into each other, to and from dense matrices.
+//! Conversions between formats, to and from dense matrices.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `coordinates` | offsets into rows of coordinates and back: the other arrays are shared |
-//! | `turn` | compressed rows into compressed columns and back, by counting |
+//! | `coordinates` | offsets to row indices and back: the other arrays are shared |
+//! | `turn` | compressed rows to compressed columns and back, by counting |
 //! | `dense` | to dense matrices, and from them |
-//! | `blocks` | compressed rows into blocks and back |
-//! | `triplets` | coordinates in any order, sorted and summed |
+//! | `blocks` | compressed rows to blocks and back |
+//! | `triplets` | coordinates in any order: sorts them and sums duplicates |
 
 mod blocks;
 mod coordinates;

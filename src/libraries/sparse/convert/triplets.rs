@@ -1,4 +1,4 @@
-//! Coordinates in any order, sorted and summed.
+//! Coordinates in any order: sorts them and sums duplicates.
 
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -11,7 +11,8 @@ use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
-/// The entries by rows and in a row by columns, those of one place in their order; and how many places there are.
+/// Sorts the entries by row and then by column (stable: duplicates keep their order), and counts the distinct
+/// positions.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Sort<T, I> {
@@ -20,7 +21,7 @@ pub(super) struct Sort<T, I> {
     _types: PhantomData<fn() -> (T, I)>,
 }
 
-/// Sorted entries, and how many places they have.
+/// Sorted entries, and the number of their distinct positions.
 pub(super) struct Sorted<T: SparseElement, I: SparseIndex> {
     rows: DeviceBuffer<I>,
     columns: DeviceBuffer<I>,
@@ -44,7 +45,7 @@ fn same_lengths(lengths: [usize; 3]) -> Result<()> {
     Err(Error::invalid("values", format!("{values} values for {rows} rows and {columns} columns")))
 }
 
-/// A number of places has this bit clear; a fault has it set.
+/// Set if the result is a fault with its position; clear if it is the number of positions.
 const FAULT: u64 = 1 << 63;
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
@@ -73,7 +74,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
     fn host(&self, from: (&[I], &[I], &[T]), to: (&mut [I], &mut [I], &mut [T])) -> Result<u64> {
         let shape = (self.rows, self.cols);
         if let Some((place, _)) = host::check::coordinates(shape, from.0, from.1, true) {
-            // What is moved in must hold something also then.
+            // The outputs come back in this case too, so they must be initialised.
             to.0.copy_from_slice(from.0);
             to.1.copy_from_slice(from.1);
             to.2.copy_from_slice(from.2);
@@ -92,8 +93,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
         let (outside, result) = (queue.scratch(8)?, queue.result()?);
         let check = [rows.into(), columns.into(), self.rows.into(), self.cols.into(), n.into(), outside.into()];
         let permute = I::pick([c"permute_indices_4", c"permute_indices_8"]);
-        // SAFETY: the parameters in order and type; all arrays have `n` elements (checked), and so has the order. An entry that
-        // lies outside is told of, and moved like any other.
+        // SAFETY: the parameters have this order and these types; all arrays have `n` elements (checked), and so has
+        // the order. An entry outside the matrix is reported, and moved like any other.
         unsafe {
             queue.fill(outside, 8, &[0xff])?;
             queue.each(SORT, I::pick([c"check_places_4", c"check_places_8"]), n, &check)?;
@@ -118,7 +119,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
     }
 }
 
-/// Sorted entries with those of one place summed.
+/// Sums the sorted entries of each position.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Sum<T, I> {
@@ -169,7 +170,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
             to_columns.into(),
             to_values.into(),
         ];
-        // SAFETY: the parameters in order and type; no more places are written than there are.
+        // SAFETY: the parameters have this order and these types; at most as many positions are written as there are.
         unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"sum_places_4", c"sum_places_8"]), n, &args) }
     }
 
@@ -179,12 +180,12 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
 }
 
 impl Sparse {
-    /// A matrix of coordinates in any order, of which several may have the same place: they are summed, in the order in
-    /// which they come. Waits for the number of places.
+    /// Makes a matrix from coordinates in any order, in which a position may occur several times. The values of such
+    /// duplicates are summed in the order in which they are given. The call waits for the number of distinct positions.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when lengths differ, or an entry does not lie inside the matrix; a stale or foreign
-    /// buffer; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the lengths differ, or if an entry does not lie inside the matrix; a stale or
+    /// foreign buffer; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -213,14 +214,14 @@ impl Sparse {
         let Sorted { rows: sorted_rows, columns, values, places } = sorted;
         let places = usize::try_from(places).unwrap_or(usize::MAX).min(len);
         if places == len {
-            // SAFETY: inside the matrix, sorted, and as many places as entries: none comes twice.
+            // SAFETY: inside the matrix and sorted; there are as many positions as entries, so none is repeated.
             return unsafe { Coo::assume_valid(rows, cols, sorted_rows, columns, values) };
         }
         let to = (device.uninit(places)?, device.uninit(places)?, device.uninit(places)?);
         let sum = Sum::<T, I> { _types: PhantomData };
         let reads = (sorted_rows.as_in(), columns.as_in(), values.as_in());
         let (sorted_rows, columns, values) = self.submit(sum, reads, to)?.into_output();
-        // SAFETY: inside the matrix, sorted, and those of one place are summed to one.
+        // SAFETY: inside the matrix and sorted; the duplicates of each position are summed into one entry.
         unsafe { Coo::assume_valid(rows, cols, sorted_rows, columns, values) }
     }
 }

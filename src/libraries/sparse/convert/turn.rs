@@ -1,4 +1,4 @@
-//! Compressed rows into compressed columns and back.
+//! Compressed rows to compressed columns and back.
 
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -13,7 +13,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
-/// The compressed rows of the transpose.
+/// Computes the compressed rows of the transpose.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Turn<T, I> {
@@ -79,11 +79,11 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
             return unsafe { queue.fill(to_offsets.address(), to_offsets.bytes(), &[0]) };
         }
         let narrow = |size: usize| {
-            let reason = || format!("turning a matrix with a size of {size} on a GPU: cuSPARSE counts it by 32 bits");
+            let reason = || format!("converting a matrix with a size of {size} on a GPU: cuSPARSE has 32 bits");
             i32::try_from(size).map_err(|_| Error::unsupported(reason()))
         };
         let (m, n, nnz) = (narrow(self.count)?, narrow(self.width)?, narrow(indices.len())?);
-        // What 32 bits count is turned as such, and made wide again.
+        // Indices that fit into 32 bits are converted as i32, and widened afterwards.
         let wide = size_of::<I>() != size_of::<i32>();
         let arrays = match wide {
             true => [queue.aligned(&values)?, queue.narrowed(&offsets)?, queue.narrowed(&indices)?],
@@ -129,8 +129,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         queue.status::<Cusparse>("cusparseCsr2cscEx2_bufferSize", code)?;
         let buffer = queue.workspace(bytes)?;
         queue.stream();
-        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, are as long as was checked, and
-        // were validated; the workspace has the bytes asked for.
+        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, have the lengths that were
+        // checked, and were validated; the workspace has the size that was asked for.
         let code = unsafe {
             api.turn(
                 handle,
@@ -170,7 +170,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
 }
 
 impl Sparse {
-    /// The same matrix with the other of rows and columns compressed, conjugated where asked for.
+    /// The same matrix with the other dimension compressed; its values are conjugated if `conj` is set.
     pub(in super::super) fn turn<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         a: &Compressed<T, I, M>,
@@ -182,11 +182,12 @@ impl Sparse {
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let turn = Turn::<T, I> { count, width, conj, _types: PhantomData };
         let (offsets, indices, values) = self.submit(turn, reads, made)?.into_output();
-        // SAFETY: the entries of a valid matrix, counted by the other index: sorted, none twice.
+        // SAFETY: the entries of a valid matrix, counted by the other index: sorted, without repetition.
         unsafe { Compressed::assume_valid(a.rows(), a.cols(), offsets, indices, values) }
     }
 
-    /// Compressed columns of compressed rows (`cusparseCsr2cscEx2`). Returned at once, while it is made.
+    /// Converts compressed rows to compressed columns (`cusparseCsr2cscEx2`). The matrix is returned at once, while the
+    /// device still computes it.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
@@ -204,7 +205,7 @@ impl Sparse {
         self.turn(a, false)
     }
 
-    /// Compressed rows of compressed columns; as [`to_csc`](Self::to_csc).
+    /// Converts compressed columns to compressed rows; as [`to_csc`](Self::to_csc).
     ///
     /// # Errors
     /// As [`to_csc`](Self::to_csc).
@@ -212,7 +213,7 @@ impl Sparse {
         self.turn(a, false)
     }
 
-    /// The transpose in the same format: what [`Compressed::transposed`] is in the other one without a copy.
+    /// The transpose in the same format. [`Compressed::transposed`] gives it in the other format without a copy.
     ///
     /// # Errors
     /// As [`to_csc`](Self::to_csc).

@@ -1,4 +1,4 @@
-//! The order of elimination, and what a factor has where.
+//! The elimination order, and the structure of the factor.
 
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -9,17 +9,17 @@ use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Uplo};
 use std::marker::PhantomData;
 
-/// How a system is to be solved.
+/// The method for solving a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Direct {
-    /// Symmetric or Hermitian and positive definite: by Cholesky, from this triangle alone.
+    /// Cholesky, for symmetric or Hermitian positive definite matrices. Only this triangle is read.
     Cholesky(Uplo),
-    /// As many rows as columns or more: by QR, which gives least squares.
+    /// QR, for matrices with at least as many rows as columns. Solves least-squares problems.
     Qr,
 }
 
-/// What was found out about a structure by [`Sparse::analyse`]: it serves for every matrix that has it.
+/// The analysis of a structure by [`Sparse::analyse`]. It is valid for every matrix with that structure.
 #[derive(Debug)]
 pub struct Analysis<I: SparseIndex = i32> {
     pub(super) direct: Direct,
@@ -33,36 +33,36 @@ pub struct Analysis<I: SparseIndex = i32> {
 }
 
 impl<I: SparseIndex> Analysis<I> {
-    /// How it is to be solved.
+    /// The method that the analysis is for.
     pub fn direct(&self) -> Direct {
         self.direct
     }
 
-    /// Entries of the factor, fill included: of L, or of R.
+    /// Number of entries of the factor L or R, fill included.
     pub fn entries(&self) -> usize {
         self.entries
     }
 
-    /// Which column is eliminated first, which second, and so on, counted from 0.
+    /// The elimination order: the column that is eliminated first, then the second, and so on, counted from 0.
     pub fn order(&self) -> &GpuRef<I> {
         &self.order
     }
 
-    /// The matrix has the sizes and the number of entries of the one that was analysed.
+    /// Checks that the matrix has the sizes and the number of entries of the one that was analysed.
     pub(super) fn check<T: SolveElement>(&self, direct: bool, a: &Csr<T, I>) -> Result<()> {
         let (have, want) = ((a.rows(), a.cols(), a.nnz()), (self.rows, self.cols, self.nnz));
         if !direct {
-            return Err(Error::invalid("analysis", format!("it is for {:?}", self.direct)));
+            return Err(Error::invalid("analysis", format!("it was made for {:?}", self.direct)));
         }
         if have != want {
             let text = |(rows, cols, nnz)| format!("{rows} x {cols} with {nnz} entries");
-            return Err(Error::invalid("a", format!("{}, and what was analysed has {}", text(have), text(want))));
+            return Err(Error::invalid("a", format!("{}, but the analysed matrix is {}", text(have), text(want))));
         }
         Ok(())
     }
 }
 
-/// Finds the order, the tree and the offsets.
+/// Finds the elimination order, the elimination tree and the offsets of the factor.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in super::super) struct Analyse<I> {
@@ -122,7 +122,7 @@ impl<I: SparseIndex> Routine for Analyse<I> {
         };
         let total = plan.tree.offsets.last().copied().unwrap_or(0);
         order.iter_mut().zip(&plan.order).for_each(|(to, i)| *to = I::of(*i));
-        // A root says so by a number that no column has.
+        // The parent of a root is the number of columns, which is no column.
         parents.iter_mut().zip(&plan.tree.parents).for_each(|(to, i)| *to = I::of((*i).min(self.cols)));
         starts.iter_mut().zip(&plan.tree.offsets).for_each(|(to, i)| *to = I::of(*i));
         Ok(total as u64)
@@ -136,7 +136,7 @@ impl<I: SparseIndex> Routine for Analyse<I> {
     fn finish(&self, total: u64) -> Result<u64> {
         if total > I::LARGEST as u64 {
             let kind = <I as crate::Element>::DTYPE;
-            let text = format!("{total} entries of the factor are more than indices of {kind} count: use i64");
+            let text = format!("the factor has {total} entries, too many for {kind} indices: use i64");
             return Err(Error::invalid("indices", text));
         }
         Ok(total)
@@ -144,12 +144,14 @@ impl<I: SparseIndex> Routine for Analyse<I> {
 }
 
 impl Sparse {
-    /// Finds an order of elimination that keeps a factor sparse, and the structure of that factor, from the structure of A
-    /// alone: once for all matrices that have it. Waits for the number of entries. On the host engine alone.
+    /// Finds an elimination order that keeps the factor sparse, and the structure of that factor. It reads only the
+    /// structure of A, so one analysis serves all matrices with this structure. The call waits for the number of
+    /// entries. Host engine only.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square, for QR when it has more columns than rows, or when the factor has more
-    /// entries than the index type counts; [`Error::Unsupported`] on a GPU; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if A is not square (for QR: if it has more columns than rows), or if the factor has
+    /// more entries than the index type can count; [`Error::Unsupported`] on a GPU; a stale or foreign matrix;
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

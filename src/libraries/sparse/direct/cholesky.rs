@@ -1,4 +1,4 @@
-//! Factors of positive definite matrices, and solutions with them.
+//! Cholesky factors of positive definite matrices, and solves with them.
 
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -11,7 +11,7 @@ use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Submitted, Uplo};
 use std::marker::PhantomData;
 
-/// The factor `P * A * P^T = L * L^H` of a sparse matrix, by [`Sparse::cholesky`].
+/// The factorization `P * A * P^T = L * L^H` of a sparse matrix, from [`Sparse::cholesky`].
 #[derive(Debug)]
 pub struct SparseCholesky<T: SolveElement, I: SparseIndex = i32> {
     order: GpuRef<I>,
@@ -21,21 +21,21 @@ pub struct SparseCholesky<T: SolveElement, I: SparseIndex = i32> {
 }
 
 impl<T: SolveElement, I: SparseIndex> SparseCholesky<T, I> {
-    /// Rows, and columns.
+    /// The number of rows, which is the number of columns.
     pub fn n(&self) -> usize {
         self.order.len()
     }
 
-    /// L by columns: where each begins, its rows with the diagonal first, and its values. Row and column `k` of it are those of
-    /// A that [`Analysis::order`] has at place `k`.
+    /// L in compressed columns: the offsets, the row indices (the diagonal first in each column), and the values. Row
+    /// and column `k` of L belong to the row and column `order[k]` of A, where `order` is [`Analysis::order`].
     pub fn parts(&self) -> (&GpuRef<I>, &GpuRef<I>, &GpuRef<T>) {
         (&self.offsets, &self.rows, &self.values)
     }
 
-    /// Solves `A * X = B` in place of B, of `columns` columns without gaps.
+    /// Solves `A * X = B` and overwrites B with X. B has `columns` columns without gaps.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when B has another number of elements; a stale or foreign buffer. B comes back.
+    /// [`Error::InvalidArgument`] if the number of elements of B is wrong; a stale or foreign buffer. B comes back.
     pub fn solve(&self, sparse: &Sparse, columns: usize, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         let op = Solve::<T, I> { n: self.n(), entries: self.values.len(), columns, _types: PhantomData };
         let reads = (self.order.as_in(), self.offsets.as_in(), self.rows.as_in(), self.values.as_in());
@@ -43,7 +43,7 @@ impl<T: SolveElement, I: SparseIndex> SparseCholesky<T, I> {
     }
 }
 
-/// Fills the structure of a factor.
+/// Computes the entries of a factor whose structure is known.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in super::super) struct Factor<T, I> {
@@ -53,7 +53,7 @@ pub(in super::super) struct Factor<T, I> {
     _types: PhantomData<fn() -> (T, I)>,
 }
 
-/// Rows and values of the factor; the verdict comes with the await.
+/// Row indices and values of the factor; the wait reports a pivot that is not positive.
 pub(in super::super) struct Factored<T: SolveElement, I: SparseIndex>(DeviceBuffer<I>, DeviceBuffer<T>);
 
 impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
@@ -71,7 +71,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     /// Offsets, indices and values of A; order, parents and offsets of the factor.
     type Reads = (I, I, T, I, I, I);
     type Output = Factored<T, I>;
-    /// One past the place in the order whose pivot is not positive, or 0.
+    /// The position in the order of the first pivot that is not positive, plus 1; or 0.
     type Raw = u64;
 
     fn check(&self, reads: &Spans<Self::Reads>, (rows, values): &Spans<(I, T)>) -> Result<()> {
@@ -172,12 +172,13 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 }
 
 impl Sparse {
-    /// The Cholesky factor of a matrix whose structure was analysed, from the triangle that was named. Waits for the verdict. On
-    /// the host engine alone.
+    /// The Cholesky factor of a matrix whose structure was analysed. It reads the triangle that the analysis names. The
+    /// call waits for the result. Host engine only.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the analysis is for something else; [`Error::NotPositiveDefinite`] with the number of
-    /// columns that were eliminated up to the pivot that is not positive; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the analysis is for another structure or method; [`Error::NotPositiveDefinite`]
+    /// with the position, counted from 1 in the elimination order, of the pivot that is not positive; a stale or
+    /// foreign matrix; [`Error::OutOfMemory`].
     pub fn cholesky<T: SolveElement, I: SparseIndex>(
         &self,
         analysis: &Analysis<I>,

@@ -1,13 +1,14 @@
-//! Direct solutions: factors with fill, in an order that keeps it small. On the host engine alone.
+//! Direct solvers: factorizations with fill, in an elimination order that keeps the fill small. Host engine only.
 //!
-//! Three steps, of which the first looks at the structure alone and serves for all matrices that have it: [`Sparse::analyse`],
-//! [`Sparse::cholesky`], [`SparseCholesky::solve`]; or [`Sparse::solve_qr`] for the last two at once.
+//! There are three steps: [`Sparse::analyse`], [`Sparse::cholesky`], [`SparseCholesky::solve`]. [`Sparse::solve_qr`]
+//! does the last two in one call. The first step reads only the structure, so its result serves all matrices with that
+//! structure.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `analyse` | the order of elimination and the structure of the factor |
-//! | `cholesky` | factors of positive definite matrices, and solutions |
-//! | `qr` | least squares and systems without symmetry |
+//! | `analyse` | the elimination order and the structure of the factor |
+//! | `cholesky` | Cholesky factors of positive definite matrices, and solves |
+//! | `qr` | least squares and unsymmetric systems |
 
 mod analyse;
 mod cholesky;
@@ -22,7 +23,7 @@ use super::element::SparseIndex;
 use super::host::direct::NONE;
 use crate::Error;
 
-/// Why no GPU does it.
+/// The reason why no GPU supports this.
 #[cfg(feature = "sparse")]
 fn unsupported() -> Error {
     Error::unsupported(
@@ -31,19 +32,19 @@ fn unsupported() -> Error {
     )
 }
 
-/// As places.
+/// Indices as positions.
 #[cfg(feature = "host")]
 fn places<I: SparseIndex>(x: &[I]) -> Vec<usize> {
     x.iter().map(|x| x.place()).collect()
 }
 
-/// Parents as places; what is no column is no parent.
+/// Parents as positions; a value that is not a column means a root.
 #[cfg(feature = "host")]
 fn parents<I: SparseIndex>(x: &[I]) -> Vec<usize> {
     x.iter().map(|i| if i.place() < x.len() { i.place() } else { NONE }).collect()
 }
 
-/// Lengths that a plan must have.
+/// Checks the lengths of the arrays of an analysis.
 fn check_plan(n: usize, lens: [usize; 3]) -> crate::Result<()> {
     if lens == [n, n, n.saturating_add(1)] {
         Ok(())

@@ -1,4 +1,4 @@
-//! Least squares, and systems without symmetry.
+//! Least squares, and unsymmetric systems.
 
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -11,10 +11,10 @@ use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
-/// What [`Sparse::solve_qr`] gives.
+/// The result of [`Sparse::solve_qr`].
 #[derive(Debug)]
 pub struct LeastSquares<T: SolveElement> {
-    /// The solutions, as many as there are right sides, without gaps.
+    /// The solutions, one column for each right-hand side, without gaps.
     pub x: DeviceBuffer<T>,
 }
 
@@ -26,7 +26,7 @@ impl<T: SolveElement> Output for LeastSquares<T> {
     }
 }
 
-/// Factors and solves.
+/// Factorizes and solves.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in super::super) struct Solve<T, I> {
@@ -44,7 +44,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     /// Offsets, indices and values of A; order, parents and offsets of R; B.
     type Reads = (I, I, T, I, I, I, T);
     type Output = LeastSquares<T>;
-    /// One past the column whose pivot is zero, or 0.
+    /// The column of the first zero pivot plus 1, or 0.
     type Raw = u64;
 
     fn check(&self, reads: &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
@@ -94,13 +94,15 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 }
 
 impl Sparse {
-    /// The X that makes `||A * X - B||` least for a matrix of full rank whose structure was analysed, which is the solution
-    /// where A is square: by R of `A = Q * R`, with the right sides rotated on the way, so that Q is not kept. B has `columns`
-    /// columns of as many elements as A has rows, X of as many as it has columns, both without gaps. On the host engine alone.
+    /// Solves the least-squares problem `min ||A * X - B||` for a matrix A of full rank whose structure was analysed;
+    /// if A is square, X solves `A * X = B`. It computes R of `A = Q * R` and applies the rotations to the right-hand
+    /// sides at the same time, so Q is not stored. B has `columns` columns, each with as many elements as A has rows; X
+    /// has `columns` columns, each with as many elements as A has columns. Both have no gaps. Host engine only.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the analysis is for something else or the lengths do not fit; a stale or foreign buffer.
-    /// At the wait [`Error::Singular`] with the column, counted from 1, that depends on others. X comes back.
+    /// [`Error::InvalidArgument`] if the analysis is for another structure or method, or the lengths do not fit; a
+    /// stale or foreign buffer. From the wait: [`Error::Singular`] with the column, counted from 1, that depends
+    /// linearly on others. X comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

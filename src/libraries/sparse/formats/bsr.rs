@@ -6,9 +6,9 @@ use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
 use crate::{Error, GpuRef, Order, Output, Result};
 
-/// A sparse matrix of dense square blocks, its rows of blocks compressed as those of a [`Csr`](super::Csr) are. Validated
-/// as one. Its sizes are multiples of the block's; the values are the elements of block after block, each in the
-/// [`Order`] given.
+/// A sparse matrix of dense square blocks. Its rows of blocks are compressed and validated like the rows of a
+/// [`Csr`](super::Csr). Rows and columns are multiples of the block size. The values are the elements of one block
+/// after the other, each block in the given [`Order`].
 pub struct Bsr<T: SparseElement, I: SparseIndex = i32> {
     layout: Layout,
     offsets: GpuRef<I>,
@@ -16,7 +16,7 @@ pub struct Bsr<T: SparseElement, I: SparseIndex = i32> {
     values: GpuRef<T>,
 }
 
-/// Blocks as the host describes them.
+/// The layout of a matrix of blocks, which the host knows without the device.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct BlockExtent(pub(in super::super) Layout);
@@ -26,14 +26,14 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
         Layout { format: Format::Bsr(block, order), rows: extent.rows, cols: extent.cols, stored }
     }
 
-    /// Takes arrays as they are, looking at their lengths alone.
+    /// Takes the arrays without validating their contents: only their lengths are checked.
     ///
     /// # Safety
     /// As [`Compressed::assume_valid`](super::Compressed::assume_valid).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when lengths do not fit, sizes are no multiples of the block's, or are more than the
-    /// index type counts.
+    /// [`Error::InvalidArgument`] if the lengths do not fit, the sizes are not multiples of the block size, or the
+    /// index type cannot represent a size.
     pub unsafe fn assume_valid(
         (rows, cols): (usize, usize),
         (block, order): (usize, Order),
@@ -47,22 +47,22 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
         Ok(Bsr { layout, offsets, columns, values })
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.layout.rows
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn cols(&self) -> usize {
         self.layout.cols
     }
 
-    /// Elements of all blocks, zeros among them.
+    /// Number of stored elements in all blocks, stored zeros included.
     pub fn nnz(&self) -> usize {
         self.values.len()
     }
 
-    /// Rows and columns of a block.
+    /// Number of rows, and of columns, of a block.
     pub fn block(&self) -> usize {
         match self.layout.format {
             Format::Bsr(size, _) => size,
@@ -70,7 +70,7 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
         }
     }
 
-    /// How the elements of a block lie.
+    /// The order of the elements in a block.
     pub fn order(&self) -> Order {
         match self.layout.format {
             Format::Bsr(_, order) => order,
@@ -78,12 +78,12 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
         }
     }
 
-    /// Where each row of blocks begins, and the end.
+    /// The index of the first block of each row of blocks, and the number of blocks at the end.
     pub fn offsets(&self) -> &GpuRef<I> {
         &self.offsets
     }
 
-    /// The column of blocks of each block.
+    /// The block column of each block.
     pub fn indices(&self) -> &GpuRef<I> {
         &self.columns
     }
@@ -96,7 +96,7 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
     /// The same structure with other values, of any type; it is not validated again.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when their number differs.
+    /// [`Error::InvalidArgument`] if the number of values differs.
     pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Bsr<U, I>> {
         let values = values.into();
         if values.len() != self.values.len() {

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 /// Whether rows or columns are compressed. Sealed: [`ByRows`] and [`ByColumns`].
 pub trait Major: sealed::Sealed + Send + Sync + 'static {
-    /// The major of the transpose.
+    /// The compressed dimension of the transpose.
     type Turned: Major<Turned = Self>;
     #[doc(hidden)]
     const ROWS: bool;
@@ -32,16 +32,19 @@ impl Major for ByColumns {
     const ROWS: bool = false;
 }
 
-/// Compressed sparse rows: the entries of row `i` are those from `offsets[i]` to `offsets[i + 1]`, each with its column.
+/// Compressed sparse rows: the entries of row `i` have the positions `offsets[i] .. offsets[i + 1]`; each has a column
+/// index.
 pub type Csr<T, I = i32> = Compressed<T, I, ByRows>;
-/// Compressed sparse columns: the entries of column `j` are those from `offsets[j]` to `offsets[j + 1]`, each with its row.
+/// Compressed sparse columns: the entries of column `j` have the positions `offsets[j] .. offsets[j + 1]`; each has a
+/// row index.
 pub type Csc<T, I = i32> = Compressed<T, I, ByColumns>;
 
-/// A sparse matrix with compressed rows ([`Csr`]) or columns ([`Csc`]), validated: offsets begin at 0, never fall and end
-/// at the number of entries; the indices of a row (or column) lie inside the matrix, are sorted, and none comes twice.
+/// A sparse matrix with compressed rows ([`Csr`]) or columns ([`Csc`]), validated: the offsets begin at 0, do not
+/// decrease, and end at the number of entries; the indices of each row (or column) lie inside the matrix, are sorted,
+/// and do not repeat.
 ///
-/// Made by [`Sparse::csr`](super::super::Sparse::csr) and its like. It holds read handles, so a clone costs nothing and
-/// the arrays cannot change while it exists.
+/// [`Sparse::csr`](super::super::Sparse::csr) and similar functions create it. It holds read handles, so a clone costs
+/// nothing and the arrays cannot change while it exists.
 pub struct Compressed<T: SparseElement, I: SparseIndex, M: Major> {
     extent: Extent,
     offsets: GpuRef<I>,
@@ -52,7 +55,7 @@ pub struct Compressed<T: SparseElement, I: SparseIndex, M: Major> {
 }
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
-    /// The layout of such a matrix.
+    /// The layout of a matrix of these sizes.
     pub(in super::super) fn layout_of(rows: usize, cols: usize, stored: usize) -> Layout {
         Layout { format: if M::ROWS { Format::Csr } else { Format::Csc }, rows, cols, stored }
     }
@@ -61,13 +64,14 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         Self::layout_of(self.extent.rows, self.extent.cols, self.indices.len())
     }
 
-    /// Takes arrays as they are, looking at their lengths alone.
+    /// Takes the arrays without validating their contents: only their lengths are checked.
     ///
     /// # Safety
-    /// What the type says of its arrays must hold. On a GPU an index that points outside reads and writes outside.
+    /// The arrays must satisfy what the documentation of the type says. On a GPU an index outside the matrix causes
+    /// reads and writes outside of buffers.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when lengths do not fit or sizes are more than the index type counts.
+    /// [`Error::InvalidArgument`] if the lengths do not fit or the index type cannot represent a size.
     pub unsafe fn assume_valid(
         rows: usize,
         cols: usize,
@@ -87,7 +91,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         })
     }
 
-    /// The compressed rows: those of the transpose where columns are compressed.
+    /// The arrays as compressed rows: those of the transpose if columns are compressed.
     pub(in super::super) fn as_rows(&self) -> Csr<T, I> {
         let Extent { rows, cols } = self.extent;
         let extent = if M::ROWS { self.extent } else { Extent { rows: cols, cols: rows } };
@@ -95,22 +99,23 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         Compressed { extent, offsets, indices, values, structure: self.structure, _major: PhantomData }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.extent.rows
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn cols(&self) -> usize {
         self.extent.cols
     }
 
-    /// Entries that are stored, zeros among them.
+    /// Number of stored entries, stored zeros included.
     pub fn nnz(&self) -> usize {
         self.indices.len()
     }
 
-    /// Where each row (or column) begins, and the end: one more than there are.
+    /// The position of the first entry of each row (or column), and the number of entries at the end: one more than
+    /// rows.
     pub fn offsets(&self) -> &GpuRef<I> {
         &self.offsets
     }
@@ -120,7 +125,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         &self.indices
     }
 
-    /// The entries.
+    /// The values of the entries.
     pub fn values(&self) -> &GpuRef<T> {
         &self.values
     }
@@ -133,7 +138,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
     /// The same structure with other values, of any type; it is not validated again.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when their number differs.
+    /// [`Error::InvalidArgument`] if the number of values differs.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -153,7 +158,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         Ok(Compressed { extent: self.extent, offsets, indices, values, structure: self.structure, _major: PhantomData })
     }
 
-    /// The transpose, which is the same arrays seen in the other format: nothing is copied.
+    /// The transpose: the same arrays read in the other format. Nothing is copied.
     pub fn transposed(&self) -> Compressed<T, I, M::Turned> {
         let Extent { rows, cols } = self.extent;
         let (offsets, indices, values) = (self.offsets.clone(), self.indices.clone(), self.values.clone());
@@ -184,7 +189,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> std::fmt::Debug for Compressed<
 
 impl<T: SparseElement, I: SparseIndex, M: Major> Output for Compressed<T, I, M> {
     type Writes = (I, I, T);
-    /// With the most entries of a row, where they were counted.
+    /// The second part is the number of entries of the longest row, if it was counted.
     type Host = (Extent, Option<u64>);
     fn join((offsets, indices, values): Arrays<T, I>, (extent, longest): Self::Host) -> Result<Self> {
         let (offsets, indices, values) = (offsets.share(), indices.share(), values.share());
@@ -192,7 +197,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Output for Compressed<T, I, M> 
     }
 }
 
-/// The three arrays of a matrix, as they are moved in and given back.
+/// The three arrays of a matrix, as they are passed in and returned.
 pub(in super::super) type Arrays<T, I> = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
 
 impl<T: SparseElement, I: SparseIndex, M: Major> sealed::Sealed for Compressed<T, I, M> {}

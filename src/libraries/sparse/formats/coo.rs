@@ -6,9 +6,10 @@ use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
 use crate::{Error, GpuRef, Output, Result};
 
-/// A sparse matrix of coordinates: each entry has its row and its column. Validated: inside the matrix, sorted by rows and
-/// in a row by columns, no place twice. Coordinates in any order are sorted by
-/// [`Sparse::sum_duplicates`](super::super::Sparse::sum_duplicates).
+/// A sparse matrix of coordinates: each entry has a row and a column index. Validated: the indices lie inside the
+/// matrix, are sorted by row and then by column, and no position occurs twice.
+/// [`Sparse::sum_duplicates`](super::super::Sparse::sum_duplicates) makes such a matrix from unsorted or repeated
+/// entries.
 pub struct Coo<T: SparseElement, I: SparseIndex = i32> {
     extent: Extent,
     rows: GpuRef<I>,
@@ -21,13 +22,13 @@ impl<T: SparseElement, I: SparseIndex> Coo<T, I> {
         Layout { format: Format::Coo, rows, cols, stored }
     }
 
-    /// Takes arrays as they are, looking at their lengths alone.
+    /// Takes the arrays without validating their contents: only their lengths are checked.
     ///
     /// # Safety
     /// As [`Compressed::assume_valid`](super::Compressed::assume_valid).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when lengths differ or sizes are more than the index type counts.
+    /// [`Error::InvalidArgument`] if the lengths differ or the index type cannot represent a size.
     pub unsafe fn assume_valid(
         rows: usize,
         cols: usize,
@@ -40,37 +41,37 @@ impl<T: SparseElement, I: SparseIndex> Coo<T, I> {
         Ok(Coo { extent: Extent { rows, cols }, rows: firsts, columns, values })
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.extent.rows
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn cols(&self) -> usize {
         self.extent.cols
     }
 
-    /// Entries that are stored, zeros among them.
+    /// Number of stored entries, stored zeros included.
     pub fn nnz(&self) -> usize {
         self.columns.len()
     }
 
-    /// The row of each entry.
+    /// The row index of each entry.
     pub fn row_indices(&self) -> &GpuRef<I> {
         &self.rows
     }
 
-    /// The column of each entry.
+    /// The column index of each entry.
     pub fn column_indices(&self) -> &GpuRef<I> {
         &self.columns
     }
 
-    /// The entries.
+    /// The values of the entries.
     pub fn values(&self) -> &GpuRef<T> {
         &self.values
     }
 
-    /// Rows, columns and values.
+    /// Row indices, column indices and values.
     pub fn into_parts(self) -> (GpuRef<I>, GpuRef<I>, GpuRef<T>) {
         (self.rows, self.columns, self.values)
     }
@@ -78,7 +79,7 @@ impl<T: SparseElement, I: SparseIndex> Coo<T, I> {
     /// The same structure with other values, of any type; it is not validated again.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when their number differs.
+    /// [`Error::InvalidArgument`] if the number of values differs.
     pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Coo<U, I>> {
         let values = values.into();
         if values.len() != self.columns.len() {

@@ -1,8 +1,8 @@
 //! The formats: owned structures over device memory, validated once.
 //!
-//! A format holds read handles of its arrays, so nobody can write them while it exists; a clone shares them. Validation is
-//! one operation on the device (`validate`), with its verdict at the await. After it no operation can be made to read
-//! outside of a buffer, and none looks again.
+//! A format holds read handles of its arrays, so nobody can write them while it exists; a clone shares them. Validation
+//! is one operation on the device (`validate`); the wait for it returns the result. No operation on a validated matrix
+//! can read outside of a buffer, and none validates it again.
 
 mod bsr;
 mod compressed;
@@ -28,22 +28,22 @@ pub(super) mod sealed {
 
 /// A sparse matrix in any format: [`Csr`], [`Csc`], [`Coo`] or [`Bsr`]. Sealed.
 pub trait SparseMatrix<T: SparseElement, I: SparseIndex>: sealed::Sealed {
-    /// Rows.
+    /// Number of rows.
     fn rows(&self) -> usize;
-    /// Columns.
+    /// Number of columns.
     fn cols(&self) -> usize;
-    /// Entries that are stored, zeros among them.
+    /// Number of stored entries, stored zeros included.
     fn nnz(&self) -> usize;
     #[doc(hidden)]
     fn stored(&self) -> Stored<'_, T, I>;
 }
 
-/// A matrix as operand. Opaque.
+/// A matrix as an operand. Opaque.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Stored<'a, T: SparseElement, I: SparseIndex> {
     pub(super) layout: Layout,
-    /// What is known of the structure, where that is of use.
+    /// What is known of the structure, if an operation can use it.
     pub(super) structure: Option<Structure>,
     pub(super) first: In<'a, I>,
     pub(super) second: In<'a, I>,

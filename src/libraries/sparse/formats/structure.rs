@@ -1,18 +1,18 @@
-//! What is known of a structure beside its arrays.
+//! What is known of a structure in addition to its arrays.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// What offsets and indices hold: a name for it, and what its validation saw.
+/// An identifier for the contents of offsets and indices, and a result of their validation.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(in super::super) struct Structure {
-    /// No other structure of the process has had it.
+    /// Unique in the process.
     pub(in super::super) name: u64,
-    /// The most entries of a row (or column), where a GPU has counted them.
+    /// The number of entries of the longest row (or column), if a GPU has counted it.
     pub(in super::super) longest: Option<u64>,
 }
 
 impl Structure {
-    /// Another one than all before.
+    /// A structure with a new identifier.
     pub(super) fn new(longest: Option<u64>) -> Self {
         static NAMES: AtomicU64 = AtomicU64::new(1);
         Structure { name: NAMES.fetch_add(1, Ordering::Relaxed), longest }

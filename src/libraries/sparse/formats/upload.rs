@@ -1,4 +1,4 @@
-//! Matrices from arrays of the host.
+//! Matrices from arrays in host memory.
 
 use super::super::Sparse;
 use super::super::element::{SparseElement, SparseIndex};
@@ -6,8 +6,8 @@ use super::{Coo, Csc, Csr};
 use crate::Result;
 
 impl Sparse {
-    /// Uploads and validates a matrix of compressed rows, and waits for the verdict: [`csr`](Self::csr) for arrays of the
-    /// host.
+    /// Uploads and validates a matrix of compressed rows, and waits for the result: [`csr`](Self::csr) for arrays in
+    /// host memory.
     ///
     /// # Errors
     /// As [`csr`](Self::csr).
@@ -32,7 +32,7 @@ impl Sparse {
         Ok(self.csr(rows, cols, offsets, columns, self.device.upload(values)?.into_output())?.await_result()?)
     }
 
-    /// As [`upload_csr`](Self::upload_csr), of compressed columns.
+    /// As [`upload_csr`](Self::upload_csr), for compressed columns.
     ///
     /// # Errors
     /// As [`csc`](Self::csc).
@@ -47,7 +47,7 @@ impl Sparse {
         Ok(self.upload_csr(cols, rows, offsets, row_indices, values)?.transposed())
     }
 
-    /// As [`upload_csr`](Self::upload_csr), of coordinates.
+    /// As [`upload_csr`](Self::upload_csr), for coordinates.
     ///
     /// # Errors
     /// As [`coo`](Self::coo).

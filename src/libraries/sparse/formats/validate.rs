@@ -1,4 +1,4 @@
-//! The validation of a structure: one operation, with its verdict at the await.
+//! The validation of a structure: one operation, whose wait returns the result.
 
 use super::super::Sparse;
 use super::super::element::{SparseElement, SparseIndex};
@@ -16,7 +16,7 @@ use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Order, Result, Submitted};
 use std::marker::PhantomData;
 
-/// A format as the output of an operation: its host's part is made of its layout.
+/// A format as the output of an operation; its host part is made from its layout.
 pub(in super::super) trait Built:
     Output<Writes = (Self::Index, Self::Index, Self::Value)> + 'static
 {
@@ -49,7 +49,7 @@ impl<T: SparseElement, I: SparseIndex> Built for Bsr<T, I> {
     }
 }
 
-/// Looks at the arrays of a matrix, which it leaves as they are.
+/// Reads and checks the arrays of a matrix; it does not change them.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in super::super) struct Validate<B> {
@@ -116,8 +116,8 @@ impl<B: Built> Routine for Validate<B> {
             verdict.into(),
             longest.into(),
         ];
-        // SAFETY: both verdicts and the length are a u64; the parameters in order and type, of arrays as long as was checked, and indices
-        // are read where offsets that are right say so.
+        // SAFETY: both results and the length are a u64; the parameters have this order and these types, and the arrays
+        // the lengths that were checked. Indices are read only where valid offsets say so.
         unsafe {
             queue.fill(verdict, 1, &[0xff; 8])?;
             queue.fill(of_offsets, 1, &[0xff; 8])?;
@@ -137,17 +137,18 @@ impl<B: Built> Routine for Validate<B> {
     }
 }
 
-/// As in `structure.cu`: with this a GPU gives the most entries of a row of a valid structure.
+/// As in `structure.cu`: set if the structure is valid; the other bits are then the number of entries of the longest
+/// row.
 const VALID: u64 = 1 << 63;
 
-/// What the device found, as an error.
+/// The fault that the device found, as an error.
 pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
     let Some((place, fault)) = Fault::decode(raw) else { return Ok(()) };
     let ([first, second], Layout { rows, cols, stored, .. }) = (layout.names(), *layout);
     Err(match (fault, layout.format) {
         (Fault::Offset, _) => Error::invalid(
             first,
-            format!("offset {place} is wrong: they begin at 0, never fall, and end at the number of indices, {stored}"),
+            format!("offset {place} is wrong: they begin at 0, never decrease, and end at the index count, {stored}"),
         ),
         (Fault::Range, Format::Coo) => {
             let reason = format!("entry {place} does not lie inside a {rows} x {cols} matrix");
@@ -157,12 +158,12 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
             Error::invalid(second, format!("{second}[{place}] does not lie inside a {rows} x {cols} matrix"))
         }
         (Fault::Order, Format::Coo) => {
-            let reason = format!("entry {place} does not come after that before it, by rows and then by columns");
+            let reason = format!("entry {place} is not after the one before it, by row and then by column");
             Error::invalid("rows or columns", reason)
         }
         (Fault::Order, _) => Error::invalid(
             second,
-            format!("{second}[{place}] is not larger than the index before it in its row or column"),
+            format!("{second}[{place}] is not larger than the one before it in its row or column"),
         ),
     })
 }
@@ -173,11 +174,11 @@ impl Sparse {
         self.submit(Validate::<B> { layout, _built: PhantomData }, (), arrays)
     }
 
-    /// A matrix of compressed rows: validates the arrays on the device; see [`Csr`].
+    /// Makes a matrix of compressed rows: validates the arrays on the device. See [`Csr`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`], here when lengths do not fit, at the await when the structure is not what the format
-    /// says: it names the array and the first place that is wrong. The arrays come back.
+    /// [`Error::InvalidArgument`] from this call if the lengths do not fit; from the wait if the structure violates the
+    /// rules of the format. It names the array and the first wrong position. The arrays are returned with the error.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -205,7 +206,7 @@ impl Sparse {
         self.validate(Csr::<T, I>::layout_of(rows, cols, columns.len()), (offsets, columns, values))
     }
 
-    /// A matrix of compressed columns: as [`csr`](Self::csr), with the row of each entry.
+    /// Makes a matrix of compressed columns: as [`csr`](Self::csr), with the row index of each entry.
     ///
     /// # Errors
     /// As [`csr`](Self::csr).
@@ -221,7 +222,7 @@ impl Sparse {
         self.validate(Csc::<T, I>::layout_of(rows, cols, row_indices.len()), (offsets, row_indices, values))
     }
 
-    /// A matrix of coordinates: as [`csr`](Self::csr). Entries in any order, or several at one place, are for
+    /// Makes a matrix of coordinates: as [`csr`](Self::csr). For entries in any order, or several at one position, use
     /// [`sum_duplicates`](Self::sum_duplicates).
     ///
     /// # Errors
@@ -238,11 +239,11 @@ impl Sparse {
         self.validate(Coo::<T, I>::layout_of(rows, cols, column_indices.len()), (row_indices, column_indices, values))
     }
 
-    /// A matrix of `block x block` blocks, whose elements lie in `order`: as [`csr`](Self::csr), with the offsets of rows
-    /// of blocks and the column of blocks of each. `rows` and `cols` count elements.
+    /// Makes a matrix of `block x block` blocks, whose elements are stored in `order`: as [`csr`](Self::csr), with the
+    /// offsets of the rows of blocks and the block column of each block. `rows` and `cols` count elements, not blocks.
     ///
     /// # Errors
-    /// As [`csr`](Self::csr), and when the sizes are no multiples of the block's.
+    /// As [`csr`](Self::csr), and if the sizes are not multiples of the block size.
     #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn bsr<T: SparseElement, I: SparseIndex>(
         &self,

@@ -12,7 +12,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Output, Result, Submitted};
 use std::marker::PhantomData;
 
-/// A sparse vector of `len` elements: the places of some of them, sorted and none twice, and their values.
+/// A sparse vector of `len` elements: the sorted indices of the stored elements, none repeated, and their values.
 pub struct SparseVector<T: SparseElement, I: SparseIndex = i32> {
     len: usize,
     indices: GpuRef<I>,
@@ -20,13 +20,13 @@ pub struct SparseVector<T: SparseElement, I: SparseIndex = i32> {
 }
 
 impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
-    /// Takes arrays as they are, looking at their lengths alone.
+    /// Takes the arrays without validating their contents: only their lengths are checked.
     ///
     /// # Safety
-    /// The indices are below `len`, sorted, and none comes twice.
+    /// The indices must be below `len`, sorted, and not repeated.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ, or are more than the index type counts.
+    /// [`Error::InvalidArgument`] if the lengths differ or the index type cannot represent a size.
     pub unsafe fn assume_valid(
         len: usize,
         indices: impl Into<GpuRef<I>>,
@@ -37,35 +37,35 @@ impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
         Ok(SparseVector { len, indices, values })
     }
 
-    /// Elements, zeros among them.
+    /// Number of elements, those that are not stored included.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements at all.
+    /// Whether the vector has a length of 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Elements that are stored.
+    /// Number of stored elements.
     pub fn nnz(&self) -> usize {
         self.indices.len()
     }
 
-    /// The places of the elements.
+    /// The indices of the stored elements.
     pub fn indices(&self) -> &GpuRef<I> {
         &self.indices
     }
 
-    /// The elements.
+    /// The values of the stored elements.
     pub fn values(&self) -> &GpuRef<T> {
         &self.values
     }
 
-    /// The same places with other values.
+    /// The same indices with other values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when their number differs.
+    /// [`Error::InvalidArgument`] if the number of values differs.
     pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<SparseVector<U, I>> {
         let (indices, values) = (self.indices.clone(), values.into());
         check::<I>(self.len, indices.len(), values.len())?;
@@ -98,12 +98,12 @@ fn check<I: SparseIndex>(len: usize, indices: usize, values: usize) -> Result<()
         return Err(Error::invalid("values", format!("{values} elements, but there are {indices} indices")));
     }
     if len > I::LARGEST {
-        return Err(Error::invalid("len", format!("{len} is more than indices of {} count, {}", I::DTYPE, I::LARGEST)));
+        return Err(Error::invalid("len", format!("{len} exceeds the limit of {} indices, {}", I::DTYPE, I::LARGEST)));
     }
     Ok(())
 }
 
-/// Looks at the arrays of a vector.
+/// Reads and checks the indices of a vector.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in super::super) struct ValidateVector<T, I> {
@@ -148,7 +148,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
         match Fault::decode(raw) {
             None => Ok(len),
             Some((place, Fault::Order)) => {
-                Err(Error::invalid("indices", format!("index {place} is not larger than that before it")))
+                Err(Error::invalid("indices", format!("index {place} is not larger than the one before it")))
             }
             Some((place, _)) => Err(Error::invalid("indices", format!("index {place} is not below {len}"))),
         }
@@ -156,11 +156,11 @@ impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
 }
 
 impl Sparse {
-    /// A sparse vector of `len` elements: validates the indices on the device.
+    /// Makes a sparse vector of `len` elements: validates the indices on the device.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`], here when lengths differ, at the await when an index is not below `len` or not larger
-    /// than that before it. The arrays come back.
+    /// [`Error::InvalidArgument`] from this call if the lengths differ; from the wait if an index is not below `len` or
+    /// not larger than the one before it. The arrays are returned with the error.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -7,11 +7,12 @@ use super::spmv::update;
 use super::transpose::Owned;
 use super::{Rows, at, put, split};
 
-/// Blocks of `size x size`, in compressed rows of blocks: `count` rows of blocks, `width` columns of blocks.
+/// Blocks of `size x size` in compressed rows of blocks. `count` and `width` are the numbers of block rows and of block
+/// columns.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks<'a, T, I> {
     pub(crate) size: usize,
-    /// Inside a block.
+    /// The layout inside a block.
     pub(crate) steps: Steps,
     pub(crate) count: usize,
     pub(crate) width: usize,
@@ -25,7 +26,7 @@ impl<'a, T: SparseElement, I: SparseIndex> Blocks<'a, T, I> {
         self.size * self.size
     }
 
-    /// The columns of blocks and the elements of the blocks of a row of blocks.
+    /// The blocks of a block row: the block column and the elements of each.
     fn row(&self, row: usize) -> impl Iterator<Item = (usize, &'a [T])> + use<'a, T, I> {
         let end = at(self.offsets, row + 1).place().min(self.indices.len());
         let start = at(self.offsets, row).place().min(end);
@@ -85,7 +86,7 @@ impl<'a, T: SparseElement, I: SparseIndex> Blocks<'a, T, I> {
     }
 }
 
-/// The columns of blocks that a row of blocks has entries in, in order.
+/// The block columns in which a block row has entries, sorted.
 fn block_columns<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     size: usize,
@@ -100,7 +101,7 @@ fn block_columns<T: SparseElement, I: SparseIndex>(
     found.dedup();
 }
 
-/// Blocks of each row of blocks, as offsets; gives their number.
+/// Counts the blocks of each block row, as offsets; returns their total.
 pub(crate) fn count<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, size: usize, offsets: &mut [I]) -> usize {
     let counts = offsets.get_mut(1..).unwrap_or_default();
     split::each(&split::evenly(a.count / size.max(1), size * 8), counts, 1, &|rows, counts| {
@@ -113,7 +114,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, size: 
     accumulate(offsets)
 }
 
-/// The columns of blocks and the blocks, filled up with zeros.
+/// Writes the block columns and the blocks, filled up with zeros.
 pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     (size, steps): (usize, Steps),

@@ -1,10 +1,11 @@
-//! What must hold of a structure.
+//! Validation of structures.
 
 use super::super::element::SparseIndex;
 use super::super::fault::Fault;
 use super::{at, split};
 
-/// Compressed rows: offsets first; where they are right, the indices, each row sorted and without repetition.
+/// Checks compressed rows: first the offsets; if these are valid, the indices, which must be sorted and not repeated in
+/// each row.
 pub(crate) fn compressed<I: SparseIndex>(
     rows: usize,
     width: usize,
@@ -32,7 +33,7 @@ pub(crate) fn compressed<I: SparseIndex>(
     found.into_iter().flatten().next()
 }
 
-/// Indices below `width`, each larger than that before it.
+/// Checks that the indices are below `width`, each larger than the one before it.
 pub(crate) fn sorted<I: SparseIndex>(width: usize, indices: &[I]) -> Option<(usize, Fault)> {
     let mut before = None;
     for (place, index) in indices.iter().enumerate() {
@@ -47,7 +48,8 @@ pub(crate) fn sorted<I: SparseIndex>(width: usize, indices: &[I]) -> Option<(usi
     None
 }
 
-/// Coordinates inside the matrix, by rows and in a row by columns, none twice; or in any order.
+/// Checks coordinates: inside the matrix, sorted by row and then by column, none repeated. With `any_order` checks only
+/// that they lie inside.
 pub(crate) fn coordinates<I: SparseIndex>(
     (height, width): (usize, usize),
     rows: &[I],

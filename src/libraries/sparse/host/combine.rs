@@ -4,10 +4,10 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::spgemm::accumulate;
 use super::{Rows, at, put, split};
 
-/// One entry of a sum: its column, and what either side has there.
+/// One entry of a sum: its column, and the value of each matrix there.
 type Both<T> = (usize, Option<T>, Option<T>);
 
-/// The entries of a row of either matrix, in order.
+/// The entries of a row of both matrices, by column.
 fn merge<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     b: &Rows<'_, T, I>,
@@ -26,7 +26,7 @@ fn merge<T: SparseElement, I: SparseIndex>(
     })
 }
 
-/// Entries of each row of the sum, as offsets; gives their number.
+/// Counts the entries of each row of the sum, as offsets; returns their total.
 pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     b: &Rows<'_, T, I>,
@@ -41,7 +41,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     accumulate(offsets)
 }
 
-/// The columns and values of the sum.
+/// Writes the columns and values of the sum.
 pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     (alpha, a): (T::Scalar, &Rows<'_, T, I>),
     (beta, b): (T::Scalar, &Rows<'_, T, I>),
@@ -65,7 +65,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     });
 }
 
-/// Matrices one below the other.
+/// Stacks matrices one below the other.
 pub(crate) fn below<T: SparseElement, I: SparseIndex>(
     parts: &[Rows<'_, T, I>],
     offsets: &mut [I],
@@ -90,7 +90,7 @@ pub(crate) fn below<T: SparseElement, I: SparseIndex>(
     }
 }
 
-/// Matrices side by side, with as many rows as the first.
+/// Joins matrices side by side; all have as many rows as the first.
 pub(crate) fn beside<T: SparseElement, I: SparseIndex>(
     parts: &[Rows<'_, T, I>],
     offsets: &mut [I],

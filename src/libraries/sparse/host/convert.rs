@@ -1,11 +1,11 @@
-//! Offsets and coordinates into each other; to and from dense matrices.
+//! Offsets to coordinates and back; to and from dense matrices.
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spgemm::accumulate;
 use super::spmm::Steps;
 use super::{Rows, at, put, split};
 
-/// The row of each entry.
+/// Writes the row of each entry.
 pub(crate) fn expand<I: SparseIndex>(offsets: &[I], count: usize, rows: &mut [I]) {
     let bounds = split::by_entries(offsets, count, 1);
     let cut = |row| at(offsets, row).place();
@@ -18,7 +18,7 @@ pub(crate) fn expand<I: SparseIndex>(offsets: &[I], count: usize, rows: &mut [I]
     });
 }
 
-/// Offsets of `count` rows from the sorted row of each entry.
+/// Computes the offsets of `count` rows from the sorted row of each entry.
 pub(crate) fn compress<I: SparseIndex>(rows: &[I], count: usize, offsets: &mut [I]) {
     let mut row = 0;
     for (place, this) in rows.iter().enumerate() {
@@ -31,7 +31,7 @@ pub(crate) fn compress<I: SparseIndex>(rows: &[I], count: usize, offsets: &mut [
     offsets.get_mut(row..=count).unwrap_or_default().fill(I::of(rows.len()));
 }
 
-/// The matrix with its zeros. What lies between the elements is left as it is.
+/// Writes the matrix to a dense one, zeros included. Gaps between the elements do not change.
 pub(crate) fn to_dense<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, dense: &mut [T], steps: Steps) {
     if steps.column == 1 {
         return split::each(&split::evenly(a.count, a.width), dense, steps.row, &|rows, dense| {
@@ -52,13 +52,13 @@ pub(crate) fn to_dense<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, den
     }
 }
 
-/// An element counts: it is larger than the threshold in magnitude, or no number.
+/// Whether an element is stored: its magnitude is larger than the threshold, or it is NaN.
 fn counts<T: SparseElement>(element: T, threshold: f64) -> bool {
     let sum = element.widen();
     if threshold == 0.0 { sum != T::Scalar::default() } else { sum.magnitude() > threshold || sum.magnitude().is_nan() }
 }
 
-/// Entries of each row of a dense matrix, as offsets; gives their number.
+/// Counts the entries of each row of a dense matrix, as offsets; returns their total.
 pub(crate) fn dense_count<T: SparseElement, I: SparseIndex>(
     dense: &[T],
     (rows, columns): (usize, usize),
@@ -76,7 +76,7 @@ pub(crate) fn dense_count<T: SparseElement, I: SparseIndex>(
     accumulate(offsets)
 }
 
-/// The columns and values of a dense matrix.
+/// Writes the columns and values of the entries of a dense matrix.
 pub(crate) fn dense_fill<T: SparseElement, I: SparseIndex>(
     dense: &[T],
     (rows, columns): (usize, usize),

@@ -1,9 +1,9 @@
-//! Incomplete factors without fill, in the structure of the matrix (Meijerink and van der Vorst 1977).
+//! Incomplete factorizations without fill, in the structure of the matrix (Meijerink and van der Vorst 1977).
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::at;
 
-/// Where a column is in a row's entries.
+/// The position of a column in the entries of a row.
 fn find<I: SparseIndex>(indices: &[I], start: usize, end: usize, column: usize) -> Option<usize> {
     let row = indices.get(start..end)?;
     row.binary_search(&I::of(column)).ok().map(|place| start + place)
@@ -13,8 +13,8 @@ fn set<T>(values: &mut [T], place: usize, value: T) {
     super::put(values, place, value);
 }
 
-/// `A = L * U` on A's entries, in place: L below the diagonal, whose ones are not stored, U on and above it. Gives one past
-/// the first row whose pivot is zero, missing or no number.
+/// `A = L * U` on the entries of A, in place: L below the diagonal (its ones on the diagonal are not stored), U on and
+/// above it. Returns the first row whose pivot is zero, missing or NaN, plus 1.
 pub(crate) fn ilu0<T: SolveElement, I: SparseIndex>(
     offsets: &[I],
     indices: &[I],
@@ -22,7 +22,7 @@ pub(crate) fn ilu0<T: SolveElement, I: SparseIndex>(
     values: &mut [T],
 ) -> Option<usize> {
     let range = |row: usize| (at(offsets, row).place(), at(offsets, row + 1).place().min(indices.len()));
-    // Where each column is in the row at work.
+    // The position of each column in the current row.
     let mut places = vec![usize::MAX; count];
     let mut diagonals = vec![usize::MAX; count];
     for row in 0..count {
@@ -50,7 +50,7 @@ pub(crate) fn ilu0<T: SolveElement, I: SparseIndex>(
             set(&mut places, at(indices, place).place(), usize::MAX);
         }
         let diagonal = find(indices, start, end, row);
-        // No number is no pivot either.
+        // A NaN is not a valid pivot either.
         let size = diagonal.map_or(0.0, |place| at(values, place).magnitude());
         if size.is_nan() || size <= 0.0 {
             return Some(row + 1);
@@ -60,8 +60,8 @@ pub(crate) fn ilu0<T: SolveElement, I: SparseIndex>(
     None
 }
 
-/// `A = L * L^H` on the entries of A's lower triangle, of which `offsets` and `indices` are, in place. Gives one past the
-/// first row whose pivot is not positive.
+/// `A = L * L^H` on the entries of A's lower triangle, in place; `offsets` and `indices` describe that triangle.
+/// Returns the first row whose pivot is not positive, plus 1.
 pub(crate) fn ic0<T: SolveElement, I: SparseIndex>(
     offsets: &[I],
     indices: &[I],
@@ -76,7 +76,7 @@ pub(crate) fn ic0<T: SolveElement, I: SparseIndex>(
             if column > row {
                 return Some(row + 1);
             }
-            // The inner product of this row and that of the column, left of the column.
+            // The inner product of this row and row `column`, over the columns to the left of `column`.
             let (mut other, other_end) = range(column);
             let (mut own, mut sum) = (start, at(values, place));
             while own < place && other < other_end {

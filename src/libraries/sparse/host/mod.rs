@@ -1,25 +1,24 @@
 //! The arithmetic of sparse matrices on the CPU: plain functions over slices.
 //!
-//! * **Safe for any input.** The front validates structures once; what `assume_valid` let through reads as zero where it
-//!   points outside, and never reaches outside a slice.
-//! * **The same bits for any number of threads.** Each row is summed in storage order by one thread; where several parts
-//!   add up to one result, how the work is cut depends on the sizes alone.
-//! * **Halves compute in f32** and round once, where a result is stored.
+//! * **Safe for any input.** The front validates structures once. A structure from `assume_valid` may be invalid: an
+//! index that points outside reads as zero, and no access goes outside a slice. * **The same bits for any number of
+//! threads.** One thread sums each row in storage order. Where several partial sums form one result, the partition of
+//! the work depends on the sizes alone. * **Half types compute in f32** and are rounded once, when a result is stored.
 //!
-//! Everything is seen as compressed rows ([`Rows`]): compressed columns are the rows of the transpose, coordinates become
-//! offsets by counting, blocks are expanded.
+//! All formats are read as compressed rows ([`Rows`]): compressed columns are the rows of the transpose, coordinates
+//! are converted to offsets by counting, blocks are expanded.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `split` | rows cut by entries, and shared among threads |
-//! | `check` | what must hold of a structure |
+//! | `split` | splits rows by numbers of entries, and shares them among threads |
+//! | `check` | validation of structures |
 //! | `spmv`, `spmm`, `sddmm` | products with dense vectors and matrices; sampled products |
-//! | `spgemm` | products of two sparse matrices, also where a pattern is given |
-//! | `convert`, `transpose`, `blocks` | formats into each other, to and from dense |
+//! | `spgemm` | products of two sparse matrices, also with a mask |
+//! | `convert`, `transpose`, `blocks` | conversions between formats, to and from dense |
 //! | `triplets` | sorting and summing of coordinates |
 //! | `combine`, `select`, `scaling` | sums of matrices, parts of one, rows and columns scaled and summed |
-//! | `triangular`, `tridiagonal`, `factor` | solutions and incomplete factors |
-//! | `direct` | factors with fill: Cholesky, and QR by rotations |
+//! | `triangular`, `tridiagonal`, `factor` | triangular and tridiagonal solves, and incomplete factorizations |
+//! | `direct` | factorizations with fill: Cholesky, and QR by rotations |
 //! | `vectors` | sparse vectors |
 
 pub(crate) mod blocks;
@@ -44,13 +43,13 @@ pub(crate) mod vectors;
 use super::element::{SparseElement, SparseIndex};
 use std::ops::Range;
 
-/// The element there, or zero.
+/// The element at this index, or zero if there is none.
 #[inline(always)]
 pub(crate) fn at<T: Copy + Default>(x: &[T], i: usize) -> T {
     x.get(i).copied().unwrap_or_default()
 }
 
-/// Sets the element there, if there is one.
+/// Sets the element at this index, if there is one.
 #[inline(always)]
 pub(crate) fn put<T>(x: &mut [T], i: usize, value: T) {
     if let Some(x) = x.get_mut(i) {
@@ -58,7 +57,7 @@ pub(crate) fn put<T>(x: &mut [T], i: usize, value: T) {
     }
 }
 
-/// Compressed rows: `count` of them, with columns below `width`.
+/// Compressed rows: `count` rows, with columns below `width`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a, T, I> {
     pub(crate) count: usize,
@@ -69,7 +68,7 @@ pub(crate) struct Rows<'a, T, I> {
 }
 
 impl<'a, T: SparseElement, I: SparseIndex> Rows<'a, T, I> {
-    /// Where the entries of a row are.
+    /// The positions of the entries of a row.
     #[inline]
     pub(crate) fn range(&self, row: usize) -> Range<usize> {
         let end = at(self.offsets, row + 1).place().min(self.indices.len()).min(self.values.len());
@@ -90,7 +89,7 @@ impl<'a, T: SparseElement, I: SparseIndex> Rows<'a, T, I> {
         columns.iter().zip(values).map(|(column, value)| (column.place(), *value))
     }
 
-    /// Entries in all.
+    /// The total number of entries.
     pub(crate) fn nnz(&self) -> usize {
         self.indices.len().min(self.values.len())
     }

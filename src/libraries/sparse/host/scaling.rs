@@ -1,9 +1,9 @@
-//! Rows and columns scaled and summed; the diagonal.
+//! Scaling and sums of rows and columns; diagonals.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
 
-/// `a_ij * rows_i * columns_j`, of those factors that there are.
+/// `a_ij * rows_i * columns_j`; a factor that is not given is 1.
 pub(crate) fn scale<T: SparseElement, I: SparseIndex>(
     (offsets, indices, count): (&[I], &[I], usize),
     rows: Option<&[T]>,
@@ -52,7 +52,7 @@ pub(crate) fn column_sums<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, 
     sums.iter_mut().zip(wide).for_each(|(sum, wide)| *sum = T::narrow(wide));
 }
 
-/// The entries on a diagonal, zero where there is none: that which begins at the given row and column.
+/// The elements of the diagonal that begins at the given row and column; zero where there is no entry.
 pub(crate) fn diagonal<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     first: (usize, usize),

@@ -5,7 +5,7 @@ use super::spmm::Steps;
 use super::spmv::update;
 use super::{at, split};
 
-/// A dense operand: where it lies, and whether it is conjugated.
+/// A dense operand: its layout, and whether it is conjugated.
 #[derive(Clone, Copy)]
 pub(crate) struct Dense<'a, T> {
     pub(crate) data: &'a [T],
@@ -13,7 +13,7 @@ pub(crate) struct Dense<'a, T> {
     pub(crate) conj: bool,
 }
 
-/// The structure of C and the length of the inner products; `values` are those of C.
+/// `offsets` and `indices` are the structure of C, `values` its values.
 pub(crate) fn sddmm<T: SparseElement, I: SparseIndex>(
     (offsets, indices, rows): (&[I], &[I], usize),
     k: usize,

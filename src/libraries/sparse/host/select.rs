@@ -1,11 +1,11 @@
-//! Parts of a matrix: its large entries, a triangle, some of its rows.
+//! Parts of a matrix: large entries, a triangle, ranges of rows or columns.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::keep::Keep;
 use super::spgemm::accumulate;
 use super::{Rows, at, split};
 
-/// Entries of each row of the part, as offsets; gives their number.
+/// Counts the entries of each row of the part, as offsets; returns their total.
 pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     keep: Keep,
@@ -22,7 +22,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     accumulate(offsets)
 }
 
-/// The columns and values of the part.
+/// Writes the columns and values of the part.
 pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     keep: Keep,

@@ -1,13 +1,14 @@
-//! Products of two sparse matrices: row by row, each row of the product a sum of rows of the second factor (Gustavson
-//! 1978).
+//! Products of two sparse matrices, row by row: each row of the product is a combination of rows of the second factor
+//! (Gustavson 1978).
 //!
-//! Counted first, so that what is filled then is as long as it has to be. A task marks columns in an array as wide as the
-//! product; the columns of a row are sorted, its sums are made in the order of the first factor's entries.
+//! The entries are counted first, so that the arrays to be filled have the right length. A task marks columns in an
+//! array as wide as the product. The columns of each row are sorted; its sums are computed in the order of the first
+//! factor's entries.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
 
-/// Marks columns: those seen in this row have its mark.
+/// Marks columns: a column that was seen in the current row has the mark of that row.
 struct Marks {
     marks: Vec<usize>,
     mark: usize,
@@ -22,7 +23,7 @@ impl Marks {
         self.mark += 1;
     }
 
-    /// The column was not yet seen in this row.
+    /// Whether the column was not yet seen in this row.
     #[inline]
     fn is_new(&mut self, column: usize) -> bool {
         match self.marks.get_mut(column) {
@@ -35,7 +36,7 @@ impl Marks {
     }
 }
 
-/// Turns counts in `offsets[1..]` into offsets; gives their sum.
+/// Turns counts in `offsets[1..]` into offsets; returns their sum.
 pub(crate) fn accumulate<I: SparseIndex>(offsets: &mut [I]) -> usize {
     let mut total = 0usize;
     put(offsets, 0, I::of(0));
@@ -46,7 +47,7 @@ pub(crate) fn accumulate<I: SparseIndex>(offsets: &mut [I]) -> usize {
     total
 }
 
-/// Entries of each row of the product, as offsets; gives their number.
+/// Counts the entries of each row of the product, as offsets; returns their total.
 pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     b: &Rows<'_, T, I>,
@@ -67,7 +68,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     accumulate(offsets)
 }
 
-/// The columns and values of `alpha * A * B`.
+/// Writes the columns and values of `alpha * A * B`.
 pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     b: &Rows<'_, T, I>,
@@ -108,7 +109,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     });
 }
 
-/// `alpha * (A * B)` at the entries of a given pattern.
+/// `alpha * (A * B)` at the entries of a mask.
 pub(crate) fn masked<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     b: &Rows<'_, T, I>,
@@ -119,7 +120,7 @@ pub(crate) fn masked<T: SparseElement, I: SparseIndex>(
     let bounds = split::by_entries(a.offsets, a.count, 16);
     let cut = |row| at(offsets, row).place();
     split::each_two(&bounds, (values, &cut), (&mut [(); 0], &|_| 0), &|rows, mut values, _| {
-        // One past the place in the row, where the column is wanted.
+        // For each column of the mask's row, its position plus 1; else 0.
         let mut wanted = vec![0usize; b.width];
         let mut sums = Vec::new();
         for row in rows {

@@ -1,13 +1,13 @@
-//! Rows cut by entries, and shared among threads.
+//! Splits rows by numbers of entries, and shares them among threads.
 
 use super::super::element::SparseIndex;
 use super::at;
 use std::ops::Range;
 
-/// Entries that are worth a task.
+/// The number of entries that is worth a task.
 const GRAIN: usize = 1 << 14;
 
-/// Cuts `rows` rows into ranges of about as many entries each: the first rows of them, and the end.
+/// Splits `rows` rows into ranges with similar numbers of entries. Returns the first row of each range, and the end.
 pub(crate) fn by_entries<I: SparseIndex>(offsets: &[I], rows: usize, work: usize) -> Vec<usize> {
     let total = at(offsets, rows).place().saturating_add(rows);
     let tasks = match rayon::current_num_threads() {
@@ -19,7 +19,7 @@ pub(crate) fn by_entries<I: SparseIndex>(offsets: &[I], rows: usize, work: usize
     for part in 1..parts {
         let target = (total / parts).saturating_mul(part);
         let before = bounds.last().copied().unwrap_or(0);
-        // Entries and rows before a row grow with it.
+        // The number of entries and rows before a row grows with the row, so a binary search works.
         let (mut low, mut high) = (before, rows);
         while low < high {
             let middle = low.midpoint(high);
@@ -33,7 +33,7 @@ pub(crate) fn by_entries<I: SparseIndex>(offsets: &[I], rows: usize, work: usize
     bounds
 }
 
-/// Cuts `count` things of equal work.
+/// Splits `count` items of equal work.
 pub(crate) fn evenly(count: usize, work: usize) -> Vec<usize> {
     let tasks = match rayon::current_num_threads() {
         1 => 1,
@@ -46,10 +46,10 @@ pub(crate) fn evenly(count: usize, work: usize) -> Vec<usize> {
 }
 
 type OnRows<'f, A, B> = dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync + 'f;
-/// Where in a slice what belongs to a row begins.
+/// The position in a slice where the part of a row begins.
 pub(crate) type Cut<'f> = dyn Fn(usize) -> usize + Sync + 'f;
 
-/// Calls `f` with each range of rows and what belongs to it of two slices.
+/// Calls `f` with each range of rows and the corresponding parts of two slices.
 pub(crate) fn each_two<A: Send, B: Send>(
     bounds: &[usize],
     (a, cut_a): (&mut [A], &Cut<'_>),
@@ -68,7 +68,7 @@ pub(crate) fn each_two<A: Send, B: Send>(
     rayon::join(|| each_two(left, (a, cut_a), (b, cut_b), f), || each_two(right, (a_rest, cut_a), (b_rest, cut_b), f));
 }
 
-/// Calls `f` with each range of rows and what belongs to it, `per_row` elements a row.
+/// Calls `f` with each range of rows and the corresponding part of a slice with `per_row` elements for each row.
 pub(crate) fn each<A: Send>(
     bounds: &[usize],
     a: &mut [A],
@@ -78,7 +78,7 @@ pub(crate) fn each<A: Send>(
     each_two(bounds, (a, &|row| row.saturating_mul(per_row)), (&mut [(); 0], &|_| 0), &|rows, a, _| f(rows, a));
 }
 
-/// What `f` makes of each range, in order.
+/// The results of `f` for each range, in order.
 pub(crate) fn map<R: Send>(bounds: &[usize], f: &(dyn Fn(Range<usize>) -> R + Sync)) -> Vec<R> {
     let ranges: Vec<_> = bounds.iter().zip(bounds.iter().skip(1)).map(|(start, end)| *start..*end).collect();
     let mut made: Vec<Option<R>> = ranges.iter().map(|_| None).collect();
@@ -91,7 +91,7 @@ pub(crate) fn map<R: Send>(bounds: &[usize], f: &(dyn Fn(Range<usize>) -> R + Sy
     made.into_iter().flatten().collect()
 }
 
-/// The first `len` elements, or as many as there are; the slice is what is left.
+/// Removes and returns the first `len` elements, or as many as there are; the slice keeps the rest.
 pub(crate) fn front<'a, T>(slice: &mut &'a mut [T], len: usize) -> &'a mut [T] {
     let all = std::mem::take(slice);
     let (front, rest) = all.split_at_mut(len.min(all.len()));

@@ -4,7 +4,7 @@ use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spmv::update;
 use super::{Rows, at, split};
 
-/// Where a dense matrix's elements are: `(i, j)` at `i * row + j * column`.
+/// The layout of a dense matrix: element `(i, j)` is at `i * row + j * column`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Steps {
     pub(crate) row: usize,
@@ -17,16 +17,16 @@ impl Steps {
         row * self.row + column * self.column
     }
 
-    /// Those of the transpose.
+    /// The steps of the transpose.
     pub(crate) fn flipped(self) -> Self {
         Steps { row: self.column, column: self.row }
     }
 }
 
-/// Columns at a time.
+/// The number of columns computed at a time.
 const WIDE: usize = 8;
 
-/// The columns `first..` of B, side by side for each row.
+/// Copies `WIDE` columns of B, beginning with `first`, so that they are contiguous for each row.
 fn pack<T: SparseElement>(
     b: &[T],
     rows: usize,
@@ -46,7 +46,7 @@ fn pack<T: SparseElement>(
     panel
 }
 
-/// The product of the rows as they are stored with the columns of B, conjugated where asked for.
+/// The product of the stored rows with the columns of B; values are conjugated if the flags are set.
 #[expect(clippy::too_many_arguments, reason = "the routine's own")]
 pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
@@ -83,8 +83,8 @@ pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
     }
 }
 
-/// The product where rows of B and C are contiguous: nothing is packed, and what is read of A and B is read once. The sums are
-/// the same ones.
+/// The product for contiguous rows of B and C: nothing is copied, and each element of A and B is read once. The sums
+/// have the same bits.
 #[expect(clippy::too_many_arguments, reason = "the routine's own")]
 fn by_rows<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
@@ -106,7 +106,7 @@ fn by_rows<T: SparseElement, I: SparseIndex>(
                 let start = column.saturating_mul(ldb);
                 let Some(b) = b.get(start..start.saturating_add(n)) else { continue };
                 let add = |sum: &mut T::Scalar, b: &T| *sum = *sum + value * b.widen().conj_if(conj_b);
-                // Eights, whose length the compiler knows.
+                // Groups of eight, a length that the compiler knows.
                 let ((eights, rest), (of_eights, of_rest)) = (b.as_chunks::<WIDE>(), sums.as_chunks_mut::<WIDE>());
                 for (sums, b) in of_eights.iter_mut().zip(eights) {
                     sums.iter_mut().zip(b).for_each(|(sum, b)| add(sum, b));
@@ -118,7 +118,7 @@ fn by_rows<T: SparseElement, I: SparseIndex>(
     });
 }
 
-/// The sums of the columns `first..` into C.
+/// Writes the sums of `WIDE` columns, beginning with `first`, to C.
 fn store<T: SparseElement>(
     sums: &[[T::Scalar; WIDE]],
     first: usize,
@@ -129,7 +129,7 @@ fn store<T: SparseElement>(
     steps: Steps,
 ) {
     if steps.column == 1 {
-        // Row after row.
+        // C is row-major.
         return split::each(&split::evenly(sums.len(), WIDE), c, steps.row, &|rows, c| {
             for (row, c) in rows.zip(c.chunks_mut(steps.row.max(1))) {
                 let row = sums.get(row).copied().unwrap_or_default();

@@ -6,13 +6,14 @@ use super::{Rows, at, split};
 /// How the stored rows are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
-    /// The transpose of the rows is meant.
+    /// Uses the transpose of the rows.
     pub(crate) transposed: bool,
-    /// Conjugated.
+    /// Conjugates the values.
     pub(crate) conj: bool,
 }
 
-/// The sum of products of a row with a vector: four sums side by side, so that one does not wait for the other.
+/// The inner product of a row with a vector, in four independent partial sums, so that additions do not wait for each
+/// other.
 #[inline]
 fn row_sum<T: SparseElement, I: SparseIndex>(columns: &[I], values: &[T], x: &[T], conj: bool) -> T::Scalar {
     let term = |column: &I, value: &T| value.widen().conj_if(conj) * at(x, column.place()).widen();
@@ -34,14 +35,14 @@ fn row_sum<T: SparseElement, I: SparseIndex>(columns: &[I], values: &[T], x: &[T
     (a + b) + (c + d)
 }
 
-/// `alpha * sum + beta * y`; a zero `beta` does not read `y`.
+/// `alpha * sum + beta * y`; `y` is not read if `beta` is zero.
 #[inline(always)]
 pub(crate) fn update<T: SparseElement>(y: &mut T, alpha: T::Scalar, sum: T::Scalar, beta: T::Scalar) {
     let product = alpha * sum;
     *y = T::narrow(if beta == T::Scalar::default() { product } else { product + beta * y.widen() });
 }
 
-/// The product. As many rows as `y` has elements, transposed as many columns.
+/// The product. `y` has one element for each row, or for each column if transposed.
 pub(crate) fn spmv<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     how: Use,
@@ -62,10 +63,10 @@ pub(crate) fn spmv<T: SparseElement, I: SparseIndex>(
     });
 }
 
-/// Parts that are added up to a transposed product, at most.
+/// The maximum number of partial vectors of a transposed product.
 const PARTS: usize = 8;
 
-/// Each part of the rows adds to a vector of its own; how many parts there are depends on the sizes alone.
+/// Each part of the rows adds to a vector of its own; the number of parts depends on the sizes alone.
 fn transposed<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     conj: bool,

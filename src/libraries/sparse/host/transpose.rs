@@ -1,13 +1,13 @@
-//! Compressed rows into the compressed rows of the transpose, by counting.
+//! Compressed rows to the compressed rows of the transpose, by counting.
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spgemm::accumulate;
 use super::{Rows, at, put, split};
 
-/// Tasks at most: each of them reads all of the matrix and writes a range of columns.
+/// The maximum number of tasks: each reads the whole matrix and writes a range of columns.
 const TASKS: usize = 4;
 
-/// The transpose, conjugated where asked for. Entries keep the order of their rows.
+/// The transpose, conjugated if `conj` is set. Entries keep the order of their rows.
 pub(crate) fn transpose<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     conj: bool,
@@ -26,7 +26,7 @@ pub(crate) fn transpose<T: SparseElement, I: SparseIndex>(
     let parts = if a.nnz() < 1 << 16 { 1 } else { rayon::current_num_threads().min(TASKS) };
     let mut bounds = vec![0];
     for part in 1..parts {
-        // Cut where the entries are.
+        // Splits by numbers of entries.
         let target = a.nnz() / parts * part;
         let column = offsets.partition_point(|offset| offset.place() < target).min(a.width);
         if bounds.last().is_some_and(|last| column > *last) {

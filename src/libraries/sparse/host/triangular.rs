@@ -1,13 +1,13 @@
-//! Triangular systems: row by row, or level by level where an analysis was made and its levels are wide.
+//! Triangular systems: solved row by row, or level by level if an analysis was made and its levels are wide.
 //!
-//! A row waits for the rows whose unknowns it has. Its *level* is one more than the largest of theirs: rows of one level
-//! may be solved side by side (Anderson and Saad 1989). Each row is summed in storage order, so both ways give the same
-//! bits.
+//! A row depends on the rows of the unknowns that it contains. Its *level* is the largest of their levels plus 1: rows
+//! of one level can be solved in parallel (Anderson and Saad 1989). Each row is summed in storage order, so both
+//! methods give the same bits.
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::{Rows, at, put, split};
 
-/// Which triangle counts, and how.
+/// Which triangle is used, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Triangle {
     pub(crate) upper: bool,
@@ -15,10 +15,11 @@ pub(crate) struct Triangle {
     pub(crate) conj: bool,
 }
 
-/// Rows of a level that are worth sharing.
+/// The number of rows in a level from which it is solved in parallel.
 const WIDE: usize = 512;
 
-/// The rows by levels, and where each level begins: their number first, then their beginnings and the end.
+/// Sorts the rows by level into `order`. `starts` gets the number of levels, then the position where each level begins,
+/// and the end.
 pub(crate) fn levels<T: SolveElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     upper: bool,
@@ -54,7 +55,7 @@ pub(crate) fn levels<T: SolveElement, I: SparseIndex>(
 }
 
 impl Triangle {
-    /// The unknowns of a row, of `n` systems: from its right sides and the unknowns before it.
+    /// Computes one row of the unknowns of `n` systems, from its right-hand sides and the unknowns already solved.
     #[inline]
     fn row<T: SolveElement, I: SparseIndex>(&self, a: &Rows<'_, T, I>, row: usize, n: usize, x: &[T], to: &mut [T]) {
         let mut diagonal = T::default();
@@ -72,8 +73,8 @@ impl Triangle {
         }
     }
 
-    /// Solves `n` systems in place: `x` holds their right sides side by side, row after row. A zero on the diagonal
-    /// divides.
+    /// Solves `n` systems in place: `x` holds their right-hand sides side by side, row after row. A zero on the
+    /// diagonal is divided by, without an error.
     pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
         &self,
         a: &Rows<'_, T, I>,

@@ -3,7 +3,8 @@
 use super::super::element::SolveElement;
 use super::{at, put};
 
-/// The three diagonals of one matrix of as many rows as `d` has elements: `lower[0]` and the last of `upper` are not read.
+/// The three diagonals of a matrix with as many rows as `d` has elements. `lower[0]` and the last element of `upper`
+/// are not read.
 #[derive(Clone, Copy)]
 pub(crate) struct Diagonals<'a, T> {
     pub(crate) lower: &'a [T],
@@ -12,11 +13,11 @@ pub(crate) struct Diagonals<'a, T> {
 }
 
 impl<T: SolveElement> Diagonals<'_, T> {
-    /// Eliminates with row exchanges (the method of LAPACK's `gtsv`) and substitutes back, for `columns` right sides `ld`
-    /// apart in `b`. A singular matrix gives infinities or no numbers.
+    /// Eliminates with row exchanges (the method of LAPACK's `gtsv`) and substitutes back, for `columns` right-hand
+    /// sides at distance `ld` in `b`. A singular matrix gives infinities or NaNs.
     pub(crate) fn solve(&self, b: &mut [T], ld: usize, columns: usize) {
         let n = self.d.len();
-        // Rows of U: the diagonal, and two above it.
+        // The rows of U: the diagonal, and the two diagonals above it.
         let mut d = self.d.to_vec();
         let mut first: Vec<T> = (0..n).map(|i| if i + 1 < n { at(self.upper, i) } else { T::default() }).collect();
         let mut second = vec![T::default(); n];
@@ -33,7 +34,7 @@ impl<T: SolveElement> Diagonals<'_, T> {
             } else {
                 (below, at(&d, i + 1), at(&first, i + 1))
             };
-            // The row below, less so much of this one; after an exchange it is what this one was.
+            // Subtracts a multiple of this row from the row below; after an exchange the row below is the former row.
             let factor = pivot.over(at(&d, i));
             let (new_d, new_first) = if exchange {
                 (up - factor * at(&first, i), -(factor * upper))

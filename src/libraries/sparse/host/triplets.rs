@@ -1,10 +1,10 @@
-//! Coordinates in any order, sorted and summed.
+//! Coordinates in any order: sorts them and sums duplicates.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{at, put};
 use rayon::slice::ParallelSliceMut;
 
-/// In which order the entries come by rows, and in a row by columns; equal ones as they were.
+/// The order of the entries by row and then by column; duplicates keep their order.
 pub(crate) fn order<I: SparseIndex>((height, width): (usize, usize), rows: &[I], columns: &[I]) -> Vec<usize> {
     let len = rows.len().min(columns.len());
     let key = |place: &usize| (at(rows, *place), at(columns, *place));
@@ -12,7 +12,7 @@ pub(crate) fn order<I: SparseIndex>((height, width): (usize, usize), rows: &[I],
     if order.is_sorted_by_key(key) {
         return order;
     }
-    // Counting costs as many steps as there are rows and columns.
+    // A counting sort takes as many steps as there are rows and columns.
     if height.saturating_add(width) > len.saturating_mul(4) {
         order.par_sort_by_key(key);
         return order;
@@ -21,7 +21,7 @@ pub(crate) fn order<I: SparseIndex>((height, width): (usize, usize), rows: &[I],
     by(height, rows, &by_column)
 }
 
-/// Sorted by one key, stable.
+/// Sorts by one key, stable.
 fn by<I: SparseIndex>(keys: usize, of: &[I], order: &[usize]) -> Vec<usize> {
     let mut next = vec![0usize; keys + 1];
     for place in order {
@@ -44,7 +44,7 @@ fn by<I: SparseIndex>(keys: usize, of: &[I], order: &[usize]) -> Vec<usize> {
     sorted
 }
 
-/// The entries in that order; gives how many different places they have.
+/// Writes the entries in that order; returns the number of distinct positions.
 pub(crate) fn sort<T: SparseElement, I: SparseIndex>(
     shape: (usize, usize),
     (rows, columns, values): (&[I], &[I], &[T]),
@@ -62,7 +62,7 @@ pub(crate) fn sort<T: SparseElement, I: SparseIndex>(
     different
 }
 
-/// Sorted entries with those of one place summed, in their order.
+/// Sums the sorted entries of each position, in their order.
 pub(crate) fn sum<T: SparseElement, I: SparseIndex>(
     (rows, columns, values): (&[I], &[I], &[T]),
     (to_rows, to_columns, to_values): (&mut [I], &mut [I], &mut [T]),

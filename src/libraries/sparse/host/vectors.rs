@@ -1,4 +1,4 @@
-//! Sparse vectors: their places are sorted and none comes twice.
+//! Operations of sparse vectors, whose indices are sorted and not repeated.
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spmv::update;
@@ -18,23 +18,23 @@ pub(crate) fn axpby<T: SparseElement, I: SparseIndex>(
     }
 }
 
-/// `x = y` at the places of x.
+/// `x = y` at the indices of x.
 pub(crate) fn gather<T: SparseElement, I: SparseIndex>(y: &[T], indices: &[I], values: &mut [T]) {
     values.iter_mut().zip(indices).for_each(|(value, index)| *value = at(y, index.place()));
 }
 
-/// `y = x` at the places of x.
+/// `y = x` at the indices of x.
 pub(crate) fn scatter<T: SparseElement, I: SparseIndex>((indices, values): (&[I], &[T]), y: &mut [T]) {
     indices.iter().zip(values).for_each(|(index, value)| put(y, index.place(), *value));
 }
 
-/// The sum of `x_i * y_i`, with x conjugated where asked for.
+/// The sum of `x_i * y_i`; x is conjugated if `conj` is set.
 pub(crate) fn dot<T: SparseElement, I: SparseIndex>((indices, values): (&[I], &[T]), conj: bool, y: &[T]) -> T {
     let terms = indices.iter().zip(values).map(|(index, x)| x.widen().conj_if(conj) * at(y, index.place()).widen());
     T::narrow(terms.fold(T::Scalar::default(), |sum, term| sum + term))
 }
 
-/// `x, y = c * x + s * y, c * y - s * x` at the places of x.
+/// `x, y = c * x + s * y, c * y - s * x` at the indices of x.
 pub(crate) fn rot<T: SparseElement, I: SparseIndex>(
     (c, s): (T::Scalar, T::Scalar),
     indices: &[I],

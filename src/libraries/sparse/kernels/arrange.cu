@@ -1,9 +1,10 @@
-// Entries that only change their places: stacks, blocks, what was sorted. One thread a row, or an entry.
+// Kernels that only rearrange entries: stacks, blocks, sorted entries. One thread for each row, or for each entry.
 #include "number.cuh"
 
 #define SUM typename Value<V>::Sum
 
-// The rows of one of several matrices side by side: `next` is where each row of the result goes on.
+// Appends the rows of one of several matrices that stand side by side: `next` is the next free position of each row of
+// the result.
 template <class V, class I>
 DEVICE void beside(const I *offsets, const I *columns, const V *values, u64 rows, u64 nnz, u64 shift, I *next, I *to_columns,
                    V *to_values) {
@@ -17,10 +18,10 @@ DEVICE void beside(const I *offsets, const I *columns, const V *values, u64 rows
     next[row] = (I)to;
 }
 
-// Where the element (i, j) of a block lies.
+// The position of element (i, j) of a block.
 DEVICE u64 inside(u64 i, u64 j, u64 size, u64 by_columns) { return by_columns ? i + j * size : i * size + j; }
 
-// The rows of blocks as compressed rows; offsets too, one thread a row and one more.
+// Rows of blocks as compressed rows, offsets included. One thread for each offset (rows + 1).
 template <class V, class I>
 DEVICE void unblock(const I *from, const I *block_columns, const V *blocks, u64 block_rows, u64 stored, u64 size, u64 by_columns,
                     I *offsets, I *columns, V *values) {
@@ -40,7 +41,7 @@ DEVICE void unblock(const I *from, const I *block_columns, const V *blocks, u64 
         }
 }
 
-// The same to the places of a dense matrix.
+// The same, written to a dense matrix.
 template <class V, class I>
 DEVICE void blocks_to_dense(const I *from, const I *block_columns, const V *blocks, u64 block_rows, u64 stored, u64 size,
                             u64 by_columns, V *dense, u64 row_step, u64 column_step) {
@@ -53,7 +54,8 @@ DEVICE void blocks_to_dense(const I *from, const I *block_columns, const V *bloc
                 blocks[block * size * size + inside(row % size, j, size, by_columns)];
 }
 
-// Counts the blocks that a row of blocks has entries in, or stores them. `next` has a place for each row of the matrix.
+// Counts the blocks in which a row of blocks has entries, or stores them. `next` has one element for each row of the
+// matrix.
 template <class V, class I>
 DEVICE void block(const I *from, const I *columns, const V *entries, u64 nnz, u64 block_rows, u64 size, u64 by_columns, I *next,
                   I *offsets, I *block_columns, V *blocks) {
@@ -89,7 +91,8 @@ template <class V> DEVICE void permute(const u64 *order, const V *from, u64 n, V
     if (i < n) to[i] = from[order[i]];
 }
 
-// Sorted entries with those of one place summed, in their order: `places[i]` is how many places come before entry i.
+// Sums the sorted entries of each position, in their order: `places[i]` is the number of distinct positions before
+// entry i.
 template <class V, class I>
 DEVICE void sum_places(const I *rows, const I *columns, const V *values, u64 n, const I *places, u64 most, I *to_rows,
                        I *to_columns, V *to_values) {

@@ -1,16 +1,17 @@
-// Entries: to and from dense, parts of a matrix, sums of two, scaling, diagonals, sparse vectors. One thread a row, or an
-// entry; a row is walked in storage order, so the answers are those of the CPU, but for fused multiply-adds.
+// Kernels for entries: to and from dense, parts of a matrix, sums of two matrices, scaling, diagonals, sparse vectors.
+// One thread for each row, or for each entry. A row is processed in storage order, so the results are those of the CPU,
+// except for fused multiply-adds.
 #include "number.cuh"
 
 #define SUM typename Value<V>::Sum
 
-// Zeros to the elements of a dense matrix: `line` of them, `ld` apart.
+// Sets the elements of a dense matrix to zero: lines of `line` elements, `ld` apart.
 template <class V> DEVICE void zero_lines(V *dense, u64 line, u64 count, u64 ld) {
     u64 place = thread_index();
     if (place < line * count) dense[place / line * ld + place % line] = V{};
 }
 
-// The rows of a matrix to their places: element (i, j) at i * row_step + j * column_step.
+// Writes the rows of a matrix to a dense one: element (i, j) at i * row_step + j * column_step.
 template <class V, class I>
 DEVICE void to_dense(const I *offsets, const I *indices, const V *values, u64 rows, u64 nnz, V *dense, u64 row_step, u64 column_step) {
     u64 row = thread_index();
@@ -51,8 +52,8 @@ DEVICE void from_dense(const V *dense, u64 rows, u64 columns, u64 row_step, u64 
     if (!indices) offsets[row + 1] = (I)place;
 }
 
-// Counts the entries of each row of a part, or stores them. 0: above a threshold; 1, 2: on and below, on and above a
-// diagonal; 3: rows from the first on; 4: columns from the first on, so many.
+// Counts the entries of each row of a part, or stores them. Kinds: 0: above a threshold; 1: on and below a diagonal; 2:
+// on and above a diagonal; 3: rows, beginning with the first; 4: a number of columns, beginning with the first.
 template <class V, class I>
 DEVICE void select(const I *from, const I *columns, const V *entries, u64 nnz, u64 kind, double threshold, i64 first, u64 many,
                    u64 rows, I *offsets, I *indices, V *values) {
@@ -62,7 +63,7 @@ DEVICE void select(const I *from, const I *columns, const V *entries, u64 nnz, u
     u64 end = clamp(from[source + 1], nnz), to = indices ? (u64)offsets[row] : 0;
     for (u64 place = clamp(from[source], end); place < end; ++place) {
         i64 column = (i64)columns[place], moved = kind == 4 ? column - first : column;
-        // Neither wraps: sizes are below 2^63, and so is what is subtracted.
+        // Neither overflows: sizes are below 2^63, and so is the number that is subtracted.
         i64 diagonal = column - (i64)source;
         bool kept = kind == 0   ? counts(entries[place], threshold)
                     : kind == 1 ? diagonal <= first
@@ -79,7 +80,7 @@ DEVICE void select(const I *from, const I *columns, const V *entries, u64 nnz, u
     if (!indices) offsets[row + 1] = (I)to;
 }
 
-// The first place from `low` on whose column is not below this one.
+// The first position from `low` on whose column is not smaller than this one.
 template <class I> DEVICE u64 not_below(const I *columns, u64 low, u64 high, I column) {
     while (low < high) {
         u64 middle = low + (high - low) / 2;
@@ -88,8 +89,9 @@ template <class I> DEVICE u64 not_below(const I *columns, u64 low, u64 high, I c
     return low;
 }
 
-// Counts the entries of each row of a sum, or stores them. A row is a group of `lanes` lanes, each of which looks for its
-// entries in the row of the other matrix; how many of those before it are in both tells where an entry goes.
+// Counts the entries of each row of a sum, or stores them. A group of `lanes` lanes processes a row. Each lane searches
+// for its entries in the row of the other matrix; the number of earlier entries that both matrices have gives the
+// position of an entry.
 template <class V, class I>
 DEVICE void add(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets, const I *b_columns,
                 const V *b_values, u64 b_nnz, SUM alpha, SUM beta, u64 rows, u64 lanes, I *offsets, I *indices, V *values) {
@@ -99,7 +101,7 @@ DEVICE void add(const I *a_offsets, const I *a_columns, const V *a_values, u64 a
     u64 a_end = has ? clamp(a_offsets[row + 1], a_nnz) : 0, a = has ? clamp(a_offsets[row], a_end) : 0, a_len = a_end - a;
     u64 b_end = has ? clamp(b_offsets[row + 1], b_nnz) : 0, b = has ? clamp(b_offsets[row], b_end) : 0, b_len = b_end - b;
     u64 to = has && indices ? (u64)offsets[row] : 0;
-    // Both have the same columns: so it is in most sums.
+    // Both rows have the same columns: true for most sums.
     bool same = a_len == b_len;
     if (indices) same = same && has && (u64)offsets[row + 1] - to == a_len;
     for (u64 first = 0; !indices && ballot(same && first < a_len); first += width) {

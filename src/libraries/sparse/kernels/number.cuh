@@ -1,4 +1,4 @@
-// The element types: how they are stored, and the numbers that sums are kept in.
+// The element types: how they are stored, and the types in which sums are accumulated.
 #pragma once
 #ifdef ON_CPU
 #define DEVICE
@@ -54,7 +54,7 @@ DEVICE double real_root(double x) { return root(x); }
 template <class R> DEVICE Complex<R> real_root(Complex<R> x) { return {root(x.re), 0}; }
 DEVICE float over(float a, float b) { return a / b; }
 DEVICE double over(double a, double b) { return a / b; }
-// Smith's method: the smaller part of the divisor over the larger one.
+// Smith's method: divides the smaller part of the divisor by the larger one first.
 template <class R> DEVICE Complex<R> over(Complex<R> a, Complex<R> b) {
     if (b.im == 0) return {a.re / b.re, a.im / b.re};
     if (absolute(b.re) >= absolute(b.im)) {
@@ -109,7 +109,7 @@ template <> struct Value<b16> {
         u.bits = (unsigned)x.bits << 16;
         return u.value;
     }
-    // To nearest, ties to even; a NaN stays one.
+    // Rounds to nearest, ties to even; a NaN stays a NaN.
     static DEVICE b16 narrow(float x) {
         union { float value; unsigned bits; } u;
         u.value = x;
@@ -118,14 +118,14 @@ template <> struct Value<b16> {
     }
 };
 
-// A factor by value, or in device memory where there is an address.
+// A factor by value, or in device memory if there is an address.
 template <class S> DEVICE S scalar(S value, const S *at) { return at ? *at : value; }
 template <class V, class S> DEVICE V updated(V y, S product, S beta) {
     return Value<V>::narrow(beta == zero<S>() ? product : product + beta * Value<V>::widen(y));
 }
 
 #ifdef ON_CPU
-// One thread after the other.
+// Runs the threads one after the other.
 struct Dim { unsigned x; };
 extern thread_local Dim blockIdx, threadIdx, blockDim, gridDim;
 #undef KERNEL
@@ -144,7 +144,8 @@ template <class V> DEVICE void store_last(V *at, V value) { *at = value; }
 DEVICE unsigned highest(unsigned mask) { return 31u - (unsigned)__builtin_clz(mask); }
 DEVICE unsigned lowest(unsigned mask) { return (unsigned)__builtin_ctz(mask); }
 #ifdef LOCKSTEP
-// Warps of 32 lanes that meet wherever one looks at another (`check.cpp`): what each of them brought, 16 bytes a lane.
+// Warps of 32 lanes, which synchronise wherever one lane reads another (`check.cpp`): the values of the lanes, 16 bytes
+// each.
 #define LANES 32u
 const unsigned char *meet(const void *mine, unsigned bytes);
 template <class S> DEVICE S of_lane(const unsigned char *all, unsigned lane) {
@@ -193,7 +194,7 @@ DEVICE unsigned same(unsigned) { return 1; }
 DEVICE unsigned ones(unsigned mask) { return mask; }
 DEVICE unsigned lower(unsigned) { return 0; }
 #endif
-// The next part of the work in order, a part a warp.
+// The next part of the work in order, one part for each warp.
 DEVICE u64 next_part(unsigned *counter) {
     unsigned part = 0;
     if (threadIdx.x % LANES == 0) part = atomicAdd(counter, 1u);
@@ -212,7 +213,8 @@ DEVICE unsigned acquire(const unsigned *at) {
 DEVICE void release(unsigned *at, unsigned value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
 }
-// A word that another thread writes, and a word that others wait for: each is one access, and says nothing of other words.
+// Accesses to a word that another thread writes or waits for: each is a single access, and gives no ordering with other
+// words.
 DEVICE unsigned peek(const unsigned *at) {
     unsigned value;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
@@ -229,12 +231,12 @@ DEVICE void poke(unsigned *at, unsigned value) {
 DEVICE void poke(u64 *at, u64 value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
 }
-// For whoever waits for what comes late: leaves the memory to the others.
+// For a thread that waits long: leaves the memory to the others.
 DEVICE void rest_a_little() { __nanosleep(100); }
 DEVICE unsigned highest(unsigned mask) { return 31u - (unsigned)__clz((int)mask); }
 DEVICE unsigned lowest(unsigned mask) { return (unsigned)__ffs((int)mask) - 1u; }
-// The next part of the work in order, a part a warp. Blocks take parts as they begin, so whoever has an earlier part runs or
-// is done: a part may wait for those before it.
+// The next part of the work in order, one part for each warp. Blocks take parts when they begin, so every earlier part
+// is running or done: a part may wait for those before it.
 DEVICE u64 next_part(unsigned *counter) {
     __shared__ unsigned taken;
     if (threadIdx.x == 0) taken = atomicAdd(counter, 1u);
@@ -252,14 +254,14 @@ DEVICE unsigned ballot(bool x) { return __ballot_sync(0xffffffffu, x); }
 // The lanes with the same number.
 DEVICE unsigned same(unsigned x) { return __match_any_sync(0xffffffffu, x); }
 DEVICE unsigned ones(unsigned mask) { return __popc(mask); }
-// Of a mask, the lanes before this one.
+// The lanes of a mask before this one.
 DEVICE unsigned lower(unsigned mask) { return __popc(mask & ((1u << (threadIdx.x % 32)) - 1)); }
 #define SHARED __shared__
 DEVICE u64 shuffle(u64 x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
 DEVICE float shuffle(float x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
 DEVICE double shuffle(double x, int lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
 template <class R> DEVICE Complex<R> shuffle(Complex<R> x, int lane) { return {shuffle(x.re, lane), shuffle(x.im, lane)}; }
-// The sum over the lanes, on all of them: pairs first, so always in the same order.
+// The sum over the lanes, returned on all of them: pairs first, so always in the same order.
 template <class S> DEVICE S warp_sum(S x) {
     for (int lane = 16; lane > 0; lane /= 2) x = x + shuffle(x, lane);
     return x;
@@ -270,7 +272,7 @@ DEVICE double from_lane(double x, unsigned lane) { return __shfl_sync(0xffffffff
 template <class R> DEVICE Complex<R> from_lane(Complex<R> x, unsigned lane) {
     return {from_lane(x.re, lane), from_lane(x.im, lane)};
 }
-// Stores what is not read soon.
+// Stores data that is not read soon.
 DEVICE void store_last(float *at, float value) { __stcs(at, value); }
 DEVICE void store_last(double *at, double value) { __stcs(at, value); }
 template <class V> DEVICE void store_last(V *at, V value) { *at = value; }
@@ -280,7 +282,7 @@ template <class S> DEVICE S group_sum(S x, unsigned width) {
     return x;
 }
 #endif
-// Of a warp whose lanes work in groups of `width`, a power of two: the lanes of this one's group.
+// For a warp whose lanes work in groups of `width` (a power of two): the lanes of this lane's group.
 DEVICE unsigned group_mask(unsigned width) {
     unsigned first = threadIdx.x % LANES / width * width;
     return width < 32 ? ((1u << width) - 1) << first : ~0u;

@@ -1,29 +1,30 @@
-// Products of two sparse matrices, all of them and at given places: a warp takes a row of the product, or a thread a short one.
-// Products with a dense matrix that lies by rows.
+// Products of two sparse matrices, complete or only at given positions: a warp computes a row of the product, or a
+// thread a short one. Products with a row-major dense matrix.
 #include "number.cuh"
 
 #define SUM typename Value<V>::Sum
 
-// Warps of a block, rows of B that a lane holds at once, and columns that are summed at once where there are more rows.
+// Warps in a block; rows of B that a lane holds at the same time; columns that are summed at the same time if there are
+// more rows.
 #define WARPS 4
 #define HELD 2
 #define WINDOW 256
-// Merged where no more than one column of so many has a product.
+// Rows are merged if at most one in this number of columns has a product.
 #define SPARSE 8
 #define NO_COLUMN (~0ull)
-// A short row: so many rows of B, which one thread merges, and so many products of them.
+// Limits of a short row: the number of rows of B, which one thread merges, and the number of their products.
 #define FEW 8
 #define SHORT 256
 
-// A row of B that goes into a row of the product: what is left of it.
+// The rest of a row of B that contributes to a row of the product.
 template <class I> struct Rest { u64 at, end, column; };
 template <class I> DEVICE Rest<I> rest(const I *offsets, const I *columns, u64 nnz, I row) {
     u64 end = clamp(offsets[row + 1], nnz), at = clamp(offsets[row], end);
     return {at, end, at < end ? (u64)columns[at] : NO_COLUMN};
 }
 
-// Entries of one row of the product: counted, or stored from `to` on. Few rows of B: merged, each with its next column in a
-// register. Gives the end.
+// Entries of one row of the product: counted, or stored from `to` on. For few rows of B: merges them, with the next
+// column of each in a register. Returns the end.
 template <class V, class I>
 DEVICE u64 merge(const I *a_columns, const V *a_values, u64 start, u64 end, const I *b_offsets, const I *b_columns,
                  const V *b_values, u64 b_nnz, SUM alpha, u64 to, I *indices, V *values) {
@@ -56,8 +57,8 @@ DEVICE u64 merge(const I *a_columns, const V *a_values, u64 start, u64 end, cons
     }
 }
 
-// The same for many rows of B: so many columns at a time, summed in the order in which A stores its entries. `next` has a place
-// for each entry of A: where in its row of B the window begins.
+// The same for many rows of B: a window of columns at a time, summed in the order in which A stores its entries. `next`
+// has one element for each entry of A: the position in its row of B where the window begins.
 template <class V, class I>
 DEVICE u64 sweep(const I *a_columns, const V *a_values, u64 start, u64 end, const I *b_offsets, const I *b_columns,
                  const V *b_values, u64 b_nnz, SUM alpha, u64 to, I *indices, V *values, I *next, SUM *sums,
@@ -86,7 +87,8 @@ DEVICE u64 sweep(const I *a_columns, const V *a_values, u64 start, u64 end, cons
                 at = (u64)next[own], stop = clamp(b_offsets[a_columns[own] + 1], b_nnz);
                 inside = at < stop && (u64)b_columns[at] - least < WINDOW;
             }
-            // The entries of A whose rows of B have something here, one after the other: all lanes walk a row together.
+            // The entries of A whose rows of B have entries in the window, one after the other: all lanes process a row
+            // together.
             unsigned these = ballot(inside);
             for (u64 place = first; these; ++place, these >>= 1) {
                 if (!(these & 1)) continue;
@@ -146,7 +148,7 @@ DEVICE bool is_short(const I *a_columns, u64 start, u64 end, const I *b_offsets,
     return products <= SHORT;
 }
 
-// Rows of the product that are short, a thread each: the rows of B merged, all of them in registers. Summed in the order in
+// Short rows of the product, one thread for each: merges the rows of B, all of them in registers. Sums in the order in
 // which A stores its entries.
 template <class V, class I>
 DEVICE void multiply_short(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
@@ -188,7 +190,8 @@ DEVICE void multiply_short(const I *a_offsets, const I *a_columns, const V *a_va
     if (!indices) offsets[row + 1] = (I)to;
 }
 
-// The other rows, a warp each: warps take `each` rows at a time, so many lanes look which of them are left.
+// The other rows, one warp for each. A warp takes `each` rows at a time; the same number of lanes checks which of them
+// are left.
 template <class V, class I>
 DEVICE void multiply(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
                      const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, u64 each, I *next, I *offsets,
@@ -207,7 +210,7 @@ DEVICE void multiply(const I *a_offsets, const I *a_columns, const V *a_values, 
         u64 row = first_row + lowest(left);
         u64 end = clamp(a_offsets[row + 1], a_nnz), start = clamp(a_offsets[row], end);
         u64 to = indices ? (u64)offsets[row] : 0;
-        // How many products there are, and over how many columns.
+        // The number of products, and of the columns over which they spread.
         u64 products = 0, first = NO_COLUMN, before_last = NO_COLUMN;
         for (u64 place = start + threadIdx.x % LANES; place < end; place += LANES) {
             Rest<I> r = rest(b_offsets, b_columns, b_nnz, a_columns[place]);
@@ -233,7 +236,8 @@ DEVICE void multiply(const I *a_offsets, const I *a_columns, const V *a_values, 
     }
 }
 
-// At the entries of a pattern: each looks for its column in the rows of B, in the order in which A stores its entries.
+// At the entries of a mask: each entry searches for its column in the rows of B, in the order in which A stores its
+// entries.
 template <class V, class I>
 DEVICE void masked(const I *a_offsets, const I *a_columns, const V *a_values, u64 a_nnz, const I *b_offsets,
                    const I *b_columns, const V *b_values, u64 b_nnz, SUM alpha, u64 rows, const I *m_offsets,
@@ -260,9 +264,9 @@ DEVICE void masked(const I *a_offsets, const I *a_columns, const V *a_values, u6
     }
 }
 
-// C = alpha * A * B + beta * C, where B and C lie by rows, `b_step` and `c_step` elements apart. A warp takes a row of C, or as
-// many columns of it as a tile has; the entries of A one after the other, in the order in which they are stored. A block takes
-// its long rows together: each warp a share, and their sums in order.
+// C = alpha * A * B + beta * C with row-major B and C, whose rows are `b_step` and `c_step` elements apart. A warp
+// computes a row of C, or as many columns of it as a tile has. It processes the entries of A in storage order. A block
+// computes its long rows together: each warp a share, whose sums are added in order.
 #define TILE_COLUMNS 64
 #define DENSE_WARPS 8
 #ifdef ON_CPU
@@ -274,7 +278,7 @@ DEVICE void masked(const I *a_offsets, const I *a_columns, const V *a_values, u6
 #endif
 #define HERE ((TILE_COLUMNS + LANES - 1) / LANES)
 
-// y = product + beta * y; where y is not read, it is written past the caches that B's rows need.
+// y = product + beta * y. If y is not read, the store bypasses the caches, which the rows of B need.
 template <class V> DEVICE void put(V *y, SUM product, SUM beta) {
     if (beta == zero<SUM>()) store_last(y, Value<V>::narrow(product));
     else *y = updated(*y, product, beta);
@@ -283,7 +287,7 @@ template <class V> DEVICE void put(V *y, SUM product, SUM beta) {
 template <class V, class I>
 DEVICE void sum_of_rows(const I *a_columns, const V *a_values, u64 start, u64 end, const V *b, u64 b_step, u64 first, u64 n,
                         SUM *sums) {
-    // Rows of B that are read at once, as registers allow.
+    // Rows of B that are read at the same time, as many as registers allow.
     const unsigned AT_ONCE = sizeof(SUM) < 8 ? 8 : 4;
     unsigned lane = threadIdx.x % LANES;
     for (u64 from = start; from < end; from += LANES) {
@@ -353,8 +357,8 @@ DEVICE void times_rows(const I *a_offsets, const I *a_columns, const V *a_values
 #endif
 }
 
-// y = alpha * A * x + beta * y of short rows. A block takes as many rows as it has threads: all threads together multiply a
-// part of their entries, one behind the other, and then each sums its row, in the order in which it is stored.
+// y = alpha * A * x + beta * y for short rows. A block computes as many rows as it has threads. All threads together
+// multiply a part of the entries, in consecutive order; then each thread sums its row, in storage order.
 #define ROWS_OF_BLOCK 128
 #define ENTRIES_OF_THREAD 8
 template <class V, class I>
@@ -374,7 +378,8 @@ DEVICE void times_vector(const I *offsets, const I *columns, const V *values, u6
         I column[ENTRIES_OF_THREAD];
 #pragma unroll
         for (int i = 0; i < ENTRIES_OF_THREAD; ++i) {
-            // Behind the last entry another one is read, and its product by nobody: so all reads are under way at once.
+            // Past the last entry a valid entry is read, and its product is not used: so all reads are in flight at the
+            // same time.
             u64 place = from + i * ROWS_OF_BLOCK + threadIdx.x, at = place < stop ? place : start;
             value[i] = values[at];
             column[i] = columns[at];

@@ -1,9 +1,10 @@
-// Triangular systems and incomplete factors, in which a warp takes a row and waits for the rows that it needs; and the
-// small steps of iterations.
+// Triangular systems and incomplete factorizations, in which a warp takes a row and waits for the rows that it depends
+// on; and the small steps of iterations.
 //
-// Rows are handed out in the order of the recurrence by one counter, so the row that a warp waits for was taken by a warp
-// that runs: none waits for ever. Of factors, what a warp has written is seen by whoever sees its flag (release, acquire); an
-// unknown of a triangular system is one word (or two), which is its own flag.
+// One counter hands out the rows in the order of the recurrence. So the row for which a warp waits was taken by a warp
+// that is running, and no warp waits forever. In factorizations, the data that a warp has written is visible to every
+// warp that sees its flag (release, acquire). An unknown of a triangular system is one word (or two), which is its own
+// flag.
 #include "number.cuh"
 
 // The next row in order, for all lanes of a warp.
@@ -20,8 +21,8 @@ DEVICE void finish(unsigned *ready, u64 row) {
     if (threadIdx.x % LANES == 0) release(ready + row, 1u);
 }
 
-// What an unknown holds before it is known: a NaN that no arithmetic gives, in each of its parts. So who waits for an unknown
-// waits for its own words, and needs no flag beside them.
+// The value of an unknown that is not computed yet: a NaN that no arithmetic produces, in each of its parts. So a
+// thread that waits for an unknown polls the unknown itself, and needs no flag.
 #define UNKNOWN 0xffffa5a5u
 DEVICE bool known(const float *at, float &x) {
     union { unsigned bits; float value; } u;
@@ -39,7 +40,7 @@ template <class R> DEVICE bool known(const Complex<R> *at, Complex<R> &x) {
     bool re = known(&at->re, x.re), im = known(&at->im, x.im);
     return re && im;
 }
-// A result that is this very NaN becomes another one.
+// Replaces a result that is this NaN by another NaN.
 DEVICE void tell(float *at, float x) {
     union { float value; unsigned bits; } u;
     u.value = x;
@@ -61,24 +62,25 @@ template <class R> DEVICE void forget(Complex<R> *at) {
     forget(&at->re);
     forget(&at->im);
 }
-// All elements of a dense matrix unknown: `line` of them, `ld` apart.
+// Marks all elements of a dense matrix as not computed: lines of `line` elements, `ld` apart.
 template <class T> DEVICE void forget_lines(T *x, u64 line, u64 count, u64 ld) {
     u64 place = thread_index();
     if (place < line * count) forget(x + place / line * ld + place % line);
 }
 
-// X = alpha * T^-1 * B, X unknown before: element (i, j) of B at i * b_row + j * b_column, of X likewise.
+// X = alpha * T^-1 * B, where X is marked as not computed. Element (i, j) of B is at i * b_row + j * b_column; X
+// likewise.
 //
-// `order` has the rows by their levels, so that those that are taken side by side seldom wait. A row is a group of `width`
-// lanes, each of which sums every `width`th entry as far as its unknowns are known; at every turn of the warp each goes on as
-// far as it can, so no group holds up another, and rows of one warp may need each other. `parts` warps take the rows; there are
-// so many warps for each of `teams` teams, which share the right sides.
+// `order` has the rows sorted by level, so that rows taken at the same time seldom wait for each other. A group of
+// `width` lanes processes a row. Each lane sums every `width`th entry until it reaches an unknown that is not computed.
+// In every turn of the warp each lane continues as far as it can, so no group delays another, and rows of one warp may
+// depend on each other. `parts` warps take the rows, for each of `teams` teams, which divide the right-hand sides.
 template <class T, class I>
 DEVICE void triangle(const I *order, const I *offsets, const I *indices, const T *values, u64 count, u64 nnz, u64 upper, u64 unit,
                      u64 conjugate, T alpha, u64 n, const T *b, u64 b_row, u64 b_column, T *x, u64 x_row, u64 x_column,
                      u64 lanes, u64 teams, unsigned *counter) {
-    // Turns after which only the lane asks whose unknown is likely to be the first, and does nothing else meanwhile: warps
-    // that wait long leave the others their turns.
+    // The number of turns after which only the lane that is likely to get its unknown first continues to poll, and the
+    // others do nothing. So warps that wait long leave the processor to other warps.
     const unsigned PATIENCE = 16;
     unsigned width = lanes < LANES ? (unsigned)lanes : LANES, lane = threadIdx.x % LANES, slot = lane % width;
     unsigned mine = group_mask(width);
@@ -120,7 +122,7 @@ DEVICE void triangle(const I *order, const I *offsets, const I *indices, const T
             if (!ballot(!told)) break;
             if (ballot(moved)) turn = 0;
             if (turn < PATIENCE) continue;
-            // No row of this warp is complete before one of these is known.
+            // No row of this warp can be completed before one of these is computed.
             bool leads = waiting != 0 && lane == (upper ? highest(waiting) : lowest(waiting)), here = false;
             do {
                 T other;
@@ -140,7 +142,8 @@ template <class I> DEVICE u64 find(const I *indices, u64 start, u64 end, u64 col
     return low < end && (u64)indices[low] == column ? low : ~0ull;
 }
 
-// Incomplete LU factors in place; `verdict` is the smallest row without a pivot, counted from 1, else all ones.
+// Incomplete LU factorization in place. `verdict` is the smallest row without a pivot, counted from 1; all bits set if
+// there is none.
 template <class T, class I>
 DEVICE void ilu0(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready, unsigned *counter, u64 *verdict) {
     unsigned lane = threadIdx.x % LANES;
@@ -171,7 +174,7 @@ DEVICE void ilu0(const I *offsets, const I *indices, T *values, u64 count, u64 n
     }
 }
 
-// The incomplete Cholesky factor of a lower triangle, in place; `verdict` as above.
+// Incomplete Cholesky factorization of a lower triangle, in place; `verdict` as above.
 template <class T, class I>
 DEVICE void ic0(const I *offsets, const I *indices, T *values, u64 count, u64 nnz, unsigned *ready, unsigned *counter, u64 *verdict) {
     unsigned lane = threadIdx.x % LANES;
@@ -184,7 +187,7 @@ DEVICE void ic0(const I *offsets, const I *indices, T *values, u64 count, u64 nn
             if (column < row) wait_for(ready, column);
             u64 other_end = column < row ? clamp(offsets[column + 1], nnz) : place;
             u64 other_start = column < row ? clamp(offsets[column], other_end) : start;
-            // This row's entries left of the column, with those of the column's row.
+            // The entries of this row to the left of the column, with those of row `column`.
             T sum = zero<T>();
             for (u64 own = start + lane; own < place; own += LANES) {
                 u64 other = column < row ? find(indices, other_start, other_end, (u64)indices[own]) : own;
@@ -206,7 +209,7 @@ DEVICE void ic0(const I *offsets, const I *indices, T *values, u64 count, u64 nn
     }
 }
 
-// All ones is no row.
+// All bits set means no row.
 KERNEL settle_pivot(u64 *verdict) {
     if (thread_index() == 0 && *verdict == ~0ull) *verdict = 0;
 }
@@ -219,7 +222,7 @@ template <class T> DEVICE void quotients(const T *a, const T *b, const T *c, con
     to[1] = -q;
 }
 
-// MINRES's scalars: 0 begins, 1 is an alpha, 2 a beta. The state is that of `scalars.rs`.
+// The scalars of MINRES: stage 0 begins, 1 takes an alpha, 2 a beta. The state is that of `scalars.rs`.
 template <class T> DEVICE void lanczos(u64 stage, const T *product, T *state) {
     if (thread_index() != 0) return;
     T p = *product, one = One<T>::value(), none = zero<T>();
@@ -266,7 +269,7 @@ template <class T> DEVICE void reciprocal(T *d, u64 n) {
     if (i < n) d[i] = quotient(One<T>::value(), d[i]);
 }
 
-// A warp for each part of 16384 elements of each vector; the parts are added in order by `gather_dots`.
+// One warp for each part of 16384 elements of each vector; `gather_dots` adds the parts in order.
 #define PART 16384ull
 template <class T> DEVICE void dots(const T *const *v, u64 count, const T *w, u64 n, T *parts) {
     u64 warp = thread_index() / LANES, each = (n + PART - 1) / PART;
@@ -293,7 +296,8 @@ template <class T> DEVICE void combine(const T *const *v, u64 count, const T *h,
     w[i] = sum;
 }
 
-// A column into R by rotations; the state is that of `basis.rs`. With `column` all ones it begins.
+// Appends a column to R by rotations; the state is that of `basis.rs`. With all bits of `column` set it initialises the
+// state.
 template <class T> DEVICE void rotate(u64 m, u64 column, const T *h, const T *again, const T *square, T *state) {
     if (thread_index() != 0) return;
     u64 cosines = m * (m + 1), sines = cosines + m, g = sines + m, residual = g + m + 1, j = column;
@@ -337,8 +341,8 @@ template <class T> DEVICE void back_solve(u64 m, u64 columns, const T *state, T 
     }
 }
 
-// Tridiagonal systems of one row or two, a right side a thread: with an exchange of rows where the lower one is larger. All have
-// one matrix where `step` is 0.
+// Tridiagonal systems of one or two rows, one thread for each right-hand side; rows are exchanged if the lower one is
+// larger. If `step` is 0, all have the same matrix.
 template <class T>
 DEVICE void tiny_tridiagonal(const T *lower, const T *d, const T *upper, T *b, u64 n, u64 systems, u64 step, u64 b_step) {
     u64 system = thread_index();

@@ -1,8 +1,8 @@
-// Sorting by a radix of eight bits, stable; indices of one width into those of another. Numbers of entries are 64 bits wide.
+// Stable radix sort with digits of eight bits; conversion of indices to another width. Numbers of entries have 64 bits.
 #include "number.cuh"
 
 #define DIGITS 256
-// Entries that one warp counts and moves.
+// The number of entries that one warp counts and moves.
 #define TILE 4096
 
 KERNEL sort_begin(u64 *order, u64 n) {
@@ -10,8 +10,8 @@ KERNEL sort_begin(u64 *order, u64 n) {
     if (i < n) order[i] = i;
 }
 
-// How often each digit of the keys comes in each tile, behind the first of `counts`: all tiles of a digit, then the next
-// digit. One warp a block, one tile a block.
+// The number of occurrences of each digit of the keys in each tile, behind the first element of `counts`: all tiles of
+// a digit, then the next digit. One warp and one tile for each block.
 template <class I> DEVICE void sort_count(const I *keys, const u64 *order, u64 n, u64 shift, u64 tiles, i64 *counts, unsigned *seen) {
     u64 tile = blockIdx.x, end = (tile + 1) * TILE < n ? (tile + 1) * TILE : n;
     for (unsigned digit = threadIdx.x; digit < DIGITS; digit += LANES) seen[digit] = 0;
@@ -21,7 +21,7 @@ template <class I> DEVICE void sort_count(const I *keys, const u64 *order, u64 n
     for (unsigned digit = threadIdx.x; digit < DIGITS; digit += LANES) counts[1 + digit * tiles + tile] = seen[digit];
 }
 
-// Moves the entries of a tile to where those of its digit begin.
+// Moves the entries of a tile to the positions of their digits.
 template <class I>
 DEVICE void sort_move(const I *keys, const u64 *order, u64 n, u64 shift, u64 tiles, const i64 *counts, u64 *to, u64 *next) {
     u64 tile = blockIdx.x, end = (tile + 1) * TILE < n ? (tile + 1) * TILE : n;
@@ -40,20 +40,20 @@ DEVICE void sort_move(const I *keys, const u64 *order, u64 n, u64 shift, u64 til
     }
 }
 
-// The first entry that does not lie inside the matrix.
+// Finds the first entry that does not lie inside the matrix.
 template <class I> DEVICE void check_places(const I *rows, const I *columns, u64 height, u64 width, u64 n, u64 *first) {
     u64 i = thread_index();
     if (i >= n) return;
     if (rows[i] < 0 || (u64)rows[i] >= height || columns[i] < 0 || (u64)columns[i] >= width) atomicMin(first, i);
 }
 
-// Of sorted entries: 1 behind each that is the first of its place, else 0.
+// For sorted entries: 1 behind each entry that is the first of its position, else 0.
 template <class I> DEVICE void first_of_place(const I *rows, const I *columns, u64 n, I *places) {
     u64 i = thread_index();
     if (i < n) places[i + 1] = i == 0 || rows[i] != rows[i - 1] || columns[i] != columns[i - 1];
 }
 
-// The number of places, or the entry that lies outside with the highest bit set.
+// The number of distinct positions; or the entry that lies outside, with the highest bit set.
 KERNEL settle_places(const u64 *first, const u64 *count, u64 *result) {
     if (thread_index() == 0) *result = *first != ~0ull ? *first | 1ull << 63 : *count;
 }
@@ -67,12 +67,12 @@ KERNEL narrow_indices(const i64 *from, u64 n, int *to) {
     if (i < n) to[i] = (int)from[i];
 }
 
-// Offsets of rows that begin `shift` later.
+// Writes offsets of rows increased by `shift`.
 template <class I> DEVICE void shift_offsets(const I *from, u64 count, u64 shift, I *to) {
     u64 i = thread_index();
     if (i < count) to[i] = (I)((u64)from[i] + shift);
 }
-// The length of each row more, behind the first of `to`.
+// Adds the length of each row, behind the first element of `to`.
 template <class I> DEVICE void add_lengths(const I *offsets, u64 rows, I *to) {
     u64 row = thread_index();
     if (row < rows) to[row + 1] += offsets[row + 1] - offsets[row];

@@ -1,4 +1,4 @@
-// Structures: their validation, offsets and coordinates, counts into offsets. One thread a row or an entry.
+// Kernels for structures: validation, offsets and coordinates, counts to offsets. One thread for each row or entry.
 #include "number.cuh"
 
 DEVICE u64 fault(u64 place, u64 kind) { return place << 2 | kind; }
@@ -13,8 +13,8 @@ template <class I> DEVICE void check_offsets(const I *offsets, u64 rows, u64 nnz
     if (wrong) atomicMin(verdict, fault(row, 0));
 }
 
-// Where the offsets are right: the smallest fault of the indices, 1 for one outside, 2 for one out of order; and the most
-// entries of a row.
+// If the offsets are valid: the smallest fault of the indices (1: outside, 2: out of order), and the number of entries
+// of the longest row.
 template <class I>
 DEVICE void check_indices(const I *offsets, const I *indices, u64 rows, u64 width, u64 nnz, const u64 *first, u64 *verdict,
                           u64 *longest) {
@@ -32,7 +32,8 @@ DEVICE void check_indices(const I *offsets, const I *indices, u64 rows, u64 widt
     }
 }
 
-// Of both checks, that of the offsets first; where nothing is wrong, the most entries of a row with the highest bit.
+// Combines both checks, that of the offsets first. Without a fault: the number of entries of the longest row, with the
+// highest bit set.
 KERNEL settle_verdict(const u64 *first, const u64 *longest, u64 *verdict) {
     if (thread_index() != 0) return;
     if (*first != ~0ull) *verdict = *first;
@@ -52,7 +53,7 @@ DEVICE void check_coordinates(const I *rows, const I *columns, u64 height, u64 w
     }
 }
 
-// One list of places.
+// Checks one sorted list of indices.
 template <class I> DEVICE void check_list(const I *indices, u64 nnz, u64 width, u64 *verdict) {
     u64 place = thread_index();
     if (place >= nnz) return;
@@ -68,7 +69,7 @@ template <class I> DEVICE void expand(const I *offsets, u64 count, I *rows, u64 
     for (u64 place = clamp(offsets[row], end); place < end; ++place) rows[place] = (I)row;
 }
 
-// offsets[row] is the number of entries in rows before it: found by halving.
+// offsets[row] is the number of entries in the rows before it, found by binary search.
 template <class I> DEVICE void compress(const I *rows, u64 nnz, u64 count, I *offsets) {
     u64 row = thread_index();
     if (row > count) return;
@@ -80,8 +81,8 @@ template <class I> DEVICE void compress(const I *rows, u64 nnz, u64 count, I *of
     offsets[row] = (I)low;
 }
 
-// Counts in offsets[1..] into offsets; the sum into total. One block; its threads take turns of as many rows each.
-// Of many rows in three steps: the sums of tiles, their sums, and each tile from there on.
+// Turns counts in offsets[1..] into offsets, and writes their sum to total. One block, whose threads process ranges of
+// equal size. Many rows take three steps: the sums of tiles, the offsets of these sums, and the offsets in each tile.
 #define RUN 4096
 template <class I> DEVICE I as_offset(u64 sum, I largest) { return sum > (u64)largest ? largest : (I)sum; }
 DEVICE u64 tile_end(u64 count) {
@@ -114,7 +115,7 @@ template <class I> DEVICE void accumulate_tiles(I *offsets, u64 count, const i64
     }
 }
 #else
-// What the threads before this one have, and all of them.
+// The sum of the threads before this one, and the sum of all threads.
 DEVICE u64 block_scan(u64 *parts, u64 own, u64 &all) {
     u64 thread = threadIdx.x;
     parts[thread] = own;
@@ -128,7 +129,7 @@ DEVICE u64 block_scan(u64 *parts, u64 own, u64 &all) {
     all = parts[blockDim.x - 1];
     return parts[thread] - own;
 }
-// The rows from `first` to `last`, as many to each thread.
+// The rows from `first` to `last`, the same number for each thread.
 template <class I> DEVICE u64 accumulate_rows(I *offsets, u64 first, u64 last, u64 before, I largest, u64 *parts) {
     u64 each = (last - first + blockDim.x - 1) / blockDim.x, from = first + threadIdx.x * each, until = from + each, sum = 0, all;
     if (until > last) until = last;
@@ -159,15 +160,16 @@ template <class I> DEVICE void accumulate_tiles(I *offsets, u64 count, const i64
 }
 #endif
 
-// A word of an index, as whoever waits for it reads it.
+// Reads a word of an index for which another thread may wait.
 DEVICE u64 peek_index(const int *at) { return peek((const unsigned *)at); }
 DEVICE u64 peek_index(const i64 *at) { return peek((const u64 *)at); }
 DEVICE void poke_index(int *at, u64 value) { poke((unsigned *)at, (unsigned)value); }
 DEVICE void poke_index(i64 *at, u64 value) { poke((u64 *)at, value); }
 
-// The level of each row of a triangle: one more than the largest of the rows that it needs, from 1 on; they are 0 before, which
-// is what those wait for that need them. One thread a row, warps in the order of the recurrence. No lane holds up another: each
-// goes on as far as it can at every turn, so rows of one warp may need each other.
+// The level of each row of a triangle: the largest level of the rows that it depends on, plus 1. Levels begin with 1; 0
+// means not computed yet, so dependent rows wait for a value other than 0. One thread for each row; warps take rows in
+// the order of the recurrence. No lane delays another: each continues as far as it can in every turn, so rows of one
+// warp may depend on each other.
 template <class I>
 DEVICE void levels(const I *offsets, const I *indices, u64 count, u64 nnz, u64 upper, I *level, unsigned *counter) {
     u64 step = next_part(counter) * LANES + threadIdx.x % LANES, row = upper ? count - 1 - step : step;

@@ -1,10 +1,11 @@
-//! A matrix from entries in any order.
+//! Builds a matrix from entries in any order.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::{Coo, Csr, Sparse};
 use crate::{Error, Result};
 
-/// Entries of a matrix in any order, on the host; several at one place are summed in the order in which they came.
+/// Entries of a matrix in any order, in host memory. Entries at the same position are summed in the order in which they
+/// were added.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -28,45 +29,45 @@ pub struct CooBuilder<T: SparseElement, I: SparseIndex = i32> {
 }
 
 impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
-    /// An empty matrix of this size.
+    /// An empty matrix of these sizes.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a size is more than the index type counts.
+    /// [`Error::InvalidArgument`] if the index type cannot represent a size.
     pub fn new(rows: usize, cols: usize) -> Result<Self> {
         Coo::<T, I>::layout_of(rows, cols, 0).check_sizes::<I>()?;
         Ok(CooBuilder { rows, cols, entries: Vec::new() })
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Entries so far, those of one place each.
+    /// Number of entries added so far; duplicates count separately.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// No entries so far.
+    /// Whether no entry was added so far.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Reserves memory for this number of further entries.
+    /// Reserves memory for this number of additional entries.
     pub fn reserve(&mut self, entries: usize) {
-        // Only a hint: an entry that does not fit fails when it is added.
+        // Only a hint: a failed allocation is reported when an entry is added.
         let _ = self.entries.try_reserve(entries);
     }
 
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when it does not lie inside the matrix.
+    /// [`Error::InvalidArgument`] if the position does not lie inside the matrix.
     pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
         for (name, place, end) in [("row", row, self.rows), ("column", column, self.cols)] {
             if place >= end {
@@ -77,7 +78,7 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
         Ok(())
     }
 
-    /// Rows, columns and values, sorted, those of one place summed.
+    /// Row indices, column indices and values: sorted, with duplicates summed.
     fn summed(&self) -> (Vec<I>, Vec<I>, Vec<T>) {
         let mut sorted = self.entries.clone();
         sorted.sort_by_key(|(row, column, _)| (*row, *column)); // stable
@@ -95,21 +96,21 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
         (rows, columns, values)
     }
 
-    /// Sums and uploads the matrix. What is made here is valid: nothing is looked at again.
+    /// Sums duplicates and uploads the matrix. The result is valid by construction, so it is not validated again.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are more entries than the index type counts; [`Error::OutOfMemory`]; the
-    /// device's own error.
+    /// [`Error::InvalidArgument`] if there are more entries than the index type can count; [`Error::OutOfMemory`]; an
+    /// error of the device.
     pub fn build(&self, sparse: &Sparse) -> Result<Coo<T, I>> {
         let (rows, columns, values) = self.summed();
         let device = &sparse.device;
         let (rows, columns) = (device.upload(rows)?.into_output(), device.upload(columns)?.into_output());
         let values = device.upload(values)?.into_output();
-        // SAFETY: each entry was inside when it came; they are sorted, and those of one place summed.
+        // SAFETY: each entry was checked to lie inside the matrix; the entries are sorted, and duplicates were summed.
         unsafe { Coo::assume_valid(self.rows, self.cols, rows, columns, values) }
     }
 
-    /// The same as compressed rows.
+    /// As [`build`](Self::build), with compressed rows as the result.
     ///
     /// # Errors
     /// As [`build`](Self::build).

@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `builder` | entries in any order, summed and uploaded |
-//! | `read`, `write` | the text format of the Matrix Market, line by line |
+//! | `read`, `write` | the Matrix Market text format, line by line |
 
 mod builder;
 mod read;

@@ -5,16 +5,16 @@ use super::CooBuilder;
 use crate::{Error, Result};
 use std::io::BufRead;
 
-/// How far a file is read or written.
+/// How much of a file has been read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketProgress {
-    /// Entries so far.
+    /// Entries done so far.
     pub done: usize,
-    /// Entries in all.
+    /// Entries in total.
     pub total: usize,
 }
 
-/// Entries between two words about progress.
+/// Number of entries between two calls of the progress function.
 pub(super) const EVERY: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum Symmetry {
     Hermitian,
 }
 
-/// Lines that are no comments, counted.
+/// The lines of the file, numbered; comments can be skipped.
 struct Lines<R> {
     reader: R,
     line: String,
@@ -41,7 +41,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line that says something; `None` at the end.
+    /// The next line that is not empty; `None` at the end.
     fn next(&mut self, comments: bool) -> Result<Option<&str>> {
         loop {
             self.line.clear();
@@ -59,7 +59,7 @@ impl<R: BufRead> Lines<R> {
         Error::invalid("file", format!("line {}: {what}", self.number))
     }
 
-    /// So many whole numbers.
+    /// Reads a line of `N` whole numbers.
     fn sizes<const N: usize>(&mut self, what: &str) -> Result<[usize; N]> {
         let text = self.next(true)?.map(str::to_owned);
         let text = text.ok_or_else(|| self.wrong(format!("the end, instead of {what}")))?;
@@ -68,7 +68,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// The numbers of an entry's value.
+/// The value of an entry: one or two numbers.
 fn value(words: &mut std::str::SplitWhitespace<'_>, field: Field) -> Option<(f64, f64)> {
     let mut number = || words.next()?.parse::<f64>().ok();
     match field {
@@ -78,12 +78,12 @@ fn value(words: &mut std::str::SplitWhitespace<'_>, field: Field) -> Option<(f64
     }
 }
 
-/// Reads a matrix in the Matrix Market format, `coordinate` or `array`, with every field and symmetry: the entries that a
-/// symmetric file leaves out are added. `progress` is called every 65536 entries and at the end.
+/// Reads a matrix in the Matrix Market format, `coordinate` or `array`, with any field and symmetry. The triangle that
+/// a symmetric file omits is filled in. `progress` is called every 65536 entries and at the end.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that names the line where the file violates the format, has complex entries for a real type, or
-/// sizes beyond the index type; [`Error::LibraryError`] where reading fails.
+/// [`Error::InvalidArgument`], which names the line, if the file violates the format, holds complex entries for a real
+/// type, or has a size that the index type cannot represent; [`Error::LibraryError`] if reading fails.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -139,7 +139,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     }
     let mut builder = CooBuilder::new(rows, cols)?;
     builder.reserve(total.min(1 << 24));
-    // Where an array is at: columns from their first row on.
+    // The first row that an array file stores in this column.
     let first = |column: usize| match symmetry {
         Symmetry::General => 0,
         Symmetry::Symmetric | Symmetry::Hermitian => column,
@@ -167,7 +167,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
         }
         let Some((re, im)) = value(&mut words, field) else { return Err(lines.wrong(format!("{text:?} is no entry"))) };
         if words.next().is_some() {
-            return Err(lines.wrong(format!("{text:?} has more than an entry")));
+            return Err(lines.wrong(format!("{text:?} has more than one entry")));
         }
         if symmetry != Symmetry::General && column > row || symmetry == Symmetry::Skew && column == row {
             return Err(lines.wrong(format!("an entry of the upper triangle, and the matrix is {symmetry:?}")));

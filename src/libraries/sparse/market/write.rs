@@ -1,4 +1,4 @@
-//! Matrix Market files, written line by line.
+//! Writes Matrix Market files, line by line.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::{Coo, Sparse};
@@ -7,11 +7,11 @@ use crate::{Error, Result};
 use std::io::Write;
 
 impl Sparse {
-    /// Downloads a matrix and writes it in the Matrix Market format, as `coordinate general`, each number with enough digits
-    /// to read the same value back. `progress` is called every 65536 entries and at the end.
+    /// Downloads a matrix and writes it in the Matrix Market format as `coordinate general`. Each number has enough
+    /// digits to be read back exactly. `progress` is called every 65536 entries and at the end.
     ///
     /// # Errors
-    /// [`Error::LibraryError`] where writing fails; a stale or foreign matrix; the device's own error.
+    /// [`Error::LibraryError`] if writing fails; a stale or foreign matrix; an error of the device.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -28,7 +28,7 @@ impl Sparse {
         mut out: impl Write,
         mut progress: impl FnMut(MarketProgress),
     ) -> Result<()> {
-        // All three are on their way before the first is waited for.
+        // All three downloads are submitted before the first wait.
         let (rows, columns) = (self.device.download(a.row_indices())?, self.device.download(a.column_indices())?);
         let values = self.device.download(a.values())?;
         let (rows, columns) = (rows.await_result().map_err(Error::from)?, columns.await_result().map_err(Error::from)?);

@@ -1,4 +1,5 @@
-//! Copies of what is not as the library wants it: beginning at 16 bytes, for vectorised loads; indices of 32 bits.
+//! Copies of operands that the library does not accept as they are: arrays must begin at 16 bytes, for vectorised
+//! loads; some routines need indices of 32 bits.
 
 use super::super::element::SparseIndex;
 use super::SORT;
@@ -8,7 +9,7 @@ use crate::{Element, Result, Span};
 const ALIGN: u64 = 16;
 
 impl Queue<'_> {
-    /// An operand to be read, or a copy of it.
+    /// The address of an operand to be read, or of an aligned copy.
     pub(in super::super) fn aligned<T: Element>(&mut self, operand: &Span<T>) -> Result<u64> {
         if operand.is_empty() || operand.address().is_multiple_of(ALIGN) {
             return Ok(operand.address());
@@ -19,12 +20,13 @@ impl Queue<'_> {
         Ok(copy)
     }
 
-    /// An operand to be written, or scratch in its place with what it holds: [`put_back`](Self::put_back) brings it.
+    /// The address of an operand to be written, or of aligned scratch with its contents; [`put_back`](Self::put_back)
+    /// then copies the result.
     pub(in super::super) fn aligned_output<T: Element>(&mut self, operand: &Span<T>) -> Result<u64> {
         self.aligned(operand)
     }
 
-    /// Indices of 64 bits, whose numbers 32 bits count, as such in scratch.
+    /// A copy in scratch of 64-bit indices as 32-bit indices; their values must fit.
     pub(in super::super) fn narrowed<I: SparseIndex>(&mut self, operand: &Span<I>) -> Result<u64> {
         let (n, copy) = (operand.len(), self.scratch(operand.len().saturating_mul(size_of::<i32>()))?);
         // SAFETY: the parameters in order and type; scratch for as many.
@@ -32,14 +34,14 @@ impl Queue<'_> {
         Ok(copy)
     }
 
-    /// The other way: indices of 32 bits, as many as the operand has, to where those of 64 bits belong.
+    /// The inverse: writes computed 32-bit indices to the operand, which has 64-bit indices.
     pub(in super::super) fn widened<I: SparseIndex>(&mut self, computed: u64, operand: &Span<I>) -> Result<()> {
         let n = operand.len();
         // SAFETY: the parameters in order and type; an operand that this dispatch writes, and as many numbers.
         unsafe { self.each(SORT, c"widen_indices", n, &[computed.into(), n.into(), operand.address().into()]) }
     }
 
-    /// What was computed in the place of an operand.
+    /// Copies a result that was computed in scratch to its operand.
     pub(in super::super) fn put_back<T: Element>(&mut self, operand: &Span<T>, computed: u64) -> Result<()> {
         if operand.is_empty() || computed == operand.address() {
             return Ok(());

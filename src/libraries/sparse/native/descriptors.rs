@@ -1,5 +1,5 @@
-//! Matrices and vectors as the library knows them: objects of the host, read at the call and made for each one, about a
-//! microsecond apiece. Their arrays are the operands', which the dispatch keeps.
+//! Descriptors of matrices and vectors: host objects of the library, made for each call (about a microsecond each) and
+//! read during the call. Their arrays belong to the operands, which the dispatch keeps alive.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{DenseAt, Format, Layout};
@@ -8,7 +8,7 @@ use crate::cuda::Native;
 use crate::library::{Code, Refusal};
 use crate::{Error, Order, Result};
 
-/// A descriptor, destroyed when it goes.
+/// A descriptor, destroyed when it is dropped.
 pub(in super::super) struct Described {
     raw: Native<Opaque>,
     destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code,
@@ -23,8 +23,8 @@ impl Described {
 
 impl Drop for Described {
     fn drop(&mut self) {
-        // SAFETY: made by the function that goes with this one, destroyed once; host memory that nothing reads after the
-        // calls it was made for.
+        // SAFETY: made by the function that belongs to this one, destroyed once; host memory that nothing reads after
+        // the calls for which it was made.
         let _ = unsafe { (self.destroy)(self.api, self.raw.0) };
     }
 }
@@ -37,7 +37,7 @@ fn order_code(order: Order) -> u32 {
     }
 }
 
-/// A dense vector.
+/// The descriptor of a dense vector.
 pub(in super::super) fn dense_vector<T: SparseElement>(
     api: &'static CusparseFunctions,
     address: u64,
@@ -51,7 +51,7 @@ pub(in super::super) fn dense_vector<T: SparseElement>(
     Ok(Described { raw: Native(raw), destroy: |api, raw| unsafe { api.destroy_vector(raw) }, api })
 }
 
-/// A dense matrix.
+/// The descriptor of a dense matrix.
 pub(in super::super) fn dense_matrix<T: SparseElement>(
     api: &'static CusparseFunctions,
     at: &DenseAt,
@@ -67,7 +67,7 @@ pub(in super::super) fn dense_matrix<T: SparseElement>(
 }
 
 impl Layout {
-    /// The matrix with its arrays at these addresses.
+    /// The descriptor of the matrix with its arrays at these addresses.
     pub(in super::super) fn describe<T: SparseElement, I: SparseIndex>(
         &self,
         api: &'static CusparseFunctions,
@@ -99,7 +99,7 @@ impl Layout {
                         order,
                     );
                     let code = code
-                        .ok_or_else(|| Error::unsupported("this cuSPARSE knows no blocks (it is older than 12.1)"))?;
+                        .ok_or_else(|| Error::unsupported("this cuSPARSE has no BSR format (it is older than 12.1)"))?;
                     ("cusparseCreateConstBsr", code)
                 }
             }

@@ -15,33 +15,33 @@ function_table! {
         fn create(handle: *mut Opaque) = c"cusparseCreate";
         /// Destroys a handle.
         fn destroy(handle: Opaque) = c"cusparseDestroy";
-        /// The stream of all that follows.
+        /// Sets the stream of all later calls.
         fn set_stream(handle: Opaque, stream: CUstream) = c"cusparseSetStream";
-        /// Where scalars are: 0 in host memory, 1 in device memory.
+        /// Sets where scalars are: 0 in host memory, 1 in device memory.
         fn set_pointer_mode(handle: Opaque, mode: u32) = c"cusparseSetPointerMode";
 
-        /// Compressed rows, whose values may be written: rows, columns, entries, offsets, columns, values, the types of
-        /// indices, the base, the type.
+        /// A matrix of compressed rows, whose values may be written. Parameters: rows, columns, entries, offsets,
+        /// columns, values, the types of the indices, the index base, the type of the values.
         fn create_csr(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, offsets: *const c_void, columns: *const c_void,
             values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateCsr";
-        /// Compressed columns.
+        /// A matrix of compressed columns.
         fn create_csc(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, offsets: *const c_void, rows_of: *const c_void,
             values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCsc";
-        /// Coordinates.
+        /// A matrix of coordinates.
         fn create_coo(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, rows_of: *const c_void, columns: *const c_void,
             values: *const c_void, index_type: u32, base: u32, value_type: u32) = c"cusparseCreateConstCoo";
-        /// Destroys a matrix's descriptor, which is host memory.
+        /// Destroys the descriptor of a matrix, which is host memory.
         fn destroy_matrix(matrix: Opaque) = c"cusparseDestroySpMat";
         /// Gives a matrix other values.
         fn set_values(matrix: Opaque, values: *mut c_void) = c"cusparseSpMatSetValues";
         /// A dense vector.
         fn create_vector(to: *mut Opaque, size: i64, values: *mut c_void, value_type: u32) = c"cusparseCreateDnVec";
-        /// Destroys its descriptor.
+        /// Destroys the descriptor of a dense vector.
         fn destroy_vector(vector: Opaque) = c"cusparseDestroyDnVec";
         /// A dense matrix; order 1 is column-major, 2 row-major.
         fn create_dense(to: *mut Opaque, rows: i64, cols: i64, ld: i64, values: *mut c_void, value_type: u32, order: u32)
             = c"cusparseCreateDnMat";
-        /// Destroys its descriptor.
+        /// Destroys the descriptor of a dense matrix.
         fn destroy_dense(dense: Opaque) = c"cusparseDestroyDnMat";
 
         /// Bytes of the workspace of `spmv`.
@@ -59,26 +59,27 @@ function_table! {
         /// Bytes of the workspace of `sddmm`.
         fn sddmm_size(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
             c: Opaque, compute: u32, algorithm: u32, bytes: *mut usize) = c"cusparseSDDMM_bufferSize";
-        /// Dense products at the entries of a sparse matrix.
+        /// Products of dense matrices at the entries of a sparse one.
         fn sddmm(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
             c: Opaque, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSDDMM";
         /// Bytes of the workspace of `turn`.
         fn turn_size(handle: Opaque, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
             indices: *const c_void, to_values: *mut c_void, to_offsets: *mut c_void, to_indices: *mut c_void,
             value_type: u32, action: u32, base: u32, algorithm: u32, bytes: *mut usize) = c"cusparseCsr2cscEx2_bufferSize";
-        /// Compressed rows into compressed columns.
+        /// Compressed rows to compressed columns.
         fn turn(handle: Opaque, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
             indices: *const c_void, to_values: *mut c_void, to_offsets: *mut c_void, to_indices: *mut c_void,
             value_type: u32, action: u32, base: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseCsr2cscEx2";
     }
     optional {
-        /// Looks at a matrix for `spmv`, which does not do it again while the buffer stays as it is.
+        /// Preprocesses a matrix for `spmv`, which then does not do so again as long as the buffer does not change.
         fn spmv_look(handle: Opaque, op: u32, alpha: *const c_void, a: Opaque, x: Opaque, beta: *const c_void, y: Opaque,
             compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMV_preprocess";
         /// The same for `spmm`.
         fn spmm_look(handle: Opaque, op_a: u32, op_b: u32, alpha: *const c_void, a: Opaque, b: Opaque, beta: *const c_void,
             c: Opaque, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMM_preprocess";
-        /// Compressed rows of blocks: rows, columns and number of blocks, their sizes, and how their elements lie.
+        /// A matrix of compressed rows of blocks: rows, columns and number of blocks, the block sizes, and the order of
+        /// their elements.
         fn create_bsr(to: *mut Opaque, rows: i64, cols: i64, nnz: i64, height: i64, width: i64, offsets: *const c_void,
             columns: *const c_void, values: *const c_void, offset_type: u32, index_type: u32, base: u32, value_type: u32,
             order: u32) = c"cusparseCreateConstBsr";
@@ -86,12 +87,12 @@ function_table! {
 }
 
 typed_table! {
-    /// The functions that come by the letter of their type.
+    /// The functions whose names contain the letter of an element type.
     CusparseTyped = Cusparse, "cusparse", Opaque {
         /// Bytes of the workspace of `gtsv2`.
         fn gtsv2_size(m: i32, n: i32, dl: *const c_void, d: *const c_void, du: *const c_void, b: *const c_void, ldb: i32,
             bytes: *mut usize) = "gtsv2_bufferSizeExt";
-        /// Tridiagonal systems of one matrix, with pivoting.
+        /// A tridiagonal matrix with several right-hand sides, with pivoting.
         fn gtsv2(m: i32, n: i32, dl: *const c_void, d: *const c_void, du: *const c_void, b: *mut c_void, ldb: i32,
             buffer: *mut c_void) = "gtsv2";
         /// Bytes of the workspace of `gtsv2_batch`.

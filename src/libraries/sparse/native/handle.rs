@@ -1,4 +1,4 @@
-//! A slot's cuSPARSE handle: 9 ms for the first of a process, no device memory.
+//! The cuSPARSE handle of a slot: the first one of a process takes 9 ms; it uses no device memory.
 
 use super::functions::{CusparseFunctions, CusparseTyped, Opaque};
 use super::kept::{self, Kept};
@@ -10,7 +10,7 @@ use crate::{Element, Error, Result, Span};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-/// cuSPARSE, as the core knows it.
+/// cuSPARSE, as the core sees it.
 pub(crate) struct Cusparse;
 
 /// All functions of the library.
@@ -19,7 +19,7 @@ pub(crate) struct Functions {
     pub(in super::super) typed: &'static CusparseTyped,
 }
 
-/// The handle, and where it reads scalars; `None` where that is not known.
+/// The handle, and where it reads scalars; `None` if that is not known.
 pub(crate) struct Handle {
     raw: Native<Opaque>,
     pointer: Option<u32>,
@@ -65,8 +65,8 @@ impl CudaLibrary for Cusparse {
     }
 }
 
-/// A scalar as the library reads it: in host memory for the length of one call, aligned as C aligns complex numbers; or in
-/// device memory.
+/// A scalar in the form that the library reads: in host memory for the duration of one call, aligned as C aligns
+/// complex numbers; or in device memory.
 #[repr(C, align(16))]
 pub(in super::super) struct Factor<S> {
     value: S,
@@ -82,19 +82,19 @@ impl<S: Element> Factor<S> {
         self.at.map_or((&raw const self.value).cast(), |at| at as *const c_void)
     }
 
-    /// It is in device memory.
+    /// Whether the scalar is in device memory.
     pub(in super::super) fn on_device(&self) -> bool {
         self.at.is_some()
     }
 
-    /// Known to be zero.
+    /// Whether the scalar is known to be zero.
     pub(in super::super) fn is_zero(&self) -> bool {
         self.at.is_none() && self.value == S::default()
     }
 }
 
 impl Queue<'_> {
-    /// What a function that comes by letters answered.
+    /// The result of a function whose name contains the letter of an element type.
     pub(in super::super) fn called(&self, Called { name, code }: Called) -> Result<()> {
         match code {
             Some(code) => self.status::<Cusparse>(name, code),
@@ -102,7 +102,8 @@ impl Queue<'_> {
         }
     }
 
-    /// The functions and the slot's handle, which reads its scalars from device memory or not. Nothing is enqueued yet.
+    /// The functions and the slot's handle, set to read scalars from device memory or from host memory. Nothing is
+    /// enqueued yet.
     pub(in super::super) fn sparse(&mut self, scalars_on_device: bool) -> Result<(&'static Functions, Opaque)> {
         let mode = u32::from(scalars_on_device);
         let (api, handle) = self.consult::<Cusparse>()?;

@@ -1,9 +1,10 @@
-//! What the library has found out about a matrix: kept by the handle of each slot, and used again.
+//! The library's preprocessing of a matrix: kept by the handle of each slot, and reused.
 //!
-//! cuSPARSE looks at the rows of a matrix before it multiplies (`cusparseSpMV_preprocess`, `cusparseSpMM_preprocess`), and
-//! what it finds belongs to one descriptor and one buffer, which must stay as it is. So both are kept, under the name of the
-//! structure: that is given once, when a matrix is made, and never again, so what is kept of a matrix that is gone is
-//! never found. Its values may change. Each slot looks for itself, so all that uses a buffer is in the order of one stream.
+//! cuSPARSE analyses the rows of a matrix before it multiplies (`cusparseSpMV_preprocess`, `cusparseSpMM_preprocess`).
+//! The result belongs to one descriptor and one buffer, which must not change. So both are kept, with the identifier of
+//! the structure as key. An identifier is given once, when a matrix is made, and never reused, so the data of a matrix
+//! that no longer exists is never found. The values may change. Each slot does its own preprocessing, so all uses of a
+//! buffer are in the order of one stream.
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::descriptors::Described;
@@ -14,10 +15,10 @@ use crate::cache::Cache;
 use crate::cuda::Queue;
 use crate::library::Code;
 
-/// What is kept, by what it is for.
+/// The preprocessed matrices, by purpose.
 pub(super) type Kept = Cache<Purpose, Looked>;
 
-/// Matrices that a slot keeps, and the bytes of device memory that they take.
+/// The limits of a slot: the number of matrices, and the bytes of device memory that they take.
 const MATRICES: usize = 16;
 const BYTES: usize = 16 << 20;
 
@@ -25,26 +26,26 @@ pub(super) fn none() -> Kept {
     Cache::new(MATRICES, BYTES)
 }
 
-/// A matrix and what it is used for: all that the library wants to be the same.
+/// A matrix and the operation for which it is used: everything that the library requires to be the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct Purpose {
-    /// The name of its structure, and where that lies.
+    /// The identifier of the structure, and the addresses of its arrays.
     structure: u64,
     arrays: [u64; 2],
     /// The types of values and of indices.
     types: [u32; 2],
-    /// The dense operands: `None` for vectors; else their columns and how they lie.
+    /// The dense operands: `None` for vectors; else their numbers of columns and their layouts.
     dense: Option<[u64; 6]>,
 }
 
-/// A matrix that the library has looked at.
+/// A matrix that the library has preprocessed.
 pub(super) struct Looked {
     matrix: Described,
     buffer: u64,
     algorithm: u32,
 }
 
-/// The same, as it is used.
+/// A copy of these for one use.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Seen {
     pub(in super::super) matrix: Opaque,
@@ -53,7 +54,7 @@ pub(in super::super) struct Seen {
 }
 
 impl Purpose {
-    /// Where the library reads the operands themselves, not copies of them.
+    /// The purpose, if the library reads the operands themselves and not copies of them.
     pub(in super::super) fn of<T: SparseElement, I: SparseIndex>(
         structure: u64,
         arrays: [u64; 3],
@@ -67,9 +68,9 @@ impl Purpose {
 }
 
 impl Queue<'_> {
-    /// A matrix that was looked at before, now with these values.
+    /// A matrix that was preprocessed before, now with these values.
     pub(in super::super) fn seen(&mut self, this: &Purpose, values: u64) -> Result<Option<Seen>> {
-        // What is kept goes when others come.
+        // An entry can be removed when others are added, so a graph must not depend on it.
         self.not_in_a_graph("what was found out about a matrix")?;
         let (api, handle) = self.consult::<Cusparse>()?;
         let Some(Looked { matrix, buffer, algorithm }) = handle.kept.get(this) else { return Ok(None) };
@@ -80,9 +81,10 @@ impl Queue<'_> {
         Ok(Some(seen))
     }
 
-    /// The matrix, a buffer to multiply with and the algorithm: where there is a use that is worth keeping, the library
-    /// looks at it by `look`, with a buffer of so many bytes that stays. Where it does not do that, or it would take too
-    /// much memory, a workspace, and the descriptor, which is to live as long as the call.
+    /// The matrix, a buffer for the multiplication, and the algorithm. If there is a purpose, the matrix is
+    /// preprocessed by `look` with a buffer of `bytes` bytes, and both are kept. If the library does not support that,
+    /// or it would take too much memory, the buffer is a workspace, and the descriptor is returned too: it must live as
+    /// long as the call.
     pub(in super::super) fn look_at(
         &mut self,
         this: Option<&Purpose>,

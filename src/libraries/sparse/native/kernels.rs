@@ -1,4 +1,4 @@
-//! Kernels of our own: from `kernels/*.cu`, compiled to PTX for each element type by NVRTC 13.0.
+//! Kernels of our own, from `kernels/*.cu`, compiled to PTX for each element type by NVRTC 13.0.
 
 use super::super::element::SparseIndex;
 use crate::cuda::KernelArg;
@@ -7,11 +7,11 @@ use crate::{DType, Error, LaunchDims, Ptx, Result};
 use std::ffi::CStr;
 
 static STRUCTURE_PTX: Ptx = Ptx::new(include_str!("../kernels/structure.ptx"));
-/// Structures.
+/// Kernels for structures.
 pub(in super::super) const STRUCTURE: &Ptx = &STRUCTURE_PTX;
 
 static SORT_PTX: Ptx = Ptx::new(include_str!("../kernels/sort.ptx"));
-/// Sorting, and indices of other widths.
+/// Kernels for sorting, and for converting the width of indices.
 pub(in super::super) const SORT: &Ptx = &SORT_PTX;
 
 macro_rules! tables { ($($(#[$doc:meta])* $name:ident: $($dtype:ident $file:literal),*;)*) => { $(
@@ -28,17 +28,17 @@ macro_rules! tables { ($($(#[$doc:meta])* $name:ident: $($dtype:ident $file:lite
     }
 )* } }
 tables! {
-    /// Entries, by the type of the values.
+    /// Kernels for entries, by the type of the values.
     ENTRIES: F32 "entries_s", F64 "entries_d", C32 "entries_c", C64 "entries_z", F16 "entries_h", Bf16 "entries_b";
-    /// Products of sparse matrices, by the type of the values.
+    /// Kernels for products of sparse matrices, by the type of the values.
     PRODUCTS: F32 "products_s", F64 "products_d", C32 "products_c", C64 "products_z", F16 "products_h", Bf16 "products_b";
-    /// Entries that change their places, by the type of the values.
+    /// Kernels that rearrange entries, by the type of the values.
     ARRANGE: F32 "arrange_s", F64 "arrange_d", C32 "arrange_c", C64 "arrange_z", F16 "arrange_h", Bf16 "arrange_b";
-    /// Systems and iterations, by the type of the values.
+    /// Kernels for solves and iterations, by the type of the values.
     SOLVE: F32 "solve_s", F64 "solve_d", C32 "solve_c", C64 "solve_z";
 }
 
-/// The name of a kernel for an index type, of those for i32 and i64.
+/// Chooses between the names of a kernel for i32 and for i64.
 pub(in super::super) trait Pick: SparseIndex {
     fn pick(names: [&'static CStr; 2]) -> &'static CStr {
         let [four, eight] = names;
@@ -47,12 +47,12 @@ pub(in super::super) trait Pick: SparseIndex {
 }
 impl<I: SparseIndex> Pick for I {}
 
-/// Blocks whose warps take rows one after the other: enough to fill any GPU.
+/// The number of blocks in a launch whose warps loop over rows: enough to fill any GPU.
 const BLOCKS: usize = 2048;
 const THREADS: u32 = 128;
 
 impl Queue<'_> {
-    /// Launches one thread an element; nothing for no elements.
+    /// Launches one thread for each element; nothing for no elements.
     ///
     /// # Safety
     /// As [`launch`](Self::launch).
@@ -70,7 +70,7 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, LaunchDims::for_elements(elements)?, args) }
     }
 
-    /// Launches warps that take `rows` rows in turns; nothing for no rows.
+    /// Launches warps that share `rows` rows; nothing for no rows.
     ///
     /// # Safety
     /// As [`launch`](Self::launch), of a kernel for blocks of four warps.
@@ -81,7 +81,7 @@ impl Queue<'_> {
         rows: usize,
         args: &[KernelArg],
     ) -> Result<()> {
-        /// Enough blocks that one with long rows does not hold up the end.
+        /// There are enough blocks that one block with long rows does not delay the end.
         const MOST: usize = 1 << 16;
         if rows == 0 {
             return Ok(());
@@ -92,21 +92,21 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, dims, args) }
     }
 
-    /// Launches one warp for each tile of entries that is sorted; nothing for none.
+    /// Launches one warp for each tile of entries to be sorted; nothing for none.
     ///
     /// # Safety
     /// As [`launch`](Self::launch).
     unsafe fn tiles(&mut self, name: &'static CStr, tiles: usize, args: &[KernelArg]) -> Result<()> {
         let Ok(blocks) = u32::try_from(tiles) else {
-            return Err(Error::unsupported(format!("sorting in {tiles} parts, more than 32 bits count")));
+            return Err(Error::unsupported(format!("sorting {tiles} tiles: too many for 32 bits")));
         };
         let dims = LaunchDims { grid: (blocks, 1, 1), block: (32, 1, 1), shared: 0 };
         // SAFETY: the caller's promise, passed on.
         unsafe { self.launch(SORT, name, dims, args) }
     }
 
-    /// The order in which `n` entries come by their keys, the last one first of all; those of equal keys as they were. In
-    /// scratch, as places of 64 bits. A key is its address and how many numbers it has at most.
+    /// The stable order of `n` entries by their keys, of which the last is the most significant. The result is in
+    /// scratch, as 64-bit positions. A key is an address and the number of its possible values.
     ///
     /// # Safety
     /// Each key has `n` elements of type `I` that this dispatch may read.
@@ -115,7 +115,7 @@ impl Queue<'_> {
         keys: &[(u64, usize)],
         n: usize,
     ) -> Result<u64> {
-        /// As in `sort.cu`.
+        /// The same value as in `sort.cu`.
         const TILE: usize = 4096;
         const DIGITS: usize = 256;
         let (tiles, places) = (n.div_ceil(TILE), n.saturating_mul(size_of::<u64>()));
@@ -123,8 +123,8 @@ impl Queue<'_> {
         let counted = DIGITS.saturating_mul(tiles);
         let (counts, sum) =
             (self.scratch(counted.saturating_add(1).saturating_mul(size_of::<i64>()))?, self.scratch(8)?);
-        // SAFETY: the parameters in order and type, here and below: the orders have `n` places, the counts one for each digit
-        // of each tile and one more; the keys are the caller's promise.
+        // SAFETY: the parameters have this order and these types, here and below: the orders have `n` positions, the
+        // counts one element for each digit of each tile and one more; the keys are the caller's promise.
         unsafe { self.each(SORT, c"sort_begin", n, &[order.into(), n.into()]) }?;
         for (keys, most) in keys {
             let largest = most.saturating_sub(1) as u64;
@@ -144,8 +144,8 @@ impl Queue<'_> {
         Ok(order)
     }
 
-    /// Of sorted entries: how many places come before each of them, and behind the last, in scratch; and where their number
-    /// lies.
+    /// For sorted entries: the number of distinct positions before each entry and behind the last one, in scratch; and
+    /// the address of their total number.
     ///
     /// # Safety
     /// Both have `n` elements of type `I` that this dispatch may read.
@@ -164,11 +164,11 @@ impl Queue<'_> {
         Ok((places, count))
     }
 
-    /// Launches warps that take `rows` rows by a counter and wait for each other: the flags and the counter follow `args`,
-    /// then `last`.
+    /// Launches warps that take `rows` rows in order, by a counter, and wait for each other. The kernel's parameters
+    /// are `args`, the flags, the counter, then `last`.
     ///
     /// # Safety
-    /// As [`launch`](Self::launch), of a kernel that ends in flags of `rows` words and a counter, and `last`.
+    /// As [`launch`](Self::launch), of a kernel whose last parameters are flags of `rows` words, a counter, and `last`.
     pub(in super::super) unsafe fn rows_in_order(
         &mut self,
         ptx: &'static Ptx,
@@ -178,7 +178,7 @@ impl Queue<'_> {
         last: &[KernelArg],
     ) -> Result<()> {
         if rows >= u32::MAX as usize / 2 {
-            return Err(Error::unsupported(format!("a recurrence over {rows} rows, more than 32 bits count")));
+            return Err(Error::unsupported(format!("a recurrence over {rows} rows: too many for 32 bits")));
         }
         let words = rows + 1;
         let ready = self.scratch(words * size_of::<u32>())?;
@@ -194,7 +194,7 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, dims, &all) }
     }
 
-    /// Launches a block for each so many rows.
+    /// Launches one block for each group of `ROWS` rows.
     ///
     /// # Safety
     /// As [`launch`](Self::launch), of `times_vector`.
@@ -205,7 +205,7 @@ impl Queue<'_> {
         rows: usize,
         args: &[KernelArg],
     ) -> Result<()> {
-        /// As in `products.cu`.
+        /// The same value as in `products.cu`.
         const ROWS: u32 = 128;
         let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(rows.div_ceil(ROWS as usize)) else {
             return Err(Error::unsupported(format!("{rows} rows in one launch")));
@@ -215,8 +215,8 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, dims, args) }
     }
 
-    /// `C = alpha * A * B + beta * C` by rows: A's arrays, B and C; its rows and entries and the columns; where the rows of B
-    /// and C begin.
+    /// `C = alpha * A * B + beta * C` by rows. The parameters are the arrays of A, B and C; the rows and entries of A
+    /// and the number of columns; the distances between the rows of B and of C.
     ///
     /// # Safety
     /// As [`launch`](Self::launch), of `times_rows`.
@@ -229,7 +229,7 @@ impl Queue<'_> {
         [rows, nnz, n]: [usize; 3],
         [b_step, c_step]: [usize; 2],
     ) -> Result<()> {
-        /// As in `products.cu`.
+        /// The same value as in `products.cu`.
         const COLUMNS: usize = 64;
         const WARPS: usize = 8;
         let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(rows.div_ceil(WARPS).saturating_mul(n.div_ceil(COLUMNS)))
@@ -255,11 +255,12 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, dims, &args) }
     }
 
-    /// Launches at least `warps` warps, each of which takes the next part of the work by a counter at its beginning: the
-    /// counter is the last of its arguments.
+    /// Launches at least `warps` warps. Each takes the next part of the work from a counter when it starts; the counter
+    /// is the last parameter.
     ///
     /// # Safety
-    /// As [`launch`](Self::launch), of a kernel that ends in a counter and takes as many parts as there are warps.
+    /// As [`launch`](Self::launch), of a kernel whose last parameter is a counter, and in which each warp takes one
+    /// part.
     pub(in super::super) unsafe fn parts_in_order(
         &mut self,
         ptx: &'static Ptx,
@@ -267,10 +268,10 @@ impl Queue<'_> {
         warps: usize,
         args: &[KernelArg],
     ) -> Result<()> {
-        /// Large blocks, for each of them counts once.
+        /// Blocks are large, because each block increments the counter once.
         const TAKING: u32 = 256;
         let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(warps.div_ceil(TAKING as usize / 32)) else {
-            return Err(Error::unsupported(format!("a recurrence in {warps} parts, more than 31 bits count")));
+            return Err(Error::unsupported(format!("a recurrence in {warps} parts: too many for 31 bits")));
         };
         if blocks == 0 {
             return Ok(());
@@ -286,11 +287,11 @@ impl Queue<'_> {
         }
     }
 
-    /// The rows of a triangle by their levels, in `order`: those that need no other first.
+    /// The rows of a triangle sorted by level, in `order`: rows without dependencies come first.
     ///
     /// # Safety
-    /// The offsets are one more than `count`, valid, and the indices of `nnz` entries lie below `count`; `order` has room for
-    /// `count`. All are of type `I`, and this dispatch may use them so.
+    /// There are `count + 1` offsets, which are valid, and the indices of `nnz` entries lie below `count`; `order` has
+    /// space for `count` elements. All are of type `I`, and this dispatch may use them in this way.
     pub(in super::super) unsafe fn order_of_levels<I: SparseIndex>(
         &mut self,
         [offsets, indices]: [u64; 2],
@@ -315,17 +316,17 @@ impl Queue<'_> {
         }
     }
 
-    /// Turns the counts behind the first offset into offsets, and leaves their sum at `total`.
+    /// Turns the counts behind the first offset into offsets, and writes their sum to `total`.
     ///
     /// # Safety
-    /// `offsets` has `rows + 1` elements of type `I` that this dispatch may write, `total` is a u64 likewise.
+    /// `offsets` has `rows + 1` elements of type `I` that this dispatch may write; `total` is a u64 that it may write.
     pub(in super::super) unsafe fn accumulate<I: SparseIndex>(
         &mut self,
         offsets: u64,
         rows: usize,
         total: u64,
     ) -> Result<()> {
-        /// As in `structure.cu`; so many rows are worth three kernels.
+        /// `RUN` has the same value as in `structure.cu`. From `MANY` rows on, three kernels are faster than one.
         const RUN: usize = 4096;
         const MANY: usize = 1 << 14;
         let one_block = LaunchDims { grid: (1, 1, 1), block: (1024, 1, 1), shared: 0 };
@@ -343,7 +344,7 @@ impl Queue<'_> {
         let args = [offsets.into(), rows.into(), parts.into()];
         let [sum, accumulate] =
             [[c"sum_tiles_4", c"sum_tiles_8"], [c"accumulate_tiles_4", c"accumulate_tiles_8"]].map(I::pick);
-        // SAFETY: as above; there is a part for each tile, and one more.
+        // SAFETY: as above; there is one partial sum for each tile, and one more.
         unsafe {
             self.launch(STRUCTURE, sum, by_tile, &args)?;
             self.launch(STRUCTURE, c"accumulate_8", one_block, &[parts.into(), tiles.into(), total.into()])?;

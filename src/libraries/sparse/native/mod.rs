@@ -1,13 +1,13 @@
-//! cuSPARSE itself, and the kernels of our own.
+//! The bindings of cuSPARSE, and the kernels of our own.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `functions`, `status` | the library's functions and status codes |
 //! | `handle` | a slot's handle |
-//! | `descriptors` | matrices and vectors as the library knows them, made for one call |
-//! | `kernels` | our own kernels: what the library does not do, or only with a wait |
-//! | `kept` | what the library has found out about a matrix, kept by a slot's handle |
-//! | `align` | copies of what does not begin where the library wants it |
+//! | `descriptors` | the library's descriptors of matrices and vectors, made for one call |
+//! | `kernels` | our own kernels: operations that the library does not have, or only with a wait |
+//! | `kept` | the library's preprocessing of matrices, kept by a slot's handle |
+//! | `align` | copies of operands that do not have the alignment or index type that the library needs |
 
 mod align;
 mod descriptors;

@@ -2,10 +2,10 @@
 
 use crate::library::{Class, Status};
 
-/// The library does not do this.
+/// The library does not support the operation.
 pub(in super::super) const NOT_SUPPORTED: i32 = 10;
 
-/// In order.
+/// The names of the status codes, in order.
 pub(super) const STATUS: &[Status] = &[
     (1, "CUSPARSE_STATUS_NOT_INITIALIZED", Class::NotInitialized),
     (2, "CUSPARSE_STATUS_ALLOC_FAILED", Class::OutOfMemory),

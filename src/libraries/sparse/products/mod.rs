@@ -1,4 +1,4 @@
-//! Products: with dense vectors and matrices, at given places, of two sparse matrices.
+//! Products of a sparse matrix with dense vectors and matrices, sampled products, and products of two sparse matrices.
 
 mod sddmm;
 mod spgemm;
@@ -14,7 +14,7 @@ pub use spmv::Spmv;
 use super::element::{SparseElement, SparseIndex};
 use crate::{Error, Result, Span};
 
-/// Checks that a scalar in device memory has its element.
+/// Checks that a scalar in device memory has at least one element.
 fn check_scalar<S: crate::Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
     match at {
         Some(span) if span.is_empty() => {
@@ -24,7 +24,7 @@ fn check_scalar<S: crate::Element>(name: &'static str, at: &Option<Span<S>>) -> 
     }
 }
 
-/// The scalar on the host engine.
+/// The value of a scalar on the host engine.
 #[cfg(feature = "host")]
 fn scalar<S: Copy>(value: S, at: Option<&[S]>) -> S {
     at.and_then(|at| at.first()).copied().unwrap_or(value)

@@ -1,4 +1,4 @@
-//! Products of dense matrices at the entries of a sparse one.
+//! Products of dense matrices, computed only at the entries of a sparse matrix.
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -15,9 +15,9 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
-/// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of C, with dense A and B and inner
-/// products of length `k`. Unless set, nothing is transposed, A and B are column-major without gaps, `alpha` is 1 and
-/// `beta` 0.
+/// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of the sparse C. A and B are
+/// dense; the inner products have length `k`. By default nothing is transposed, A and B are column-major without gaps,
+/// `alpha` is 1 and `beta` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Sddmm<S> {
@@ -42,7 +42,7 @@ impl<S: Number> Sddmm<S> {
         self
     }
 
-    /// The factor of C's own values; zero does not let a NaN in them survive.
+    /// The factor of the old values of C. With zero they are not read: a NaN in them does not propagate.
     pub fn beta(mut self, beta: S) -> Self {
         self.beta = beta;
         self
@@ -55,17 +55,17 @@ impl<S: Number> Sddmm<S> {
     }
 
     array_setters! {
-        /// What is done to A before.
+        /// The operation applied to A.
         trans_a: trans[0] = Transpose;
-        /// What is done to B before.
+        /// The operation applied to B.
         trans_b: trans[1] = Transpose;
-        /// How A lies in memory.
+        /// The storage order of A.
         order_a: order[0] = Order;
-        /// How B lies in memory.
+        /// The storage order of B.
         order_b: order[1] = Order;
-        /// Elements between the columns of A as stored, or its rows where it is row-major.
+        /// Leading dimension of A: elements between its stored columns, or between its rows if it is row-major.
         lda: ld[0] = usize;
-        /// Elements between the columns of B as stored, or its rows where it is row-major.
+        /// Leading dimension of B: elements between its stored columns, or between its rows if it is row-major.
         ldb: ld[1] = usize;
     }
 
@@ -101,7 +101,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
         layout.check::<I>(offsets.len(), columns.len(), values.len())?;
         let [trans_a, trans_b] = self.spec.trans;
         if (trans_a == Transpose::Conjugate || trans_b == Transpose::Conjugate) && T::DTYPE.is_complex() {
-            return Err(Error::unsupported("a conjugated operand of a sampled product, which cuSPARSE gets wrong"));
+            return Err(Error::unsupported("a conjugated operand in `sddmm`: cuSPARSE computes it incorrectly"));
         }
         let (a_at, b_at) = self.spec.dense(self.rows, self.cols);
         a_at.check("a", "lda", a.len())?;
@@ -146,7 +146,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
             return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", n, &args) };
         }
         if beta.is_zero() {
-            // What was never written may be no number, and cuSPARSE's documentation does not say that it is not read.
+            // Memory that was never written may hold NaNs, and the documentation of cuSPARSE does not say that C is not
+            // read.
             // SAFETY: an operand that this dispatch writes.
             unsafe { queue.fill(values.address(), values.bytes(), &[0]) }?;
         }
@@ -184,12 +185,13 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
 }
 
 impl Sparse {
-    /// `alpha * op(A) * op(B) + beta * C` at the entries of C (`cusparseSDDMM`): A and B are dense, of C's structure only
-    /// the places are taken, and `values` are its values, moved in and given back.
+    /// `alpha * op(A) * op(B) + beta * C` at the entries of C (`cusparseSDDMM`). A and B are dense. Of C only the
+    /// structure is used; its values are `values`, which are moved in and come back with the result.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a matrix does not lie inside its buffer or there are not as many values as entries;
-    /// [`Error::Unsupported`] for conjugates of complex matrices; a stale or foreign buffer. `values` comes back.
+    /// [`Error::InvalidArgument`] if a matrix does not lie inside its buffer, or if `values` does not have one element
+    /// for each entry of C; [`Error::Unsupported`] for a conjugated operand of a complex type; a stale or foreign
+    /// buffer. `values` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

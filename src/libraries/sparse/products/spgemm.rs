@@ -1,4 +1,4 @@
-//! Products of two sparse matrices, all of them and at given places.
+//! Products of two sparse matrices: complete, or only at the entries of a mask.
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -12,7 +12,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result, Submitted};
 use std::marker::PhantomData;
 
-/// Compressed rows without their arrays.
+/// The sizes of a matrix in compressed rows.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(in super::super) struct Side {
     pub(in super::super) count: usize,
@@ -20,7 +20,7 @@ pub(in super::super) struct Side {
 }
 
 impl Side {
-    /// The rows of a matrix, or those of its transpose.
+    /// The sizes of the compressed rows of a matrix, or of its transpose if columns are compressed.
     pub(in super::super) fn of<T: SparseElement, I: SparseIndex, M: Major>(a: &Compressed<T, I, M>) -> Self {
         let (rows, cols) = (a.rows(), a.cols());
         if M::ROWS { Side { count: rows, width: cols } } else { Side { count: cols, width: rows } }
@@ -86,7 +86,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
         offsets: u64,
         [indices, values]: [u64; 2],
     ) -> Result<()> {
-        // Where each entry of A stands in its row of B.
+        // The current position in a row of B, for each entry of A.
         let next = queue.scratch(a1.bytes())?;
         let (rows, table) = (self.a.count, PRODUCTS(T::DTYPE)?);
         let first = [
@@ -102,12 +102,13 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
             rows.into(),
         ];
         let last = [offsets.into(), indices.into(), values.into()];
-        // Rows that each warp looks at in one go: some warps beyond those that run at once, and no more.
+        // Rows that a warp handles in one pass. There are a few more warps than run at once, but not many.
         let each = (rows >> 18).clamp(1, 32);
         let by_thread = [first.as_slice(), &[I::of(I::LARGEST).into()], &last].concat();
         let by_warp = [first.as_slice(), &[each.into(), next.into()], &last].concat();
-        // SAFETY: the parameters in order and type; A's columns are rows of B, for both were validated and their sizes
-        // compared; what is stored was counted. Each row is one of a thread's or one of a warp's.
+        // SAFETY: the parameters have this order and these types; columns of A are rows of B, since both were validated
+        // and their sizes compared; the number of stored entries was counted. Each row belongs to one thread or to one
+        // warp.
         unsafe {
             queue.each(table, I::pick([c"multiply_short_4", c"multiply_short_8"]), rows, &by_thread)?;
             queue.warps(table, I::pick([c"multiply_4", c"multiply_8"]), rows.div_ceil(each), &by_warp)
@@ -131,7 +132,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
     }
 }
 
-/// `alpha * A * B` at the entries of a pattern.
+/// The values of `alpha * A * B` at the entries of a mask.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Masked<T: SparseElement, I> {
@@ -202,7 +203,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
     }
 }
 
-/// The sizes of `A * B` fit, and those of C where there is one.
+/// Checks that the sizes of A and B fit, and that the mask, if there is one, has the size of the product.
 fn check_shapes(a: (usize, usize), b: (usize, usize), mask: Option<(usize, usize)>) -> Result<()> {
     if a.1 != b.0 {
         return Err(Error::invalid("b", format!("{} rows, but A has {} columns", b.0, a.1)));
@@ -217,15 +218,15 @@ fn check_shapes(a: (usize, usize), b: (usize, usize), mask: Option<(usize, usize
 }
 
 impl Sparse {
-    /// `alpha * A * B` of two sparse matrices in the same format, with sorted indices. An entry is stored wherever a product
-    /// was added, also where the sum is zero. Waits for the number of entries.
+    /// `alpha * A * B` of two sparse matrices in the same format, with sorted indices. An entry is stored wherever at
+    /// least one product contributes, even if the sum is zero. The call waits for the number of entries.
     ///
-    /// On a GPU it is done by kernels of our own, not by `cusparseSpGEMM`: with the same bits each time, for every type of
-    /// values and of indices, in a worker process too, and with an index for each entry of A as its only workspace.
+    /// On a GPU our own kernels compute it, not `cusparseSpGEMM`. They support all types of values and of indices, give
+    /// the same bits each time, also run in a worker process, and need only one index for each entry of A as workspace.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the sizes do not fit or the product has more entries than the index type counts; a
-    /// stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the sizes do not fit, or if the product has more entries than the index type can
+    /// count; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -244,7 +245,7 @@ impl Sparse {
     ) -> Result<Compressed<T, I, M>> {
         check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), None)?;
         let (rows, cols) = (a.rows(), b.cols());
-        // The rows of the transpose of a product are those of the transposes in the other order.
+        // The transpose of a product is the product of the transposes in reverse order.
         let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
         let product = Product::<T, I> { a: Side::of(a), b: Side::of(b), alpha, _index: PhantomData };
         let reads = || {
@@ -252,15 +253,16 @@ impl Sparse {
             (of_a.0, of_a.1, of_a.2, b.offsets().as_in(), b.indices().as_in(), b.values().as_in())
         };
         let (offsets, indices, values) = self.produce(product, reads)?;
-        // SAFETY: each row's columns are those of valid rows of B, made different and sorted.
+        // SAFETY: the columns of each row come from valid rows of B, without repetition and sorted.
         unsafe { Compressed::assume_valid(rows, cols, offsets, indices, values) }
     }
 
-    /// The values of `alpha * A * B` at the entries of `mask`, whose own values are not read; nothing else is computed or
-    /// stored. In the order of the mask's entries: [`with_values`](Compressed::with_values) makes a matrix of them.
+    /// The values of `alpha * A * B` at the entries of `mask`; nothing else is computed or stored. The values of `mask`
+    /// are not read. The results have the order of the entries of the mask: [`with_values`](Compressed::with_values)
+    /// makes a matrix from them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the sizes do not fit; a stale or foreign matrix. `values` comes back.
+    /// [`Error::InvalidArgument`] if the sizes do not fit; a stale or foreign matrix. `values` comes back.
     pub fn spgemm_masked<T: SparseElement, I: SparseIndex, M: Major, U: SparseElement>(
         &self,
         alpha: T::Scalar,
@@ -282,8 +284,7 @@ impl Sparse {
         self.submit(masked, reads, (values,))
     }
 
-    /// `A * A^T` of compressed rows, or with the conjugate for complex elements: as [`spgemm`](Self::spgemm) with the
-    /// [`adjoint`](Self::adjoint).
+    /// `A * A^T`, for complex elements `A * A^H`: as [`spgemm`](Self::spgemm) of A and its [`adjoint`](Self::adjoint).
     ///
     /// # Errors
     /// As [`spgemm`](Self::spgemm).

@@ -22,8 +22,8 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
-/// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. Unless
-/// set, nothing is transposed, B and C are column-major without gaps, `alpha` is 1 and `beta` 0.
+/// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. By
+/// default nothing is transposed, B and C are column-major without gaps, `alpha` is 1 and `beta` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Spmm<S> {
@@ -48,7 +48,7 @@ impl<S: Number> Spmm<S> {
         self
     }
 
-    /// The factor of what C held; zero does not read it.
+    /// The factor of the old contents of C. With zero they are not read.
     pub fn beta(mut self, beta: S) -> Self {
         self.beta = beta;
         self
@@ -61,17 +61,17 @@ impl<S: Number> Spmm<S> {
     }
 
     array_setters! {
-        /// What is done to A before.
+        /// The operation applied to A.
         trans_a: trans[0] = Transpose;
-        /// What is done to B before.
+        /// The operation applied to B.
         trans_b: trans[1] = Transpose;
-        /// How B lies in memory.
+        /// The storage order of B.
         order_b: order[0] = Order;
-        /// How C lies in memory.
+        /// The storage order of C.
         order_c: order[1] = Order;
-        /// Elements between the columns of B as stored, or its rows where it is row-major.
+        /// Leading dimension of B: elements between its stored columns, or between its rows if it is row-major.
         ldb: ld[0] = usize;
-        /// Elements between the columns of C, or its rows where it is row-major.
+        /// Leading dimension of C: elements between its columns, or between its rows if it is row-major.
         ldc: ld[1] = usize;
     }
 
@@ -165,8 +165,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
-        // What lies by rows is summed by a kernel of our own, which reads each row of B as a whole. On an H100, 64 columns: of f64
-        // it takes 0.6 to 0.7 of the library's time where rows are about as long, twice that of a power law; of f32 1.2 to 3.2.
+        // Row-major operands are handled by a kernel of our own, which reads each row of B as a whole. On an H100 with
+        // 64 columns of f64 it takes 0.6 to 0.7 of the library's time if the rows have similar lengths, and twice the
+        // library's time for a power law; of f32, 1.2 to 3.2 times.
         const WIDE: usize = 32;
         const SHORT: u64 = 64;
         let short = matches!(self.structure, Some(Structure { longest: Some(..=SHORT), .. })) && size_of::<T>() >= 8;
@@ -175,8 +176,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             trans => b_at.order == Order::Column && operation::<T>(trans) == TRANSPOSED,
         };
         let by_rows = layout.format == Format::Csr && trans == Transpose::No && b_by_rows && c_at.order == Order::Row;
-        // The library reads pairs of numbers from rows of even length, also where these lie at odd distances: on an H100 (CUDA
-        // 13.0, CSR_ALG3) that is a misaligned access, which ends the context.
+        // For an even number of columns the library reads pairs of elements, even if the distance between rows is odd.
+        // On an H100 (CUDA 13.0, CSR_ALG3) that is a misaligned access, which destroys the context.
         let pairs_apart = self.spec.n.is_multiple_of(2) && (b_at.ld | c_at.ld) % 2 == 1;
         if by_rows && (pairs_apart || short && self.spec.n >= WIDE) {
             let steps = [b_at.ld, c_at.ld];
@@ -248,15 +249,17 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                 queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
                 let look = |matrix: Opaque, buffer: u64| {
                     let (b, c, buffer) = (b.raw(), to_c.raw(), buffer as *mut _);
-                    // SAFETY: as above; the buffer has the bytes asked for, and stays as long as the descriptor.
+                    // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
+                    // descriptor.
                     unsafe { api.spmm_look(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer) }
                 };
                 queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
             }
         };
         queue.stream();
-        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
-        // the buffer has the bytes asked for; scalars in host memory are read before the call returns.
+        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were
+        // validated; the buffer has the size that was asked for; scalars in host memory are read before the call
+        // returns.
         let code = unsafe {
             let (b, c) = (b.raw(), to_c.raw());
             api.spmm(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer as *mut _)
@@ -271,18 +274,22 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 }
 
 impl Sparse {
-    /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), of a sparse A in any format and dense B and C. On a GPU a
-    /// kernel of our own is used where A, `op(B)` and C are stored by rows and have 32 columns or more, elements take eight
-    /// bytes or more, and A was validated there with at most 64 entries a row; it adds in the order in which A stores its
-    /// entries. Otherwise cuSPARSE multiplies, and the result of its preprocessing is kept, as for [`spmv`](Self::spmv).
+    /// `C = alpha * op(A) * op(B) + beta * C` (`cusparseSpMM`), with a sparse A in any format and dense B and C.
     ///
-    /// Where A is not stored by the rows of `op(A)` (transposed rows or coordinates, or columns), cuSPARSE adds the products to C
-    /// in any order and in the type of C: for halves each addition is rounded. Convert such a matrix once: then sums are kept
-    /// in f32 and rounded once, with the same bits each time.
+    /// On a GPU a kernel of our own computes it if all of these hold: A, `op(B)` and C are stored by rows; C has 32
+    /// columns or more; elements take 8 bytes or more; A was validated on the GPU, with at most 64 entries in each row.
+    /// Each sum then follows the order in which A stores its entries. The kernel also replaces cuSPARSE for operands
+    /// stored by rows if the number of columns is even and a leading dimension is odd. In all other cases cuSPARSE
+    /// computes it, and its preprocessing of A is kept and reused, as for [`spmv`](Self::spmv).
+    ///
+    /// If A is not stored by the rows of `op(A)` (transposed CSR or COO, untransposed CSC), cuSPARSE adds the products
+    /// to C in any order and in the type of C: for half types each addition is rounded. Convert such a matrix once,
+    /// with `transpose` or `to_csr`: then half types are summed in f32 and rounded once, and the result has the same
+    /// bits each time.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension is too small or a matrix does not
-    /// lie inside its buffer; a stale or foreign buffer. `c` comes back.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if a leading dimension is too small or a matrix does
+    /// not lie inside its buffer; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -22,8 +22,8 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
-/// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. Unless set, `A` is not transposed, `alpha` is 1 and
-/// `beta` 0.
+/// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
+/// and `beta` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Spmv<S> {
     trans: Transpose,
@@ -37,7 +37,7 @@ impl<S: Number> Spmv<S> {
         Spmv { trans: Transpose::No, alpha: S::ONE, beta: S::default() }
     }
 
-    /// What is done to A.
+    /// The operation applied to A.
     pub fn trans(mut self, trans: Transpose) -> Self {
         self.trans = trans;
         self
@@ -49,7 +49,7 @@ impl<S: Number> Spmv<S> {
         self
     }
 
-    /// The factor of what y held; zero does not read it.
+    /// The factor of the old contents of y. With zero they are not read.
     pub fn beta(mut self, beta: S) -> Self {
         self.beta = beta;
         self
@@ -68,7 +68,7 @@ pub(super) struct Product<T: SparseElement, I> {
     layout: Layout,
     structure: Option<Structure>,
     spec: Spmv<T::Scalar>,
-    /// `beta` is in device memory.
+    /// Whether `beta` is in device memory.
     reads_beta: bool,
     _index: PhantomData<fn() -> I>,
 }
@@ -130,7 +130,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
     #[cfg(feature = "sparse")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
-        /// The most entries of a row of which a thread takes as many as come.
+        /// Up to this number of entries in the longest row, our own kernel is used.
         const SHORT: u64 = 64;
         let (alpha_at, beta_at) = (alpha, beta);
         let alpha = Factor::new(self.spec.alpha, &alpha_at);
@@ -144,13 +144,13 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             // SAFETY: the parameters in order and type.
             return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
         }
-        // The transpose of compressed columns is compressed rows as they are: deterministic, and faster.
+        // The transpose of compressed columns has the arrays of compressed rows: deterministic, and faster.
         let layout = self.layout.without_single_blocks();
         let (layout, trans) = match (layout.format, self.spec.trans) {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
-        // Rows that are all short are best read by a kernel of our own, many at a time.
+        // If all rows are short, a kernel of our own is fastest: it reads many rows at a time.
         if let (Some(Structure { longest: Some(..=SHORT), .. }), Format::Csr, Transpose::No) =
             (self.structure, layout.format, trans)
         {
@@ -187,7 +187,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let x = dense_vector::<T>(api, from, x.len()).map_err(failed)?;
         let y_at = dense_vector::<T>(api, to, y.len()).map_err(failed)?;
         let (op, compute) = (operation::<T>(trans), T::CODES.compute);
-        // What the library has to find out about rows is kept with the matrix.
+        // The preprocessing of the library is kept with the matrix.
         let this = match (self.structure, layout.format, trans) {
             (Some(structure), Format::Csr, Transpose::No) => {
                 Purpose::of::<T, I>(structure.name, arrays, [first.address(), second.address(), values.address()], None)
@@ -228,7 +228,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                 queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
                 let look = |matrix: Opaque, buffer: u64| {
                     let (alpha, beta, buffer) = (alpha.pointer(), beta.pointer(), buffer as *mut _);
-                    // SAFETY: as above; the buffer has the bytes asked for, and stays as long as the descriptor.
+                    // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
+                    // descriptor.
                     unsafe {
                         api.spmv_look(handle, op, alpha, matrix, x.raw(), beta, y_at.raw(), compute, algorithm, buffer)
                     }
@@ -237,8 +238,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             }
         };
         queue.stream();
-        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
-        // the buffer has the bytes asked for; scalars in host memory are read before the call returns.
+        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were
+        // validated; the buffer has the size that was asked for; scalars in host memory are read before the call
+        // returns.
         let code = unsafe {
             api.spmv(
                 handle,
@@ -263,15 +265,19 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 }
 
 impl Sparse {
-    /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), of a matrix in any format. Each element of y is summed in the
-    /// order in which A stores its entries. On a GPU a kernel of our own multiplies compressed rows that were validated
-    /// there and have 64 entries at most. For other matrices each stream keeps the result of cuSPARSE's preprocessing, for 16
-    /// matrices at most, and reuses it, with other values too. A transposed product of compressed rows is slower than one of
-    /// compressed columns, and on a GPU not deterministic: convert the matrix once if it is used often.
+    /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), for a matrix in any format. Each element of y is summed in
+    /// the order in which A stores its entries.
+    ///
+    /// On a GPU a kernel of our own multiplies compressed rows that were validated on the GPU and have at most 64
+    /// entries each. For all other matrices cuSPARSE is called. Its preprocessing of compressed rows is kept by each
+    /// stream, for at most 16 matrices, and reused, also for other values in the same structure.
+    ///
+    /// A transposed product of compressed rows is slower than one of compressed columns, and on a GPU not
+    /// deterministic: convert the matrix once if you use the transpose often.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths do not fit; a stale or foreign buffer; [`Error::Unsupported`] for
-    /// transposed blocks on a GPU. `y` comes back.
+    /// [`Error::InvalidArgument`] if the lengths do not fit; a stale or foreign buffer; [`Error::Unsupported`] for a
+    /// transposed `Bsr` on a GPU. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -296,8 +302,8 @@ impl Sparse {
         self.submit(product, (first, second, values, x.into(), None, None), (y,))
     }
 
-    /// As [`spmv`](Self::spmv), with `alpha` and `beta` read from device memory, each the first element, when the work
-    /// runs.
+    /// As [`spmv`](Self::spmv), but `alpha` and `beta` are read from device memory when the operation runs: the first
+    /// element of each buffer.
     ///
     /// # Errors
     /// As [`spmv`](Self::spmv).

@@ -1,4 +1,5 @@
-//! Orthogonal bases: inner products with all vectors of one, combinations of them, and the least-squares problem of GMRES.
+//! Orthogonal bases: inner products with all vectors of a basis, linear combinations, and the least-squares problem of
+//! GMRES.
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
@@ -11,11 +12,11 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
 use std::marker::PhantomData;
 
-/// Elements of a part of an inner product: cut by sizes alone, so that any number of threads gives the same bits. The kernel
-/// has the same.
+/// Elements in one part of an inner product. The parts depend on the sizes alone, so any number of threads gives the
+/// same bits. The kernel uses the same value.
 const PART: usize = 1 << 14;
 
-/// `h_i = v_i^H * w` for all vectors of a list.
+/// `h_i = v_i^H * w` for all vectors `v_i` of a list.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Dots<T>(PhantomData<fn() -> T>);
@@ -145,19 +146,21 @@ impl<T: SolveElement> Routine for Combine<T> {
     }
 }
 
-/// Elements of the state of a least-squares problem of `m` vectors: the columns of R, `m + 1` long each; the rotations'
-/// cosines and sines; the right side; then the norm of the residual and the reciprocal of the new vector's norm.
+/// Number of elements in the state of a least-squares problem of `m` vectors: the columns of R, of length `m + 1` each;
+/// the cosines and sines of the rotations; the right-hand side; then the norm of the residual and the reciprocal of the
+/// new vector's norm.
 pub(super) fn state_len(m: usize) -> usize {
     m * (m + 1) + 2 * m + (m + 1) + 2
 }
 
-/// Where the norm of the residual is; the reciprocal follows.
+/// The position of the norm of the residual in the state; the reciprocal follows it.
 pub(super) fn residual_at(m: usize) -> usize {
     state_len(m) - 2
 }
 
-/// Takes column `j` of the Hessenberg matrix into R: `h` and `again` are the inner products of both passes, `square` is the
-/// square of the norm of what is left. With no column, begins with the square of the residual's norm.
+/// Appends column `j` of the Hessenberg matrix to R. `h` and `again` are the inner products of the two
+/// orthogonalization passes; `square` is the squared norm of the remaining vector. Without a column, it initialises the
+/// state from the squared norm of the residual.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Rotate<T> {
@@ -212,7 +215,7 @@ impl<T: SolveElement> Routine for Rotate<T> {
             put(state, column + i, c * above + s * below);
             above = c * below - s.conj() * above;
         }
-        // The rotation that takes the norm below the diagonal away; its cosine is real.
+        // The rotation that eliminates the norm below the diagonal; its cosine is real.
         let (size, length) = (above.magnitude(), (above * above.conj() + norm * norm).real_root());
         let (c, s) = if length == T::default() {
             (T::ONE, T::default())
@@ -246,7 +249,7 @@ impl<T: SolveElement> Routine for Rotate<T> {
     }
 }
 
-/// The coefficients of the first `columns` vectors: `R * y = g`.
+/// Solves `R * y = g` for the coefficients of the first `columns` vectors.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct BackSolve<T> {

@@ -1,4 +1,4 @@
-//! Stabilised biconjugate gradients (van der Vorst 1992).
+//! The stabilised biconjugate gradient method (van der Vorst 1992).
 
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
@@ -9,8 +9,8 @@ use super::watch::{Verdict, Watch};
 use crate::{DeviceBuffer, GpuRef};
 
 impl Sparse {
-    /// Solves `A * x = b` for a general A by stabilised biconjugate gradients with right preconditioning, from the `x` given;
-    /// waits as [`cg`](Self::cg) does.
+    /// Solves `A * x = b` for a general A by the stabilised biconjugate gradient method with right preconditioning. The
+    /// initial guess is `x`. The host waits as in [`cg`](Self::cg).
     ///
     /// # Errors
     /// As [`cg`](Self::cg).

@@ -1,4 +1,4 @@
-//! Conjugate gradients (Hestenes and Stiefel 1952).
+//! The conjugate gradient method (Hestenes and Stiefel 1952).
 
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
@@ -9,13 +9,13 @@ use super::watch::{Verdict, Watch};
 use crate::{DeviceBuffer, GpuRef};
 
 impl Sparse {
-    /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by preconditioned conjugate gradients, from the
-    /// `x` given. Waits twice before the first iteration, and in the iterations only for residuals that were sent `every`
-    /// iterations before.
+    /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by the preconditioned conjugate gradient
+    /// method. The initial guess is `x`. The host waits twice before the first iteration. After that it waits only for
+    /// residuals that were sent to it `every` iterations earlier.
     ///
     /// # Errors
-    /// [`Unsolved::NotConverged`] with the iterate; [`Unsolved::Broken`] where A or the preconditioner is not positive
-    /// definite and the residual is NaN; [`Unsolved::Failed`] when sizes do not fit or an operation fails.
+    /// [`Unsolved::NotConverged`] with the last iterate; [`Unsolved::Broken`] if the residual becomes NaN because A or
+    /// the preconditioner is not positive definite; [`Unsolved::Failed`] if sizes do not fit or an operation fails.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

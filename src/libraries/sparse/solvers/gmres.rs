@@ -1,4 +1,4 @@
-//! Generalised minimal residuals (Saad and Schultz 1986), restarted.
+//! The generalised minimal residual method (Saad and Schultz 1986), restarted.
 
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
@@ -9,18 +9,19 @@ use super::precondition::{Preconditioner, factor};
 use super::watch::{Verdict, Watch};
 use crate::{DeviceBuffer, GpuRef, Result};
 
-/// What a cycle leaves.
+/// The result of one restart cycle.
 struct Cycle<T: SolveElement> {
     x: DeviceBuffer<T>,
-    /// The norm of the residual, as the recurrence has it.
+    /// The norm of the residual, computed by the recurrence.
     residual: DeviceBuffer<T>,
     verdict: Verdict,
 }
 
 impl Sparse {
-    /// Solves `A * x = b` for a general A by minimal residuals with right preconditioning, from the `x` given, with a new
-    /// basis every [`restart`](Iteration::restart) iterations. The basis is made orthogonal by two passes of classical
-    /// Gram-Schmidt, whose inner products and least-squares problem stay on the device. Waits as [`cg`](Self::cg) does.
+    /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The
+    /// initial guess is `x`. A new basis begins after every [`restart`](Iteration::restart) iterations. Two passes of
+    /// classical Gram-Schmidt make the basis orthogonal; their inner products and the least-squares problem stay on the
+    /// device. The host waits as in [`cg`](Self::cg).
     ///
     /// # Errors
     /// As [`cg`](Self::cg).

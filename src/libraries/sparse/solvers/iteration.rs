@@ -1,20 +1,20 @@
-//! How long to iterate, and what comes of it.
+//! Stopping criteria of an iteration, and its result.
 
 use crate::{DeviceBuffer, Element, Error};
 use std::sync::Arc;
 
-/// The progress of an iteration, for the hook.
+/// The progress of an iteration, as the progress hook receives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Iterations done when the residual was this.
+    /// Number of iterations done when the residual had this value.
     pub iteration: usize,
-    /// The norm of the residual, over that of the right side.
+    /// The norm of the residual, divided by the norm of the right-hand side.
     pub residual: f64,
 }
 
 type Hook = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// When to stop: at a residual, or after so many iterations.
+/// When an iteration stops: at a tolerance of the residual, or after a number of iterations.
 #[derive(Clone)]
 pub struct Iteration {
     pub(super) tolerance: f64,
@@ -31,36 +31,39 @@ impl Default for Iteration {
 }
 
 impl Iteration {
-    /// To a relative residual of 1e-8, in at most 1000 iterations, with a look every 10; GMRES restarts after 30.
+    /// A relative residual of 1e-8, at most 1000 iterations, a check of the residual every 10 iterations; GMRES
+    /// restarts after 30.
     pub fn new() -> Self {
         Iteration { tolerance: 1e-8, limit: 1000, every: 10, restart: 30, progress: None }
     }
 
-    /// The norm of the residual to reach, over that of the right side. No residual reaches a tolerance that is negative or NaN.
+    /// The relative residual to reach: the norm of the residual divided by the norm of the right-hand side. No
+    /// residual reaches a tolerance that is negative or NaN.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Iterations at most.
+    /// The maximum number of iterations.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// How often the residual is sent to the host; at least 1. Up to twice as many iterations are done after convergence.
+    /// How often the residual is sent to the host; at least 1. The solver stops at most twice as many iterations after
+    /// it has converged.
     pub fn every(mut self, iterations: usize) -> Self {
         self.every = iterations.max(1);
         self
     }
 
-    /// Vectors of GMRES's basis before it begins again; at least 1.
+    /// The number of basis vectors after which GMRES restarts; at least 1.
     pub fn restart(mut self, vectors: usize) -> Self {
         self.restart = vectors.max(1);
         self
     }
 
-    /// Called on the calling thread with each residual that arrives.
+    /// A hook that is called on the calling thread with each residual that arrives.
     pub fn progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(hook));
         self
@@ -74,36 +77,36 @@ impl std::fmt::Debug for Iteration {
     }
 }
 
-/// What an iteration came to.
+/// The result of an iteration that converged.
 #[derive(Debug)]
 pub struct Solution<T: Element> {
     /// The solution.
     pub x: DeviceBuffer<T>,
-    /// Iterations done.
+    /// Number of iterations done.
     pub iterations: usize,
-    /// The norm of the residual of `x` as the recurrence has it, over that of the right side.
+    /// The norm of the residual of `x`, computed by the recurrence, divided by the norm of the right-hand side.
     pub residual: f64,
-    /// Every residual that was looked at.
+    /// Every residual that was checked.
     pub history: Vec<Progress>,
 }
 
-/// Why an iteration has no solution.
+/// Why an iteration did not find a solution.
 pub enum Unsolved<T: Element> {
-    /// The limit was reached first.
+    /// The limit of iterations was reached before the tolerance.
     NotConverged {
-        /// The norm of the residual, over that of the right side.
+        /// The norm of the residual, divided by the norm of the right-hand side.
         residual: f64,
-        /// Iterations done.
+        /// Number of iterations done.
         iterations: usize,
-        /// The last iterate, to go on from.
+        /// The last iterate, which can be used to continue.
         x: DeviceBuffer<T>,
-        /// Every residual that was looked at.
+        /// Every residual that was checked.
         history: Vec<Progress>,
     },
-    /// The residual is NaN: the matrix or the preconditioner is not what the method needs, or numbers
-    /// overflowed.
+    /// The residual became NaN: the matrix or the preconditioner does not satisfy the requirements of the method, or a
+    /// number overflowed.
     Broken {
-        /// Iterations done.
+        /// Number of iterations done.
         iterations: usize,
     },
     /// An operation failed.

@@ -1,4 +1,4 @@
-//! Minimal residuals of symmetric matrices (Paige and Saunders 1975).
+//! The minimal residual method for symmetric matrices (Paige and Saunders 1975).
 
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
@@ -10,8 +10,9 @@ use super::watch::{Verdict, Watch};
 use crate::{DeviceBuffer, Error, GpuRef};
 
 impl Sparse {
-    /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, from the `x` given. The preconditioner is
-    /// positive definite, and residuals are measured in the norm of its inverse. Waits as [`cg`](Self::cg) does.
+    /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
+    /// initial guess is `x`. The preconditioner must be positive definite; residuals are measured in the norm of its
+    /// inverse. The host waits as in [`cg`](Self::cg).
     ///
     /// # Errors
     /// As [`cg`](Self::cg).
@@ -39,7 +40,7 @@ impl Sparse {
         let mut y = m.apply(self, &newer)?;
         let mut scalars = device.zeros(state::LEN)?;
         scalars = self.lanczos(Stage::Begin, &self.inner(&newer, &y)?, scalars)?;
-        // The directions before, and before that.
+        // The directions of the last two iterations.
         let (mut w, mut before) = (device.zeros(x.len())?, device.zeros(x.len())?);
         let mut iterations = 0;
         while iterations < how.limit {

@@ -1,15 +1,16 @@
-//! Iterations that solve `A * x = b`, made of operations on the device.
+//! Iterative methods for `A * x = b`, composed of operations on the device.
 //!
-//! **No iteration waits for the host.** All scalars of a recurrence stay in device memory: inner products are left there,
-//! `scalars` turns them into factors, updates read those. Every so many iterations the norm of the residual is sent to the
-//! host, which looks at it when it sends the next one: so an iteration stops at most twice as many iterations after it has
-//! converged. A factor whose divisor is zero is zero: iterations after an exact solution change nothing.
+//! **No iteration waits for its own results.** All scalars of a recurrence stay in device memory: inner products are
+//! left there, `scalars` computes factors from them, and vector updates read the factors. At a fixed interval the norm
+//! of the residual is sent to the host. The host checks it when it sends the next one, so a solver stops at most two
+//! intervals after it has converged. A factor whose divisor is zero is zero: iterations after an exact solution change
+//! nothing.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `iteration` | tolerances, limits, progress; solutions and what is none |
-//! | `watch` | the asynchronous look at the residual |
-//! | `precondition` | Jacobi, ILU(0), IC(0), polynomials |
+//! | `iteration` | tolerances, limits, progress; solutions and failures |
+//! | `watch` | the asynchronous check of the residual |
+//! | `precondition` | the preconditioners: Jacobi, ILU(0), IC(0), polynomials |
 //! | `scalars`, `vectors`, `basis` | the small operations: factors, vectors with factors in device memory, orthogonal bases |
 //! | `cg`, `bicgstab`, `gmres`, `minres` | the methods |
 

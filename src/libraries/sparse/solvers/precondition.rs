@@ -1,21 +1,21 @@
-//! Preconditioners: what makes an iteration converge sooner.
+//! Preconditioners: approximate inverses with which an iteration converges sooner.
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::super::{Csr, Sparse, Spmv, Triangular};
 use crate::{DeviceBuffer, Diag, GpuRef, Result, Transpose, Uplo};
 
-/// An approximation of the inverse of a matrix, made once and applied in each iteration, without a wait.
+/// An approximation of the inverse of a matrix. It is made once and applied in each iteration, without a wait.
 #[derive(Clone, Debug)]
 pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
     /// None: the identity.
     Identity,
     /// The reciprocals of the diagonal.
     Jacobi(GpuRef<T>),
-    /// The solution with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
+    /// A solve with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
     /// [`Sparse::ic0_preconditioner`].
     Triangles(Box<[Triangular<T, I>; 2]>),
-    /// A number of steps of Jacobi's iteration: the sum of the first powers of `1 - D^-1 * A`.
+    /// The sum of the powers of `1 - D^-1 * A` from 0 to `degree`, times `D^-1`: some steps of the Jacobi iteration.
     Polynomial {
         /// The matrix.
         a: Csr<T, I>,
@@ -54,7 +54,7 @@ impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
 }
 
 impl Sparse {
-    /// Jacobi's preconditioner: the reciprocals of A's diagonal, zero where it is.
+    /// The Jacobi preconditioner: the reciprocals of A's diagonal, and zero where the diagonal is zero.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
@@ -84,8 +84,8 @@ impl Sparse {
         Ok(Preconditioner::Triangles(Box::new([lower, upper])))
     }
 
-    /// The sum of the powers of `1 - D^-1 * A` up to `degree`, times `D^-1`: products alone, so it suits GPUs. Converges for
-    /// diagonally dominant matrices.
+    /// The sum of the powers of `1 - D^-1 * A` from 0 to `degree`, times `D^-1`, where D is the diagonal of A. It needs
+    /// only matrix products, so it suits GPUs. The sum converges for diagonally dominant matrices.
     ///
     /// # Errors
     /// As [`jacobi`](Self::jacobi).
@@ -118,7 +118,7 @@ impl Sparse {
         Ok(self.spmv(Spmv::new(), a, x, self.device.uninit(x.len())?)?.into_output())
     }
 
-    /// `x^H * y`, left on the device.
+    /// The inner product `x^H * y`, left on the device.
     pub(super) fn inner<T: SolveElement>(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
         Ok(self.device.blas().dotc_into(x, y, self.device.uninit(1)?)?.into_output())
     }
@@ -133,7 +133,7 @@ impl Sparse {
         Ok(self.device.blas().axpy_at(s, x, y)?.into_output())
     }
 
-    /// The norm of the right side, and that everything fits.
+    /// Checks that all sizes fit, and returns the norm of the right-hand side.
     pub(super) fn begin<T: SolveElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
@@ -155,7 +155,7 @@ impl Sparse {
     }
 }
 
-/// The first scalar of a buffer of factors, and the second.
+/// One scalar of a buffer of factors: `place` is 0 or 1.
 pub(super) fn factor<T: SolveElement>(q: &DeviceBuffer<T>, place: usize) -> Result<crate::In<'_, T>> {
     q.as_in().slice(place..place + 1)
 }

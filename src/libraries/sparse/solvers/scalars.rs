@@ -1,4 +1,4 @@
-//! Factors of recurrences, made of inner products in device memory.
+//! Factors of recurrences, computed from inner products in device memory.
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
@@ -9,7 +9,7 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
 
-/// `a / b`, zero where `b` is.
+/// `a / b`, or zero if `b` is zero.
 pub(super) fn quotient<T: SolveElement>(a: T, b: T) -> T {
     if b == T::default() { T::default() } else { a.over(b) }
 }
@@ -20,7 +20,7 @@ fn first<T: Copy + Default>(x: &[T]) -> T {
     super::super::host::at(x, 0)
 }
 
-/// `q = (a / b) * (c / d)` and `-q`, as the two elements of a buffer; without c and d, `a / b`.
+/// `q = (a / b) * (c / d)` and `-q`, as the two elements of a buffer. Without c and d, `q = a / b`.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Quotient<T>(PhantomData<fn() -> T>);
@@ -73,12 +73,12 @@ impl<T: SolveElement> Routine for Quotient<T> {
     }
 }
 
-/// Where the state of MINRES keeps what.
+/// Positions in the state of MINRES.
 pub(super) mod state {
-    /// Its length.
+    /// The number of elements.
     pub(in super::super) const LEN: usize = 14;
-    /// What the vectors are updated with: 1 / beta, -beta / (beta before), -alpha / beta, -(epsilon before), -delta,
-    /// 1 / gamma, phi, and the norm of the residual.
+    /// The factors of the vector updates, in this order: 1 / beta, -beta / (previous beta), -alpha / beta, -(previous
+    /// epsilon), -delta, 1 / gamma, phi; then the norm of the residual.
     pub(in super::super) const INVERSE: usize = 0;
     pub(in super::super) const BACK: usize = 1;
     pub(in super::super) const ALPHA: usize = 2;
@@ -89,14 +89,14 @@ pub(super) mod state {
     pub(in super::super) const RESIDUAL: usize = 7;
 }
 
-/// A step of MINRES's scalars (Paige and Saunders 1975), in the state of [`state`].
+/// A step of the scalar recurrence of MINRES (Paige and Saunders 1975); [`state`] describes its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Stage {
-    /// From the square of the first beta.
+    /// Begins with the square of the first beta.
     Begin,
-    /// From an alpha: what the Lanczos vector before is subtracted with.
+    /// Takes alpha, and computes the factor for subtracting the previous Lanczos vector.
     Alpha,
-    /// From the square of the next beta: the rotation, and what the directions and x are updated with.
+    /// Takes the square of the next beta, and computes the rotation and the factors for updating the directions and x.
     Beta,
 }
 
@@ -154,7 +154,7 @@ impl<T: SolveElement> Routine for Lanczos<T> {
     }
 }
 
-/// The arithmetic of a step; the kernel does the same.
+/// The arithmetic of a step; the kernel computes the same.
 #[cfg(feature = "host")]
 fn step<T: SolveElement>(stage: Stage, product: T, state: &mut [T; state::LEN]) {
     let [mut inverse, mut back, mut alpha, mut epsilon, mut delta, mut gamma, mut phi, mut residual, rest @ ..] =

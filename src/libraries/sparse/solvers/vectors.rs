@@ -1,4 +1,4 @@
-//! Vectors with factors in device memory.
+//! Vector operations whose factors are in device memory.
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
@@ -112,7 +112,7 @@ impl<T: SolveElement> Routine for Times<T> {
     }
 }
 
-/// `1 / d`, element by element; zero where d is.
+/// `1 / d`, element by element; zero where d is zero.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Reciprocal<T>(PhantomData<fn() -> T>);

@@ -1,24 +1,24 @@
-//! The asynchronous look at the residual.
+//! The asynchronous check of the residual.
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
 use super::iteration::{Iteration, Progress, Solution, Unsolved};
 use crate::{DeviceBuffer, Error, PendingDispatch, Result};
 
-/// Whether to go on.
+/// Whether the iteration continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     GoOn,
     Stop,
 }
 
-/// Residuals on their way to the host.
+/// Residuals that are being copied to the host.
 pub(super) struct Watch<'w, T: SolveElement> {
     sparse: &'w Sparse,
     how: &'w Iteration,
-    /// The norm that residuals are compared with.
+    /// The norm by which residuals are divided.
     scale: f64,
-    /// What is sent is the square of a norm.
+    /// Whether the value that is sent is the square of a norm.
     squared: bool,
     sent: Option<(usize, PendingDispatch<Vec<T>>)>,
     history: Vec<Progress>,
@@ -29,12 +29,12 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         Watch { sparse, how, scale, squared, sent: None, history: Vec::new() }
     }
 
-    /// This iteration is one whose residual is looked at.
+    /// Whether the residual of this iteration is checked.
     pub(super) fn looks(&self, iteration: usize) -> bool {
         iteration.is_multiple_of(self.how.every)
     }
 
-    /// Waits for what was sent before, which tells whether to go on, and sends this one.
+    /// Waits for the residual sent before, decides from it whether to continue, and sends this one.
     pub(super) fn look(&mut self, iteration: usize, residual: &DeviceBuffer<T>) -> Result<Verdict> {
         let verdict = self.receive()?;
         if verdict == Verdict::GoOn {
@@ -57,7 +57,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         Ok(if residual.is_nan() || residual <= self.how.tolerance { Verdict::Stop } else { Verdict::GoOn })
     }
 
-    /// After the last iteration: the residual of what there is.
+    /// Called after the last iteration: checks the final residual and returns the result.
     pub(super) fn end(
         mut self,
         iterations: usize,

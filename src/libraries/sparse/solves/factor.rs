@@ -1,4 +1,4 @@
-//! Incomplete factors.
+//! Incomplete factorizations.
 
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
@@ -13,14 +13,14 @@ use crate::op::{Cost, OperandNames, Output, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
 use std::marker::PhantomData;
 
-/// Which factors.
+/// The kind of factorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Kind {
     Ilu0,
     Ic0,
 }
 
-/// Factors in the structure of the matrix, whose values they replace.
+/// Computes factors in the structure of the matrix; they overwrite its values.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Factor<T, I> {
@@ -29,7 +29,7 @@ pub(super) struct Factor<T, I> {
     _types: PhantomData<fn() -> (T, I)>,
 }
 
-/// The values of factors; their verdict comes with the await.
+/// The values of the factors; the wait reports a failed pivot.
 pub(super) struct Factored<T: SolveElement>(DeviceBuffer<T>);
 
 impl<T: SolveElement> Output for Factored<T> {
@@ -46,7 +46,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["factors"]);
     type Reads = (I, I, T);
     type Output = Factored<T>;
-    /// One past the first row without a pivot, or 0.
+    /// The first row without a valid pivot plus 1, or 0.
     type Raw = u64;
 
     fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, (factors,): &Spans<(T,)>) -> Result<()> {
@@ -114,13 +114,14 @@ impl Sparse {
         a.with_values(values)
     }
 
-    /// The incomplete factors `A = L * U` on the entries of A alone: L below the diagonal, with ones on it that are not
-    /// stored, U on and above it, both in one matrix of A's structure. Waits for the verdict. On a GPU a kernel of our own
-    /// (cuSPARSE's `csrilu02` is deprecated), in which rows wait for the rows before them.
+    /// The incomplete factorization `A = L * U` without fill: only the entries of A are computed. L lies below the
+    /// diagonal (its ones on the diagonal are not stored), U on and above it, both in one matrix of A's structure. The
+    /// call waits for the result. On a GPU a kernel of our own computes it, in which each row waits for the rows that
+    /// it depends on (cuSPARSE's `csrilu02` is deprecated).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square; [`Error::Singular`] with the row, counted from 1, whose pivot is
-    /// zero, missing or no number; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if A is not square; [`Error::Singular`] with the row, counted from 1, whose pivot is
+    /// zero, missing or NaN; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -134,12 +135,13 @@ impl Sparse {
         self.factor(a, Kind::Ilu0)
     }
 
-    /// The incomplete Cholesky factor L of `A = L * L^H`, on the entries of A's lower triangle, which is all that is read.
-    /// Waits for their number and for the verdict. On a GPU a kernel of our own (cuSPARSE's `csric02` is deprecated).
+    /// The incomplete Cholesky factor L of `A = L * L^H` without fill: only the entries of A's lower triangle are read
+    /// and computed. The call waits for the number of these entries, and then for the result. On a GPU a kernel of our
+    /// own computes it (cuSPARSE's `csric02` is deprecated).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square; [`Error::NotPositiveDefinite`] with the row, counted from 1, whose
-    /// pivot is not positive or missing, which an incomplete factor may meet where A itself is positive definite; a stale or
+    /// [`Error::InvalidArgument`] if A is not square; [`Error::NotPositiveDefinite`] with the row, counted from 1,
+    /// whose pivot is missing or not positive (this can happen even if A itself is positive definite); a stale or
     /// foreign matrix; [`Error::OutOfMemory`].
     pub fn ic0<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Csr<T, I>> {
         self.factor(&self.lower(a, 0)?, Kind::Ic0)

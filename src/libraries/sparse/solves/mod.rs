@@ -1,10 +1,10 @@
-//! Systems that are solved directly: triangular and tridiagonal ones, and incomplete factors.
+//! Triangular and tridiagonal systems, and incomplete factorizations.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `triangular` | a triangle with its analysis, which is kept and used again with other values |
+//! | `triangular` | triangular solves; the analysis of the structure is kept and reused with other values |
 //! | `tridiagonal` | batches of tridiagonal systems |
-//! | `factor` | incomplete LU and Cholesky factors |
+//! | `factor` | incomplete LU and Cholesky factorizations |
 
 mod factor;
 mod triangular;

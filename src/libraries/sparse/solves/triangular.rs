@@ -16,20 +16,20 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
 use std::marker::PhantomData;
 
-/// A triangle of a sparse matrix, ready to be solved with: what [`Sparse::triangular`] gives. It keeps what was found out
-/// about the structure; [`with_values`](Self::with_values) solves with other values without another analysis.
+/// A triangle of a sparse matrix, prepared for solving by [`Sparse::triangular`]. It keeps the analysis of the
+/// structure; [`with_values`](Self::with_values) reuses it for other values.
 pub struct Triangular<T: SolveElement, I: SparseIndex = i32> {
-    /// The matrix as compressed rows, perhaps those of the transpose.
+    /// The matrix as compressed rows: those of the transpose if columns are compressed.
     stored: Csr<T, I>,
-    /// The rows that are solved with: the same, or turned.
+    /// The rows that the solve reads: the same as `stored`, or its transpose.
     rows: Csr<T, I>,
     turned: bool,
     how: How,
-    /// The rows by levels, and on the host engine where each level begins.
+    /// The rows sorted by level, and, on the host engine, the position where each level begins.
     levels: (GpuRef<I>, GpuRef<I>),
 }
 
-/// Which triangle of the rows counts, and how.
+/// Which triangle is used, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct How {
     pub(super) upper: bool,
@@ -38,15 +38,15 @@ pub(super) struct How {
 }
 
 impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
-    /// Rows, and columns.
+    /// The number of rows, which is the number of columns.
     pub fn n(&self) -> usize {
         self.rows.rows()
     }
 
-    /// The same triangle of a matrix with other values in the same structure; nothing is analysed again.
+    /// The same triangle with other values in the same structure; nothing is analysed again.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when their number differs; a stale or foreign buffer; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the number of values differs; a stale or foreign buffer; [`Error::OutOfMemory`].
     pub fn with_values(&self, sparse: &Sparse, values: impl Into<GpuRef<T>>) -> Result<Self> {
         let stored = self.stored.with_values(values)?;
         let rows = if self.turned { sparse.transpose(&stored)? } else { stored.clone() };
@@ -67,7 +67,7 @@ impl<T: SolveElement, I: SparseIndex> std::fmt::Debug for Triangular<T, I> {
     }
 }
 
-/// The rows by levels.
+/// Sorts the rows by level.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Levels<T, I> {
@@ -86,7 +86,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
 
     fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, (order, starts): &Spans<(I, I)>) -> Result<()> {
         self.side.check(offsets.len(), indices.len(), values.len())?;
-        // A GPU needs no beginnings.
+        // A GPU does not need the positions where levels begin.
         let starts_fit = starts.is_empty() || Some(starts.len()) == self.side.count.checked_add(2);
         if order.len() != self.side.count || !starts_fit {
             return Err(Error::invalid("order", format!("{} elements for {} rows", order.len(), self.side.count)));
@@ -116,7 +116,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, _), (order, _)) = (*queue.reads(), *queue.writes());
         let arrays = [offsets.address(), indices.address()];
-        // SAFETY: a validated matrix, of as many columns as rows; the order has a place for each row (checked).
+        // SAFETY: a validated square matrix; the order has one element for each row (checked).
         unsafe { queue.order_of_levels::<I>(arrays, self.side.count, indices.len(), self.upper, order.address()) }
     }
 
@@ -194,7 +194,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 
     #[cfg(feature = "sparse")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        /// Groups of warps that share many right sides.
+        /// The right-hand sides are divided among at most this many groups of warps.
         const TEAMS: usize = 16;
         let ((offsets, indices, values, b, order, _), (x,)) = (*queue.reads(), *queue.writes());
         let (count, n, How { upper, unit, conj }) = (self.side.count, self.b.cols, self.how);
@@ -229,8 +229,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         let (line, lines) = self.x.lines();
         let marks = [x.into(), line.into(), lines.into(), self.x.ld.into()];
         let warps = count.div_ceil(32 / lanes).saturating_mul(teams);
-        // SAFETY: the parameters in order and type; both matrices lie inside their buffers, the entries inside the triangle,
-        // and the order has each row once, behind those that it needs.
+        // SAFETY: the parameters have this order and these types; both matrices lie inside their buffers, the entries
+        // inside the triangle, and the order has each row once, behind the rows that it depends on.
         unsafe {
             queue.each(table, c"forget_lines_all", line.saturating_mul(lines), &marks)?;
             queue.parts_in_order(table, name, warps, &args)
@@ -242,8 +242,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     }
 }
 
-/// What [`Sparse::spsm`] computes: `X = alpha * op(A)^-1 * B` with `n` columns. Unless set, B and X are column-major without
-/// gaps and `alpha` is 1.
+/// What [`Sparse::spsm`] computes: `X = alpha * op(A)^-1 * B` with `n` columns. By default B and X are column-major
+/// without gaps and `alpha` is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Spsm<T> {
@@ -254,12 +254,12 @@ pub struct Spsm<T> {
 }
 
 impl<T: SolveElement> Spsm<T> {
-    /// The number of right sides.
+    /// A system with `n` right-hand sides.
     pub fn new(n: usize) -> Self {
         Spsm { n, alpha: T::ONE, order: [Order::Column; 2], ld: [None; 2] }
     }
 
-    /// The factor of the right sides.
+    /// The factor of the right-hand sides.
     pub fn alpha(mut self, alpha: T) -> Self {
         self.alpha = alpha;
         self
@@ -272,24 +272,25 @@ impl<T: SolveElement> Spsm<T> {
     }
 
     array_setters! {
-        /// How B lies in memory.
+        /// The storage order of B.
         order_b: order[0] = Order;
-        /// How X lies in memory.
+        /// The storage order of X.
         order_x: order[1] = Order;
-        /// Elements between the columns of B, or its rows where it is row-major.
+        /// Leading dimension of B: elements between its columns, or between its rows if it is row-major.
         ldb: ld[0] = usize;
-        /// Elements between the columns of X, or its rows where it is row-major.
+        /// Leading dimension of X: elements between its columns, or between its rows if it is row-major.
         ldx: ld[1] = usize;
     }
 }
 
 impl Sparse {
-    /// Prepares a triangle of a square matrix for solving: turns it where that is needed, and finds which rows can be solved
-    /// side by side, an index for each row. That is kept, and used again by every solve. Entries outside of the triangle are
-    /// not read, and with [`Diag::Unit`] the diagonal neither. Returned at once, while it is made.
+    /// Prepares a triangle of a square matrix for solving: transposes the storage if necessary, and finds the levels of
+    /// rows that can be solved in parallel (one index of memory for each row). Every solve reuses the result. Entries
+    /// outside of the triangle are not read; with [`Diag::Unit`] the diagonal is not read either. The triangle is
+    /// returned at once, while the device still computes it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the matrix is not square; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the matrix is not square; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -315,7 +316,7 @@ impl Sparse {
             return Err(Error::invalid("a", format!("{n} x {} is not square", a.cols())));
         }
         let stored = a.as_rows();
-        // The rows of op(A) are those that are stored, or those of their transpose.
+        // The rows of op(A) are the stored rows, or those of their transpose.
         let turned = M::ROWS != (trans == Transpose::No);
         let rows = if turned { self.transpose(&stored)? } else { stored.clone() };
         let upper = (uplo == Uplo::Upper) == (trans == Transpose::No);
@@ -331,13 +332,14 @@ impl Sparse {
         Ok(Triangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
     }
 
-    /// `x = alpha * op(A)^-1 * b` of a prepared triangle: on a GPU a kernel of our own in which rows are taken by the levels
-    /// that the analysis found, and wait for the unknowns that they need (`cusparseSpSV` solves so too); with the same bits
-    /// each time. A zero or missing pivot divides: infinities, no error. Long chains of rows that wait for each other are slow
-    /// on a GPU, about a microsecond a row.
+    /// `x = alpha * op(A)^-1 * b` for a prepared triangle. On a GPU a kernel of our own computes it with the same bits
+    /// each time. It starts the rows in the order of the levels that the analysis found, and each row waits for the
+    /// unknowns that it needs (`cusparseSpSV` uses the same method). A zero or missing pivot is not an error: the
+    /// division by it gives infinities. Long chains of dependent rows are slow on a GPU, about a microsecond for each
+    /// row.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths do not fit; a stale or foreign buffer. `x` comes back.
+    /// [`Error::InvalidArgument`] if the lengths do not fit; a stale or foreign buffer. `x` comes back.
     pub fn spsv<'a, T: SolveElement, I: SparseIndex>(
         &self,
         a: &Triangular<T, I>,
@@ -355,11 +357,12 @@ impl Sparse {
         self.spsm(Spsm::new(1).alpha(alpha), a, b, x)
     }
 
-    /// `X = alpha * op(A)^-1 * B` of a prepared triangle, with dense B and X; as [`spsv`](Self::spsv).
+    /// `X = alpha * op(A)^-1 * B` for a prepared triangle, with dense B and X; as [`spsv`](Self::spsv) (the counterpart
+    /// in cuSPARSE is `cusparseSpSM`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does not lie inside its buffer; a stale
-    /// or foreign buffer. `x` comes back.
+    /// [`Error::InvalidArgument`] if a leading dimension is too small or a matrix does not lie inside its buffer; a
+    /// stale or foreign buffer. `x` comes back.
     pub fn spsm<'a, T: SolveElement, I: SparseIndex>(
         &self,
         spec: Spsm<T>,

@@ -11,9 +11,10 @@ use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
 use std::marker::PhantomData;
 
-/// Tridiagonal systems of `n` rows: one matrix with several right sides, or a batch of matrices with one each.
+/// Tridiagonal systems of `n` rows: one matrix with several right-hand sides, or a batch of matrices with one
+/// right-hand side each.
 ///
-/// Unless set, there is one matrix and one right side, and nothing has gaps.
+/// By default there is one matrix and one right-hand side, and no gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Gtsv {
@@ -24,48 +25,49 @@ pub struct Gtsv {
     stride: Option<usize>,
 }
 
-/// A specification, worked out.
+/// The sizes of a specification, with its defaults filled in.
 struct Systems {
     n: usize,
-    /// Right sides of one matrix.
+    /// Number of right-hand sides of one matrix.
     columns: usize,
-    /// Distance of right sides, or of the matrices and right sides of a batch.
+    /// Distance between the right-hand sides, or between the matrices and right-hand sides of a batch.
     stride: usize,
-    /// Matrices.
+    /// Number of matrices.
     batch: usize,
 }
 
 impl Gtsv {
-    /// One matrix and one right side.
+    /// One matrix and one right-hand side.
     pub fn new(n: usize) -> Self {
         Gtsv { n, columns: 1, ldb: None, batch: 1, stride: None }
     }
 
-    /// `columns` right sides of one matrix.
+    /// Sets the number of right-hand sides of one matrix.
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = columns;
         self
     }
 
-    /// Elements between the right sides of one matrix.
+    /// Elements between the right-hand sides of one matrix.
     pub fn ldb(mut self, ldb: usize) -> Self {
         self.ldb = Some(ldb);
         self
     }
 
-    /// `count` matrices with one right side each.
+    /// `count` matrices with one right-hand side each.
     pub fn batch(mut self, count: usize) -> Self {
         self.batch = count;
         self
     }
 
-    /// Elements between the matrices of a batch: from diagonal to diagonal, and from right side to right side.
+    /// Elements between the matrices of a batch: from diagonal to diagonal, and from right-hand side to right-hand
+    /// side.
     pub fn stride(mut self, stride: usize) -> Self {
         self.stride = Some(stride);
         self
     }
 
-    /// The distance, and its name.
+    /// The distance, and the name of the setter that gives it.
     fn distance(&self) -> (&'static str, usize) {
         let (name, set) = if self.batch == 1 { ("ldb", self.ldb) } else { ("stride", self.stride) };
         (name, set.unwrap_or(self.n))
@@ -75,14 +77,14 @@ impl Gtsv {
         Systems { n: self.n, columns: self.columns, stride: self.distance().1, batch: self.batch }
     }
 
-    /// Elements of the right sides, and of each diagonal.
+    /// Elements of the right-hand sides, and of each diagonal.
     fn lengths(&self) -> Result<[usize; 2]> {
         let (Systems { n, columns, stride, batch }, (name, _)) = (self.systems(), self.distance());
         if stride < n {
             return Err(Error::invalid(name, format!("{stride} is less than the {n} rows")));
         }
         if batch != 1 && columns != 1 {
-            let reason = format!("{columns} right sides in a batch of {batch} matrices, which have one each");
+            let reason = format!("{columns} columns in a batch of {batch} matrices: a batch has one each");
             return Err(Error::invalid("columns", reason));
         }
         let span = |count: usize| match (count, n) {
@@ -177,7 +179,7 @@ impl<T: SolveElement> Routine for Solve<T> {
             return Ok(());
         }
         if n < 3 {
-            // cuSPARSE wants three rows at least.
+            // cuSPARSE requires at least three rows.
             let (systems, step) = if batch == 1 { (columns, 0) } else { (batch, stride) };
             let arrays = [lower.into(), d.into(), upper.into(), b.into()];
             let args = [arrays.as_slice(), &[n.into(), systems.into(), step.into(), stride.into()]].concat();
@@ -186,14 +188,16 @@ impl<T: SolveElement> Routine for Solve<T> {
         }
         let number = |name, x: usize| {
             i32::try_from(x)
-                .map_err(|_| Error::unsupported(format!("{name} is {x}, and cuSPARSE counts by 32 bits here")))
+                .map_err(|_| Error::unsupported(format!("{name} is {x}: cuSPARSE supports only 32 bits here")))
         };
         let (m, columns) = (number("n", n)?, number("columns", columns)?);
         let (stride, count) = (number("stride", stride)?, number("batch", batch)?);
-        // What is not read must be zero: the first below the diagonal and the last above it.
+        // The elements that are not read must be zero for cuSPARSE: the first of the lower diagonal and the last of the
+        // upper one.
         let (lower_at, upper_at) = (queue.scratch(lower.bytes())?, queue.scratch(upper.bytes())?);
         let size = size_of::<T>() as u64;
-        // SAFETY: copies of operands in scratch that is as long, and elements of them: the systems lie inside (checked).
+        // SAFETY: copies of operands to scratch of the same size, and elements of them: the systems lie inside
+        // (checked).
         unsafe {
             queue.copy(lower_at, lower.address(), lower.bytes())?;
             queue.copy(upper_at, upper.address(), upper.bytes())?;
@@ -217,8 +221,8 @@ impl<T: SolveElement> Routine for Solve<T> {
         queue.called(called)?;
         let buffer = queue.workspace(bytes)? as *mut _;
         queue.stream();
-        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, and are as long as was checked;
-        // the workspace has the bytes asked for.
+        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, and have the lengths that
+        // were checked; the workspace has the size that was asked for.
         let called = unsafe {
             match batch {
                 1 => api.gtsv2(letter, handle, m, columns, dl, d_at, du, x as *mut _, stride, buffer),
@@ -235,12 +239,13 @@ impl<T: SolveElement> Routine for Solve<T> {
 }
 
 impl Sparse {
-    /// Solves tridiagonal systems with partial pivoting (`cusparse<t>gtsv2`, for batches `gtsv2StridedBatch`, which does
-    /// not pivot): `lower[0]` and the last element of `upper` of each matrix are not read. A singular matrix gives
-    /// infinities or no numbers.
+    /// Solves tridiagonal systems with partial pivoting (`cusparse<t>gtsv2`). On a GPU a batch is solved without
+    /// pivoting (`gtsv2StridedBatch`). `lower[0]` and the last element of `upper` of each matrix are not read. A
+    /// singular matrix gives infinities or NaNs.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when something does not lie inside its buffer; a stale or foreign buffer. `b` comes back.
+    /// [`Error::InvalidArgument`] if a diagonal or right-hand side does not lie inside its buffer; a stale or foreign
+    /// buffer. `b` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -1,10 +1,10 @@
-//! Cholesky factors row by row, and solutions with them (Davis, "Direct Methods for Sparse Linear Systems", 2006, chapter 4).
+//! Cholesky factorization row by row, and solves (Davis, "Direct Methods for Sparse Linear Systems", 2006, chapter 4).
 
 use super::super::super::element::SolveElement;
 use super::super::{at, put};
 use super::{Above, Reach, places};
 
-/// The structure of a factor: the order, the tree and where the columns begin.
+/// The structure of a factor: the elimination order, the tree, and the offsets of the columns.
 pub(crate) struct Structure<'a> {
     pub(crate) order: &'a [usize],
     pub(crate) parents: &'a [usize],
@@ -19,8 +19,8 @@ pub(crate) struct Triangle<'a, T, I> {
     pub(crate) upper: bool,
 }
 
-/// The columns of L, the diagonal first, into `rows` and `values`. One past the number of the row of A, in the order of the
-/// elimination, whose pivot is not positive, or 0.
+/// Writes the columns of L to `rows` and `values`, with the diagonal first in each. Returns the position in the
+/// elimination order of the first pivot that is not positive, plus 1; or 0.
 pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
     structure: &Structure<'_>,
     a: &Triangle<'_, T, I>,
@@ -30,7 +30,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
     let Structure { order, parents, offsets } = *structure;
     let (n, places) = (order.len(), places(order));
     let above = Above::new(n, super::pairs(a.offsets, a.indices, a.upper, &places));
-    // Whether an entry was turned over the diagonal on its way: its row of A comes later than its column.
+    // Whether the order moves an entry to the other side of the diagonal: its row of A comes later than its column.
     let turned = |entry: usize, row: usize| {
         let column = at(a.indices, entry).place();
         at(&places, column) != row
@@ -50,7 +50,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
         for place in above.range(k) {
             let (j, entry) = (at(&above.rows, place), at(&above.entries, place));
             let value = at(a.values, entry);
-            // Element (j, k): stored as it is where the entry's column is k.
+            // Element (j, k): conjugated if the entry was moved across the diagonal.
             let value = if turned(entry, k) { value.conj() } else { value };
             let sum = at(&x, j) + value;
             put(&mut x, j, sum);
@@ -81,7 +81,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
     0
 }
 
-/// Solves `A * x = b` in place of b.
+/// Solves `A * x = b` and overwrites b with x.
 pub(crate) fn solve<T: SolveElement, I: super::SparseIndex>(
     order: &[usize],
     offsets: &[usize],

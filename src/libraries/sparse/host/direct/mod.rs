@@ -1,4 +1,5 @@
-//! Direct solutions of sparse systems: an order with little fill, the tree that follows from it, and the numbers.
+//! Direct solvers of sparse systems: an order with little fill, the elimination tree that follows from it, and the
+//! numerical part.
 
 pub(crate) mod cholesky;
 mod order;
@@ -10,14 +11,14 @@ use super::{at, put};
 use order::Graph;
 pub(crate) use tree::{Above, NONE, Reach, Tree};
 
-/// What is found out about a structure before any number is looked at.
+/// The result of analysing a structure, without its values.
 pub(crate) struct Plan {
-    /// Which column of the matrix is eliminated when.
+    /// The elimination order of the columns of the matrix.
     pub(crate) order: Vec<usize>,
     pub(crate) tree: Tree,
 }
 
-/// Where each of `order` stands in it.
+/// The inverse of a permutation: the position of each element in `order`.
 pub(crate) fn places(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, i)| put(&mut places, *i, place));
@@ -36,7 +37,7 @@ fn rows<'a, I: SparseIndex>(
     })
 }
 
-/// The pairs of a triangle of a square matrix with its rows and columns in another order: row, column, number of the entry.
+/// The entries of a triangle of a square matrix with permuted rows and columns: row, column, number of the entry.
 pub(crate) fn pairs<'a, I: SparseIndex>(
     offsets: &'a [I],
     indices: &'a [I],
@@ -55,7 +56,7 @@ pub(crate) fn pairs<'a, I: SparseIndex>(
     })
 }
 
-/// Of a triangle of a symmetric matrix.
+/// The plan for a symmetric matrix, from one of its triangles.
 pub(crate) fn symmetric<I: SparseIndex>(offsets: &[I], indices: &[I], n: usize, upper: bool) -> Plan {
     let mut graph = Graph { edges: vec![Vec::new(); n], cliques: Vec::new() };
     let own: Vec<usize> = (0..n).collect();
@@ -72,13 +73,13 @@ pub(crate) fn symmetric<I: SparseIndex>(offsets: &[I], indices: &[I], n: usize, 
     Plan { order, tree }
 }
 
-/// Of `A^H * A` of a matrix of `m x n`, whose factor has the structure of R in `A = Q * R`.
+/// The plan for `A^H * A` of an `m x n` matrix, whose factor has the structure of R in `A = Q * R`.
 pub(crate) fn normal<I: SparseIndex>(offsets: &[I], indices: &[I], m: usize, n: usize) -> Plan {
     let columns = |columns: &[I]| columns.iter().map(|c| c.place()).filter(|c| *c < n).collect::<Vec<_>>();
     let cliques = rows(offsets, indices, m).map(|(_, row)| columns(row)).filter(|row| row.len() > 1).collect();
     let order = Graph { edges: vec![Vec::new(); n], cliques }.order();
     let places = places(&order);
-    // A clique fills as the star around the member that goes first does.
+    // A clique causes the same fill as a star around its first eliminated member.
     let stars = rows(offsets, indices, m).flat_map(|(_, row)| {
         let row = row.iter().filter(|c| c.place() < n).map(|c| at(&places, c.place()));
         let first = row.clone().min().unwrap_or(0);

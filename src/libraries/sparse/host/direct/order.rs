@@ -1,14 +1,15 @@
-//! An order of elimination with little fill: minimum degree on a quotient graph, with approximate degrees (Amestoy, Davis and
-//! Duff, "An approximate minimum degree ordering algorithm", SIAM J. Matrix Anal. Appl. 17, 1996), without their supervariables.
+//! An elimination order with little fill: minimum degree on a quotient graph, with approximate degrees (Amestoy, Davis
+//! and Duff, "An approximate minimum degree ordering algorithm", SIAM J. Matrix Anal. Appl. 17, 1996), without their
+//! supervariables.
 //!
-//! A graph is its edges and its cliques: a variable that was eliminated leaves the clique of its neighbours. Of the columns of
-//! `A^H * A` each row of A is a clique from the beginning, so the product is never formed.
+//! A graph consists of edges and cliques: when a variable is eliminated, its neighbours become a clique. For the
+//! columns of `A^H * A` each row of A is a clique from the beginning, so the product is never formed.
 
 use super::super::{at, put};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Variables with their edges, and cliques of them.
+/// Variables with their edges and their cliques.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     /// The neighbours of each variable.
@@ -20,7 +21,7 @@ pub(crate) struct Graph {
 /// The state of the elimination.
 struct Elimination {
     edges: Vec<Vec<usize>>,
-    /// Members of each clique; nothing for one that is part of another.
+    /// The members of each clique; empty for a clique that is part of another one.
     members: Vec<Vec<usize>>,
     /// The cliques of each variable.
     cliques: Vec<Vec<usize>>,
@@ -28,15 +29,15 @@ struct Elimination {
     done: Vec<bool>,
     degrees: Vec<usize>,
     heap: BinaryHeap<Reverse<(usize, usize)>>,
-    /// Which round a variable or a clique was last seen in.
+    /// The last round in which a variable or a clique was seen.
     seen: Vec<usize>,
     counted: Vec<usize>,
-    /// Members of a clique that are not in the newest one.
+    /// The number of members of a clique that are not in the newest one.
     outside: Vec<usize>,
 }
 
 impl Graph {
-    /// The variables in the order that they are eliminated in.
+    /// The variables in elimination order.
     pub(crate) fn order(self) -> Vec<usize> {
         let n = self.edges.len();
         let mut cliques = vec![Vec::new(); n];
@@ -82,7 +83,7 @@ impl Graph {
 }
 
 impl Elimination {
-    /// Variable `p` becomes the clique `new`; `left` others are not eliminated yet. The rounds count from 1.
+    /// Variable `p` becomes the clique `new`; `left` other variables are not eliminated yet. Rounds are counted from 1.
     fn eliminate(&mut self, p: usize, new: usize, round: usize, left: usize) {
         put(&mut self.done, p, true);
         put(&mut self.seen, p, round);
@@ -119,7 +120,7 @@ impl Elimination {
             let (dead, outside, done, seen) = (&mut self.dead, &self.outside, &self.done, &self.seen);
             let mut degree = others;
             if let Some(cliques) = self.cliques.get_mut(*i) {
-                // What lies inside the new clique tells nothing more.
+                // A clique inside the new one adds no information.
                 cliques.retain(|k| {
                     if !at(dead, *k) && at(outside, *k) == 0 {
                         put(dead, *k, true);
@@ -150,7 +151,7 @@ impl Elimination {
 mod tests {
     use super::Graph;
 
-    /// A star is eliminated from its ends, a path from one of its.
+    /// A star is eliminated from its leaves, a path from one of its ends.
     #[test]
     fn who_has_few_neighbours_goes_first() {
         let star = Graph { edges: vec![vec![1, 2, 3, 4], vec![0], vec![0], vec![0], vec![0]], cliques: Vec::new() };

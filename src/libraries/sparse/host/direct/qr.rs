@@ -1,12 +1,12 @@
-//! R by rotations, row after row of A, and the right sides with it (George and Heath, "Solution of sparse linear least squares
-//! problems using Givens rotations", Linear Algebra Appl. 34, 1980).
+//! R by Givens rotations, row after row of A, applied to the right-hand sides at the same time (George and Heath,
+//! "Solution of sparse linear least squares problems using Givens rotations", Linear Algebra Appl. 34, 1980).
 
 use super::super::super::element::{SolveElement, SparseIndex};
 use super::super::{Rows, at, put};
 use super::cholesky::Structure;
 use super::{NONE, places};
 
-/// R as it grows: the rows of the factor, each with what it has rotated of the right sides.
+/// R during the computation: the rows of the factor, each with its rotated part of the right-hand sides.
 struct Growing<T> {
     columns: Vec<usize>,
     values: Vec<T>,
@@ -14,8 +14,8 @@ struct Growing<T> {
     filled: Vec<bool>,
 }
 
-/// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, both without gaps. One past the
-/// column of A whose pivot is zero, or 0.
+/// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, both without gaps.
+/// Returns the column of A whose pivot is zero, plus 1; or 0.
 pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     structure: &Structure<'_>,
     a: &Rows<'_, T, I>,
@@ -48,7 +48,7 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
             i = parents.get(i).copied().unwrap_or(NONE);
         }
     }
-    // From the last row up.
+    // Back substitution, from the last row upwards.
     for k in (0..n).rev() {
         let (first, end) = (at(offsets, k), at(offsets, k + 1));
         let pivot = at(&r.values, first);
@@ -98,8 +98,8 @@ fn columns<T: SolveElement, I: SparseIndex>(
 }
 
 impl<T: SolveElement> Growing<T> {
-    /// Rotates what is left of a row, whose first element stands in column `i`, with row `i` of R; `true` where that was empty
-    /// and the row has become it.
+    /// Rotates the rest of a row, whose first element is in column `i`, with row `i` of R. Returns `true` if that row
+    /// of R was empty and was replaced by this row.
     fn take(&mut self, i: usize, offsets: &[usize], w: &mut [T], side: &mut [T], count: usize) -> bool {
         let range = at(offsets, i)..at(offsets, i + 1);
         let (Some(values), Some(columns)) = (self.values.get_mut(range.clone()), self.columns.get(range)) else {
@@ -115,7 +115,7 @@ impl<T: SolveElement> Growing<T> {
             sides.copy_from_slice(side);
             return true;
         }
-        // [c s; -conj(s) c] takes (a, b) to (r, 0), with the phase of a.
+        // The rotation [c s; -conj(s) c] maps (a, b) to (r, 0), where r has the phase of a.
         let (a, b) = (values.first().copied().unwrap_or_default(), at(w, i));
         let (size_a, size_b) = (a.magnitude(), b.magnitude());
         let r = size_a.hypot(size_b);

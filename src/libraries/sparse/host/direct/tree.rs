@@ -1,31 +1,31 @@
-//! The elimination tree of a symmetric matrix in a given order, and what a Cholesky factor has where (Liu, "The role of
-//! elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990).
+//! The elimination tree of a symmetric matrix in a given order, and the structure of its Cholesky factor (Liu, "The
+//! role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990).
 
 use super::super::{at, put};
 
-/// No parent: a root.
+/// The parent of a root, which has none.
 pub(crate) const NONE: usize = usize::MAX;
 
 /// The structure of a factor of `n` columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    /// The parent of each column: where the first entry below its diagonal is.
+    /// The parent of each column: the row of the first entry below its diagonal.
     pub(crate) parents: Vec<usize>,
-    /// Where each column begins, and the end.
+    /// The position of the first entry of each column, and the end.
     pub(crate) offsets: Vec<usize>,
 }
 
-/// For each column `k` of a matrix the rows above it, one after the other.
+/// The rows above the diagonal of each column `k` of a matrix, one column after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Above {
     pub(crate) offsets: Vec<usize>,
     pub(crate) rows: Vec<usize>,
-    /// Which entry it was that came here.
+    /// The number of each entry in the matrix.
     pub(crate) entries: Vec<usize>,
 }
 
 impl Above {
-    /// Of pairs of a row and a larger column, each with the number of its entry.
+    /// Built from pairs of a row and a larger column, each with the number of its entry.
     pub(crate) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize, usize)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];
         for (_, k, _) in pairs.clone() {
@@ -47,7 +47,7 @@ impl Above {
         Above { offsets, rows, entries }
     }
 
-    /// The places of column `k`.
+    /// The positions of column `k`.
     pub(crate) fn range(&self, k: usize) -> std::ops::Range<usize> {
         at(&self.offsets, k)..at(&self.offsets, k + 1)
     }
@@ -59,7 +59,8 @@ impl Tree {
         for k in 0..n {
             for place in above.range(k) {
                 let mut i = at(&above.rows, place);
-                // Up to the root of its subtree, which `k` becomes the parent of; whoever was met looks here next time.
+                // Goes up to the root of the subtree, whose parent becomes `k`. Path compression: the columns on the
+                // way point to `k` now.
                 while i < k {
                     let up = ancestors.get(i).copied().unwrap_or(NONE);
                     put(&mut ancestors, i, k);
@@ -71,7 +72,7 @@ impl Tree {
             }
         }
         let mut tree = Tree { parents, offsets: vec![0; n + 1] };
-        // A diagonal each, and what the rows reach.
+        // Each column has its diagonal, and an entry for each row that reaches it.
         let (mut counts, mut reach) = (vec![1; n], Reach::new(n));
         for k in 0..n {
             for i in reach.of(k, above, &tree.parents) {
@@ -88,7 +89,7 @@ impl Tree {
     }
 }
 
-/// Which columns of the factor have an entry in a row: those on the way up from the entries of the matrix.
+/// The columns of the factor with an entry in a given row: those on the paths upwards from the entries of the matrix.
 pub(crate) struct Reach {
     marks: Vec<usize>,
     path: Vec<usize>,
@@ -100,7 +101,7 @@ impl Reach {
         Reach { marks: vec![NONE; n], path: Vec::new(), found: Vec::new() }
     }
 
-    /// Of row `k`, in an order in which no column comes before one below it in the tree.
+    /// The columns of row `k`, in an order in which no column comes before one below it in the tree.
     pub(crate) fn of(&mut self, k: usize, above: &Above, parents: &[usize]) -> &[usize] {
         self.found.clear();
         put(&mut self.marks, k, k);
@@ -112,7 +113,7 @@ impl Reach {
                 put(&mut self.marks, i, k);
                 i = parents.get(i).copied().unwrap_or(NONE);
             }
-            // The way up is sorted; of several ways the later one lies below where it met an earlier one.
+            // Each path is sorted. A later path ends where it meets an earlier one, so it is placed before that one.
             self.found.extend(self.path.iter().rev());
         }
         self.found.reverse();
