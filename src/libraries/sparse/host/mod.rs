@@ -1,9 +1,10 @@
 //! The arithmetic of sparse matrices on the CPU: plain functions over slices.
 //!
-//! * **Safe for any input.** The front validates structures once. A structure from `assume_valid` may be invalid: an
-//! index that points outside reads as zero, and no access goes outside a slice. * **The same bits for any number of
-//! threads.** One thread sums each row in storage order. Where several partial sums form one result, the partition of
-//! the work depends on the sizes alone. * **Half types compute in f32** and are rounded once, when a result is stored.
+//! - **Safe for any input.** The front validates structures once. A structure from `assume_valid` may be invalid: an
+//!   index that points outside reads as zero, and no access goes outside a slice.
+//! - **The same bits for any number of threads.** One thread sums each row in storage order. Where several partial sums
+//!   form one result, the partition of the work depends on the sizes alone.
+//! - **Half types compute in f32** and are rounded once, when a result is stored.
 //!
 //! All formats are read as compressed rows ([`Rows`]): compressed columns are the rows of the transpose, coordinates
 //! are converted to offsets by counting, blocks are expanded.
