@@ -212,7 +212,7 @@ fn contents(path: &Path, most: usize) -> Result<Option<Vec<u8>>, &'static str> {
     let Ok(file) = options.open(path) else { return Ok(None) };
     match file.metadata() {
         Ok(found) if found.is_file() => {}
-        Ok(found) if !found.is_dir() => return Err("an #include of something other than a file"),
+        Ok(found) if !found.is_dir() => return Err("an #include of a path that is no file"),
         _ => return Ok(None),
     }
     let mut text = Vec::new();
