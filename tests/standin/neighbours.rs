@@ -82,6 +82,21 @@ fn what_a_reset_took_along_is_not_handed_on() {
     assert!(until, "{:?}", driver.left());
 }
 
+/// The driver's answer to the query then says nothing about the memory, which must neither be used nor forgotten.
+#[test]
+fn handed_on_memory_is_kept_and_freed_where_the_query_for_it_fails() {
+    let driver = session();
+    let (stays, goes) = (device(2), used());
+    close(&driver, goes);
+    let left = driver.live("pinned");
+    driver.fail("cuMemHostGetFlags", 0, 2);
+    let next = used();
+    assert_eq!(driver.failed(), 1);
+    assert!(driver.live("pinned") > left, "it made its own instead of the first");
+    drop((next, stays));
+    driver.assert_finished();
+}
+
 #[test]
 fn the_last_device_frees_all_of_it() {
     let driver = session();

@@ -67,14 +67,20 @@ pub(super) fn forget(device: i32) {
     }
 }
 
-/// A piece of just so many bytes, which the driver knows. The context is current.
+/// A piece of exactly `bytes`, which the driver still knows. The context must be current.
 pub(super) fn take(context: &Context, bytes: usize) -> Option<Native<*mut u8>> {
     loop {
         let piece = STORES.lock().get_mut(&context.device)?.take(bytes)?;
         let mut flags = 0;
         // SAFETY: `flags` is valid for the write. An address that is no pinned memory of the driver's is refused.
-        if unsafe { context.api.mem_host_get_flags(&mut flags, piece.at.0.cast()) }.is_success() {
-            return Some(piece.at);
+        match unsafe { context.api.mem_host_get_flags(&mut flags, piece.at.0.cast()) } {
+            Code::SUCCESS => return Some(piece.at),
+            Code::INVALID_VALUE => {} // freed with a context that was reset
+            // The query itself failed, which says nothing about the piece: it stays in the store, to be freed from there.
+            _ => {
+                STORES.lock().entry(context.device).or_default().pieces.push(piece);
+                return None;
+            }
         }
     }
 }

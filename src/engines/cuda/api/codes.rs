@@ -10,6 +10,8 @@ pub(crate) struct Code(pub(crate) i32);
 impl Code {
     /// Success, in every library.
     pub(crate) const SUCCESS: Code = Code(0);
+    /// `CUDA_ERROR_INVALID_VALUE`: for an address, that it is not one of the driver's.
+    pub(crate) const INVALID_VALUE: Code = Code(1);
     /// `CUDA_ERROR_INVALID_CONTEXT`: none is current, or another than the call needs.
     pub(crate) const INVALID_CONTEXT: Code = Code(201);
     /// `CUDA_ERROR_NOT_READY`: an answer of the queries, not a failure.
