@@ -49,7 +49,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
             }
             let (qr, svd) = (case.digits_of(&qr), case.digits_of(&svd));
             println!("{:<10} {:>24} {qr:>17.1} digits {svd:>17.1} digits\n", "", "");
-            reached &= qr >= case.digits && svd >= case.digits;
+            reached &= qr >= case.digits && svd >= case.digits_by_svd;
         }
     }
     if !reached {
